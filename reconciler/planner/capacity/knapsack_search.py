@@ -21,6 +21,7 @@ _MIXES = (0.0, 0.15, 0.35, 0.5, 0.65, 0.85, 1.0)
 _LITTLE = 1e-9
 """Of a node: an item that takes less of a mix is not judged by it."""
 _ANY = 1e30
+_NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +100,8 @@ class _Layout:
         active: IntArray,
     ) -> None:
         self.goals = goals[active]
-        self.per_unit: FloatArray = 1 / knapsacks.scale[active].T
-        """(resources, offers): of a node."""
-        self.rates: FloatArray = relaxed.rates[active].T * self.per_unit
+        per_unit = 1 / knapsacks.scale[active].T
+        rates = relaxed.rates[active].T * per_unit
         surplus, most = relaxed.surplus[active], knapsacks.most[active]
         usable = (most > 0) & (worth > 0)
         settled = usable & (np.abs(surplus) > (relaxed.bound[active] - self.goals)[:, None])
@@ -125,13 +125,23 @@ class _Layout:
         """(resources, offers)."""
         self.value: FloatArray = self.settled @ worth
         gain = np.where(live, np.maximum(surplus[line, self.order], 0), 0) * self.most
-        self.later: FloatArray = _tails(gain[:, ::-1].cumsum(axis=1)[:, ::-1]).T
-        """(levels + 1, offers): surplus of the items from a level on."""
-        self.surplus: FloatArray = np.where(live, surplus[line, self.order], 0)
-        self._judge_by_mixes(knapsacks.share[active][line, self.order])
+        later = _tails(gain[:, ::-1].cumsum(axis=1)[:, ::-1]).T
+        best_rate = self._judge_by_mixes(knapsacks.share[active][line, self.order])
+        self.judging: FloatArray = np.concatenate(
+            [
+                np.broadcast_to(rates, (self.depth + 1, *rates.shape)),
+                np.broadcast_to(per_unit, (self.depth + 1, *per_unit.shape)),
+                best_rate,
+                later[:, None],
+            ],
+            axis=1,
+        )
+        """(levels + 1, ..., offers), what judges the items from a level on: worth per unit of each
+        resource, a unit of each resource as a share of a node, the best worth per share of each
+        mix, and the surplus of these items."""
 
-    def _judge_by_mixes(self, share: FloatArray) -> None:
-        """Per mix of resources, the best worth per mixed share among the items still to come."""
+    def _judge_by_mixes(self, share: FloatArray) -> FloatArray:
+        """(levels + 1, mixes, offers): the best worth per mixed share of the items to come."""
         resources = share.shape[2]
         mixes = np.eye(resources)
         if resources > 1:
@@ -145,13 +155,12 @@ class _Layout:
         rate = np.where(taken > _LITTLE, rate, _ANY)
         rate[self.most == 0] = 0
         best = _tails(np.maximum.accumulate(rate[:, ::-1], axis=1)[:, ::-1])
-        self.best_rate: FloatArray = best.transpose(1, 2, 0)
-        """(levels + 1, mixes, offers)."""
+        return best.transpose(1, 2, 0)
 
 
 def _tails(levels: FloatArray) -> FloatArray:
     """With zeros after the last level."""
-    return np.concatenate([levels, np.zeros_like(levels[:, :1])], axis=1)
+    return np.concatenate([levels, np.zeros((len(levels), 1, *levels.shape[2:]))], axis=1)
 
 
 class _Beam:
@@ -171,36 +180,38 @@ class _Beam:
     def extend(self, level: int) -> bool:
         """Take every amount of the level's item that fits; whether anything is left."""
         layout = self._layout
-        needs = layout.needs[level][:, self.node]
+        needs = layout.needs[level].take(self.node, axis=1)
         choices = self._fits(needs, level) + 1
-        parent = np.repeat(np.arange(len(choices)), choices)
+        parent = np.arange(len(choices)).repeat(choices)
         self.tried += len(parent)
-        amount = np.arange(len(parent)) - np.repeat(np.cumsum(choices) - choices, choices)
+        amount = np.arange(len(parent)) - (choices.cumsum() - choices)[parent]
         node = self.node[parent]
-        room = self._room[:, parent] - needs[:, parent] * amount
+        room = self._room.take(parent, axis=1) - needs.take(parent, axis=1) * amount
         value = self._value[parent] + layout.worth[node, level] * amount
         promise = value + self._still(node, room, level + 1)
         kept = self._most_promising(node, promise)
-        self.node, self._room, self._value = node[kept], room[:, kept], value[kept]
-        self._taken = self._taken[parent[kept]]
+        self.node, self._value = node[kept], value[kept]
+        self._room = room.take(kept, axis=1)
+        self._taken = self._taken.take(parent[kept], axis=0)
         self._taken[:, level] = amount[kept]
         return bool(len(kept))
 
     def _fits(self, needs: IntArray, level: int) -> IntArray:
         """How many of the level's item each takes."""
-        fits = self._layout.most[self.node, level]
-        for room, need in zip(self._room, needs, strict=True):
-            if need.any():
-                fits = np.where(need > 0, np.minimum(fits, room // np.maximum(need, 1)), fits)
-        return np.asarray(fits)
+        fits = np.full(needs.shape, _NO_LIMIT)
+        np.floor_divide(self._room, needs, out=fits, where=needs > 0)
+        most = self._layout.most[self.node, level]
+        return np.asarray(np.minimum(most, fits.min(axis=0, initial=_NO_LIMIT)))
 
     def _still(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
         """At most what the items from this level on may add."""
-        layout = self._layout
-        at_rates = (room * layout.rates[:, node]).sum(axis=0) + layout.later[level][node]
-        mixed = layout.mixes @ (room * layout.per_unit[:, node])
-        by_mix = (np.maximum(mixed, _LITTLE) * layout.best_rate[level][:, node]).min(axis=0)
-        return np.asarray(np.minimum(at_rates, by_mix))
+        resources = len(room)
+        judging = self._layout.judging[level].take(node, axis=1)
+        at_rates = (room * judging[:resources]).sum(axis=0) + judging[-1]
+        mixed = self._layout.mixes @ (room * judging[resources : 2 * resources])
+        np.maximum(mixed, _LITTLE, out=mixed)
+        mixed *= judging[2 * resources : -1]
+        return np.asarray(np.minimum(at_rates, mixed.min(axis=0)))
 
     def _most_promising(self, node: IntArray, promise: FloatArray) -> IntArray:
         good = (promise > self._layout.goals[node]).nonzero()[0]

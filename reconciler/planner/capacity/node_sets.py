@@ -88,16 +88,17 @@ def list_sets(
         choices = np.minimum(money // price, nodes_max[level]) + 1
         if int(choices.sum()) > SETS_MAX * len(prices):
             return None
-        parent = np.repeat(np.arange(len(choices)), choices)
-        amount = np.arange(len(parent)) - np.repeat(np.cumsum(choices) - choices, choices)
+        parent = np.arange(len(choices)).repeat(choices)
+        amount = np.arange(len(parent)) - (choices.cumsum() - choices)[parent]
         left = money[parent] - amount * price
-        holds = held[parent] + amount[:, None] * most[:, level]
-        kept = (holds + left[:, None] * best_later[level + 1] >= worth).all(axis=1)
-        if int(kept.sum()) > SETS_MAX:
+        holds = held.take(parent, axis=0) + amount[:, None] * most[:, level]
+        enough = holds + left[:, None] * best_later[level + 1] >= worth
+        kept = enough.all(axis=1).nonzero()[0]
+        if len(kept) > SETS_MAX:
             return None
-        sets = sets[parent[kept]]
+        sets = sets.take(parent[kept], axis=0)
         sets[:, level] = amount[kept]
-        money, held = left[kept], holds[kept]
+        money, held = left[kept], holds.take(kept, axis=0)
     found = np.empty_like(sets)
     found[:, order] = sets
     costs = found @ problem.prices

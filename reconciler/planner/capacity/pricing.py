@@ -33,6 +33,7 @@ RESTING = 3
 _MARGIN = 5e-4
 """A pattern that gains less, relatively, is not looked for."""
 _TOLERANCE = 1e-6
+_NO_LIMIT = np.iinfo(np.int64).max
 
 Patterns = tuple[IntArray, IntArray]
 """Offer of each, and (patterns, items) amounts."""
@@ -164,14 +165,12 @@ def orders(problem: Problem, worth: FloatArray) -> IntArray:
     wanted = ((worth > 0) & (problem.counts > 0)).nonzero()[0]
     typical = np.maximum(np.median(problem.vectors, axis=0), 1)
     share = problem.needs[wanted].min(axis=1) / typical
-    first, second = share[:, 0], share[:, 1]
-    sizes = [m * first + (1 - m) * second for m in np.linspace(0, 1, MIXES)]
-    sizes.append(share.max(axis=1))
-    rates = [worth[wanted] / np.maximum(size, 1e-9) for size in sizes]
+    mix = np.linspace(0, 1, MIXES)[:, None]
+    sizes = np.vstack([mix * share[:, 0] + (1 - mix) * share[:, 1], share.max(axis=1)])
+    rates = worth[wanted] / np.maximum(sizes, 1e-9)
     chance = np.random.default_rng(len(wanted))
-    middle = rates[MIXES // 2]
-    rates += [middle * chance.uniform(1 - _SHAKE, 1 + _SHAKE, len(wanted)) for _ in range(SHAKEN)]
-    return wanted[np.argsort(-np.array(rates), axis=1, kind="stable")]
+    shaken = chance.uniform(1 - _SHAKE, 1 + _SHAKE, (SHAKEN, len(wanted))) * rates[MIXES // 2]
+    return wanted[np.argsort(-np.vstack([rates, shaken]), axis=1, kind="stable")]
 
 
 def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, IntArray]:
@@ -181,18 +180,18 @@ def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, 
         Offer per pattern, and (patterns, items) amounts; demand and caps per node are respected.
     """
     count, offers = len(item_orders), len(problem.prices)
-    room = np.broadcast_to(problem.vectors, (count, *problem.vectors.shape)).copy()
+    asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]
+    every_most = np.minimum(problem.slots, problem.counts[:, None])
+    room = np.broadcast_to(problem.vectors[:, asked], (count, offers, len(asked))).copy()
     held = np.zeros((count, offers, len(problem.caps)), dtype=np.int64)
     amounts = np.zeros((count, offers, len(problem.items)), dtype=np.int64)
+    fits = np.empty_like(room)
     line = np.arange(count)
-    asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]
     for items in item_orders.T:
-        needs = problem.needs[items]
-        most = np.minimum(problem.slots[items], problem.counts[items][:, None])
-        for column in asked:
-            need = needs[:, :, column]
-            fits = np.where(need > 0, room[:, :, column] // np.maximum(need, 1), most)
-            np.minimum(most, fits, out=most)
+        needs = problem.needs[items][:, :, asked]
+        fits.fill(_NO_LIMIT)
+        np.floor_divide(room, needs, out=fits, where=needs > 0)
+        most = np.minimum(every_most[items], fits.min(axis=2, initial=_NO_LIMIT))
         for group in problem.membership[items].any(axis=0).nonzero()[0]:
             member = problem.membership[items, group][:, None]
             allowed = np.maximum(problem.caps[group] - held[:, :, group], 0)

@@ -16,7 +16,7 @@ SHARED_OUT = --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: help setup lock lint format test-unit test laws month e2e nightly asked worst-tenant bench bench-e2e demo wheel sdist sbom docs clean
+.PHONY: help setup lock lint format test-unit test laws month e2e nightly asked worst-tenant replayed-hour bench bench-e2e demo wheel sdist sbom docs clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -74,6 +74,9 @@ asked: setup ## The second loop's proofs with all the rounds that the project's 
 
 worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (15 minutes)
 	@RECONCILER_ASKED=1 RECONCILER_E2E=1 $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_worst_tenant.py
+
+replayed-hour: setup ## An hour on a real control plane, recorded and replayed; the plot into docs/images (70 minutes)
+	@RECONCILER_ASKED=1 RECONCILER_E2E=1 RECONCILER_PLOTS=docs/images $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_replay.py
 
 bench: setup ## Benchmarks: ratios against a reference in the same run
 	@$(BIN)/python -m tests.benchmarks

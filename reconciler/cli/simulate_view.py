@@ -71,6 +71,10 @@ def _prices(run: Json) -> str:
     return run["cost"]["prices"] or "no catalogue"
 
 
+def _overlap(run: Json) -> str:
+    return f"{run['recorded']['overlap']:.1%}" if "recorded" in run else "-"
+
+
 ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
     ("USD per day", lambda run: f"{run['cost']['usd_per_day']:,.2f}"),
     ("on-demand prices of", _prices),
@@ -95,6 +99,8 @@ def print_figures(found: Json, out: str) -> None:
         table.add_column(Path(run["config"]).name, justify="right", overflow="fold")
     for name, cell in ROWS:
         table.add_row(name, *(cell(run) for run in runs))
+    if any("recorded" in run for run in runs):
+        table.add_row("same node-hours as recorded", *map(_overlap, runs))
     console = Console(file=sys.stdout, no_color=not use_colours(), highlight=False)
     first = runs[0]
     console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")

@@ -10,6 +10,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.records.times import rfc3339
 from reconciler.simulation.bound import CostBound
 from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS
+from reconciler.simulation.recorded import agreement
 from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
 
 Json = dict[str, Any]
@@ -26,6 +27,7 @@ CURVE = (0, *range(5, 100, 5), 96, 97, 98, 99, 99.5, 99.9, 100)
 def figures(result: Result, name: str) -> Json:
     """One simulation."""
     bound = _bound_by_hour(result)
+    recorded = agreement(result)
     usd = sum(each.usd for each in result.launches)
     least = sum(bound.values())
     return {
@@ -59,6 +61,7 @@ def figures(result: Result, name: str) -> Json:
             for each in result.history.moments
         ],
         "series": _series(result),
+        **({"recorded": recorded} if recorded is not None else {}),
         "assumptions": _assumptions(result),
     }
 

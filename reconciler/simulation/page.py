@@ -23,6 +23,7 @@ def page(report: Json) -> str:
             "cost_by_day": plots.cost_by_day(run),
             "nodes": plots.nodes_by_fleet(run),
             "cost_by_fleet": plots.cost_by_fleet(run),
+            "recorded": plots.recorded_targets(run) if "recorded" in run else "",
         }
         for run in runs
     ]

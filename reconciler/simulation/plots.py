@@ -19,6 +19,8 @@ SERIES = (
 BOUND = "#7f8590"
 FLEETS_MAX = 9
 """Drawn on their own; the others are one."""
+COMPARED = 4
+"""Fleets whose recorded targets are drawn beside those of the replay."""
 WIDE, NARROW = (9.6, 2.7), (4.7, 2.9)
 PARAMETERS: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "fleet-reconciler", "font.family": "sans-serif",
@@ -100,6 +102,33 @@ def nodes_by_fleet(run: Json) -> str:
         _dates(axes)
 
     return _svg(draw, WIDE)
+
+
+def recorded_targets(run: Json) -> str:
+    """Targets that were recorded and those of the replay, of the fleets that had most nodes."""
+    series = run["recorded"]["series"]
+    recorded, simulated = series["recorded"], series["simulated"]
+    size = {name: max(sum(recorded[name]), sum(simulated[name])) for name in recorded}
+    drawn = sorted((name for name in size if size[name]), key=lambda n: (-size[n], n))[:COMPARED]
+    start = datetime.fromisoformat(run["start"])
+
+    def draw(axes: Any) -> None:
+        for name, colour in zip(drawn, SERIES, strict=False):
+            for values, line, what in (
+                (recorded[name], "-", "recorded"),
+                (simulated[name], ":", "replayed"),
+            ):
+                at = [start + timedelta(seconds=n * series["step_seconds"])
+                      for n in range(len(values))]  # fmt: skip
+                axes.step(at, values, where="post", color=colour, linestyle=line, linewidth=1.3,
+                          label=f"{name}, {what}")  # fmt: skip
+        axes.set_ylabel("target")
+        axes.set_ylim(bottom=0)
+        _dates(axes)
+        if drawn:
+            _legend(axes, 4)
+
+    return _svg(draw, (WIDE[0], 3.4))
 
 
 def pods_waiting(runs: Sequence[Json]) -> str:

@@ -71,7 +71,7 @@ class Result:
     offers: tuple[Offer, ...]
     launches: tuple[Launch, ...]
     targets: dict[str, list[tuple[float, int]]]
-    """By fleet: its target over time, as steps."""
+    """By fleet: its target over time in all its regions, as steps of seconds since the begin."""
     history: History
     facts: tuple[FleetFact, ...]
     cycles: int
@@ -122,6 +122,7 @@ class Simulation:
         self._usd = {(o.fleet.name, o.region, o.instance_type): o.usd_per_hour for o in self.offers}
         self._types: dict[str, str] = {}
         self._targets: dict[str, list[tuple[float, int]]] = {}
+        self._target_now: dict[FleetId, int] = {}
         self._launched = self._interruptions = 0
         self.history = History(self.world)
         self._plan_launches()
@@ -149,9 +150,18 @@ class Simulation:
         names: dict[str, list[FleetId]] = {}
         for fleet, region in fleets_of(self._settings):
             shape = shape_of(fleet, region, self.offers)
-            made = self.world.add_fleet(shape, fleet.min_capacity if region == self._home else 0)
+            target = fleet.min_capacity if region == self._home else 0
+            made = self.world.add_fleet(shape, target)
             names.setdefault(fleet.name, []).append(made)
+            self._note_target(made, fleet.name, target, 0.0)
         return names
+
+    def _note_target(self, fleet_id: FleetId, name: str, target: int, now: float) -> None:
+        """A fleet has a target from now on, which counts with those of its name elsewhere."""
+        steps = self._targets.setdefault(name, [(now, 0)])
+        total = steps[-1][1] + target - self._target_now.get(fleet_id, 0)
+        self._target_now[fleet_id] = target
+        steps.append((now, total))
 
     @property
     def _home(self) -> str:
@@ -171,8 +181,9 @@ class Simulation:
             fleet_id, capacity = call.arguments
             assert isinstance(fleet_id, str)
             assert isinstance(capacity, int)
-            name = self.world.fleets.records[FleetId(fleet_id)].shape.name
-            self._targets.setdefault(name, []).append((self.process.now, capacity))
+            fleet = FleetId(fleet_id)
+            name = self.world.fleets.records[fleet].shape.name
+            self._note_target(fleet, name, capacity, self.process.now)
 
     def _plan_shortages(self) -> None:
         chances, fleets = self._options.chances, self.world.fleets

@@ -9,7 +9,9 @@ from reconciler.sandbox.control_plane.provisioner import Provisioner
 from reconciler.sandbox.joiner import Joiner, JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 
-_DELAYS = Delays(launch_seconds=0.5, terminate_seconds=0.5, modify_seconds=0.2)
+_TERMINATE_SECONDS = 0.5
+_MODIFY_SECONDS = 0.2
+_REMOVE_SECONDS = 0.3
 
 
 class OnRealCluster(Sandbox):
@@ -17,10 +19,20 @@ class OnRealCluster(Sandbox):
 
     Args:
         plane: It runs already, and goes on running afterwards.
+        launch_seconds: From the request to a running instance.
+        join_seconds: From there to a node that is Ready.
     """
 
-    def __init__(self, plane: ControlPlane) -> None:
-        super().__init__(SandboxSettings(delays=_DELAYS))
+    def __init__(
+        self, plane: ControlPlane, launch_seconds: float = 0.5, join_seconds: float = 0.3
+    ) -> None:
+        delays = Delays(
+            launch_seconds=launch_seconds,
+            terminate_seconds=_TERMINATE_SECONDS,
+            modify_seconds=_MODIFY_SECONDS,
+        )
+        super().__init__(SandboxSettings(delays=delays))
+        self._joining = JoinerSettings(join_seconds=join_seconds, remove_seconds=_REMOVE_SECONDS)
         self._plane = plane
         self._provisioner = Provisioner(plane.kubeconfig)
 
@@ -33,8 +45,7 @@ class OnRealCluster(Sandbox):
         """Start AWS and the joiner."""
         try:
             self._aws.start()
-            joining = JoinerSettings(join_seconds=0.3, remove_seconds=0.3)
-            self._joiner = Joiner(self._aws.url, self.kubeconfig, joining)
+            self._joiner = Joiner(self._aws.url, self.kubeconfig, self._joining)
             self._joiner.start()
             self._provisioner.start()
         except BaseException:

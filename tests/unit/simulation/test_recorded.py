@@ -1,0 +1,82 @@
+"""A replay beside the targets that were recorded together with its demand."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from reconciler.model.demand import DemandLine, FleetFact, PodDemand
+from reconciler.records.demand import folded
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.report import report, report_files
+from reconciler.simulation.simulation import Options, Result, Simulation
+from tests.builders import idle, make_fleet_settings, make_settings, make_spec
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+OPTIONS = Options(days=0.05, chances=Chances(interruptions_per_hour=0, capacity_errors_per_day=0))
+PODS = [
+    PodDemand(at=AT + timedelta(minutes=n), id=f"p{n}", spec=make_spec("3", "2Gi"), ran_seconds=600)
+    for n in range(20)
+]
+
+
+def played(lines: Iterable[DemandLine]) -> Result:
+    """The lines under a config with one fleet."""
+    settings = make_settings(make_fleet_settings(scale_in=idle(600)), search_budget_seconds=0.0)
+    return Simulation(folded(lines), settings, OPTIONS).run()
+
+
+def facts(result: Result, times: int = 1) -> list[FleetFact]:
+    """The targets of a simulation as a recorder would have told them, or a multiple of them."""
+    return [
+        FleetFact(at=result.start + timedelta(seconds=at), fleet=fleet, target=times * target)
+        for fleet, steps in result.targets.items()
+        for at, target in steps
+        if at >= 1  # the demand begins then
+    ]
+
+
+def recorded(lines: Iterable[DemandLine]) -> Any:
+    """What the report says of it."""
+    result = played(lines)
+    found = report([("sectors.yaml", result)])
+    html = report_files(found, [("sectors.yaml", result)])["report.html"].decode()
+    assert "Targets, recorded and replayed" in html
+    return found["runs"][0]["recorded"]
+
+
+def test_replay_with_the_recorded_targets_overlaps_whole() -> None:
+    """If the same targets were not told as the same, no difference could be believed."""
+    before = played(PODS)
+    found = recorded([*PODS, *facts(before)])
+    assert found["overlap"] == 1.0
+    (fleet,) = found["fleets"]
+    assert fleet["node_hours_apart"] == 0
+    assert fleet["node_hours_recorded"] == fleet["node_hours_simulated"] > 1
+    assert found["series"]["recorded"] == found["series"]["simulated"]
+    assert max(found["series"]["recorded"][fleet["fleet"]]) == max(
+        target for _, target in before.targets[fleet["fleet"]]
+    )
+
+
+def test_targets_of_another_size_overlap_by_their_ratio() -> None:
+    """Twice the nodes for the same work is half an agreement, not a perfect one in shape."""
+    found = recorded([*PODS, *facts(played(PODS), times=2)])
+    assert found["overlap"] == 0.5
+    (fleet,) = found["fleets"]
+    assert fleet["node_hours_apart"] == fleet["node_hours_simulated"]
+
+
+def test_fleet_counts_from_its_first_record_on() -> None:
+    """What was before the recorder started is not known, and no disagreement."""
+    late = [fact for fact in facts(played(PODS)) if fact.at >= AT + timedelta(minutes=10)]
+    assert recorded([*PODS, *late])["overlap"] == 1.0
+
+
+def test_without_recorded_targets_nothing_is_said() -> None:
+    """A trace tells of no fleet, and another config's fleets may have other names."""
+    unknown = [replace(fact, fleet="elsewhere") for fact in facts(played(PODS))]
+    told: tuple[list[DemandLine], ...] = ([*PODS], [*PODS, *unknown])
+    for lines in told:
+        found = report([("sectors.yaml", played(lines))])
+        assert "recorded" not in found["runs"][0]

@@ -228,6 +228,8 @@ class ClassTable:
             labels = Labels(sorted(shown)) if shown else NO_LABELS
             known = self._make(spec, namespace, labels, needs, deleting=deleting)
             self._index[key] = known
+            if deleting:  # its successor is asked about, and counters ask for all classes at first
+                self._find(pod, bound=False)
         return known
 
     def volumes_of(self, pod: Pod) -> VolumeNeeds:

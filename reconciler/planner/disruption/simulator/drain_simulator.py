@@ -10,7 +10,7 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.disruption.simulator.relocation import Relocation, successors
 from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
 from reconciler.planner.disruption.simulator.spreading import (
     latest,
@@ -130,6 +130,7 @@ class DrainSimulator:
             return None
         before = self.mark()
         self.take_out(node, groups)
+        groups = successors(self._builder.view, groups)
         taken = self.relocate(groups, also)
         if taken is None:
             self.undo(before)
@@ -151,6 +152,7 @@ class DrainSimulator:
         """
         before, order = self.mark(), self._order
         self.take_out(node, groups)
+        groups = successors(self._builder.view, groups)
         gone = self.staying
         self.staying, self._order = self._only(rows), np.array(rows, dtype=np.int64)
         taken = self.relocate(groups)
@@ -207,7 +209,7 @@ class DrainSimulator:
     def place_what_fits(self, groups: Sequence[Group]) -> list[tuple[PodClass, int]]:
         """Place pods that have been taken off their nodes; return what fits nowhere, by class."""
         left: list[tuple[PodClass, int]] = []
-        for pod_class, pods in groups:
+        for pod_class, pods in successors(self._builder.view, groups):
             found = fill(self._builder.sim, pod_class, len(pods), *self._open_to(()), MOVES)
             missing = len(pods) - sum(amount for _, amount in found)
             if missing:
@@ -323,7 +325,8 @@ class DrainSimulator:
         Returns:
             The row; None where the pod fits on none of `rows`, wherever else it may fit.
         """
-        first, _ = min(groups, key=lambda group: min(pod.key for pod in group[1]))
+        come = successors(self._builder.view, groups)
+        first, _ = min(come, key=lambda group: min(pod.key for pod in group[1]))
         mark, marked = self.mark(), [row for row in self.marked if row not in freed]
         self.take_out(node, groups)
         fits = self._only(rows) & (self._builder.sim.room(first, MOVES) > 0)

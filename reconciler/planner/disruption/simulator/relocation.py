@@ -65,6 +65,17 @@ def grouped(view: ClusterView, pods: Iterable[Pod]) -> list[Group]:
     return sorted(view.table.grouped(pods), key=_hardest_first)
 
 
+def successors(view: ClusterView, groups: Iterable[Group]) -> list[Group]:
+    """The pods as they come to other nodes: what replaces a pod that is stopping is not.
+
+    Rules on how pods spread do not count a pod that is stopping, and count its successor.
+    """
+    return [
+        (view.table.of(pods[0], bound=False), pods) if pod_class.deleting else (pod_class, pods)
+        for pod_class, pods in groups
+    ]
+
+
 def waits_for_its_end(pod: Pod) -> bool:
     """Whether what replaces the pod comes only when it is gone, as a StatefulSet's does.
 

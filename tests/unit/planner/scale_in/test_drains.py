@@ -18,6 +18,7 @@ from reconciler.model.frozen import FrozenMap
 from tests.builders import (
     AWAY,
     HOME,
+    HOSTNAME,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -26,6 +27,7 @@ from tests.builders import (
     make_pod,
     make_settings,
     selecting,
+    spread,
 )
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
@@ -315,6 +317,25 @@ def test_place_of_a_stateful_pod_is_kept_until_it_comes_again(owner: str) -> Non
     made = planned(fleet, drained("a", fleet), going, unneeded("b", fleet), full("c"))
     assert told(made, TaintNode) == ([] if owner == "StatefulSet" else ["b"])
     assert told(made, EvictPod) + told(made, UntaintNode) == []
+
+
+def test_place_of_a_stateful_pod_is_kept_where_its_rules_let_it_come() -> None:
+    """Spread does not count the pod that stops, and counts the one that comes again.
+
+    A spot rescheduler's drains sent such a pod to and fro: the node where it could come was taken
+    for unneeded, and marked, while it stopped.
+    """
+    fleet = make_scene_fleet()
+    rules: dict[str, Any] = {
+        "owner": "StatefulSet",
+        "labels": {"app": "db"},
+        "topology_spread": (spread(HOSTNAME, app="db"),),
+    }
+    going = on("a", "db-1", deleting=True, **rules)
+    nodes = [drained("a", fleet), unneeded("b", fleet), make_node("c", fleet)]
+    made = planned(fleet, *nodes, going, on("b"), full("c", "2"), on("c", "db-0", **rules))
+    assert told(made, TaintNode) + told(made, UntaintNode) == []
+    assert annotations_set(made) == {("b", "unneeded-since", None)}
 
 
 def test_drain_is_given_up_when_a_stateful_pod_could_not_come_again() -> None:

@@ -25,7 +25,7 @@ from reconciler.model.errors import InputError, UsageError
 
 EXAMPLE: Final = """\
 reconciler manifest --config sectors.yaml --sector coordinate --image REGISTRY/fleet-reconciler:1 \
---identity irsa=arn:aws:iam::123456789012:role/analytics-reconciler | kubectl apply --server-side -f -
+--identity irsa=arn:aws:iam::123456789012:role/analytics-fleet-reconciler | kubectl apply --server-side -f -
 """  # noqa: E501 - one command, to be copied
 
 

@@ -23,8 +23,8 @@ Every command takes `-v`, up to three times.
 | 2 | the command line is wrong, or the sector config has faults or cannot be read |
 | 130 | interrupted by Ctrl-C |
 
-With `--detailed-exitcode` of `ci plan` and `ci drift` 2 means changes, and a faulty config ends
-with 1. `sandbox up -- COMMAND` ends with the command's own code.
+With `--detailed-exitcode` of `ci plan` and `ci drift` 2 means changes, and every error ends with 1.
+`sandbox up -- COMMAND` ends with the command's own code.
 """
 
 

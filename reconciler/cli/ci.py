@@ -252,15 +252,13 @@ def comment(
     *,
     name: Annotated[
         str,
-        typer.Option(
-            help="Name of what was planned; one comment per name. Default: one comment for all."
-        ),
+        typer.Option(help="Name of what was planned; each name has a comment of its own."),
     ] = "plan",
 ) -> None:
     """Show the summary of a plan on the pull request that this pipeline runs for.
 
-    The comment of an earlier run is replaced. Token: RECONCILER_FORGE_TOKEN, or its _FILE.
-    Outside of a pull request nothing is done.
+    The comment of an earlier run is replaced. The token is in RECONCILER_FORGE_TOKEN, or in the
+    file that RECONCILER_FORGE_TOKEN_FILE names. Outside of a pull request nothing is done.
     """
     from reconciler.bootstrap.forge import pipeline_request  # noqa: PLC0415 - heavy
     from reconciler.gitops.plan_directory import PlanDirectory  # noqa: PLC0415 - heavy

@@ -45,7 +45,9 @@ LockOption = Annotated[
 ]
 DetailedOption = Annotated[
     bool,
-    typer.Option("--detailed-exitcode", help="Exit code 0 without changes, 2 with, 1 on errors."),
+    typer.Option(
+        "--detailed-exitcode", help="Exit code 0 without changes, 2 with changes, 1 on errors."
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ from reconciler.model.errors import InputError, UsageError
 
 EXAMPLE: Final = """\
 reconciler manifest --config sectors.yaml --sector coordinate --image REGISTRY/fleet-reconciler:1 \
---identity irsa=arn:aws:iam::123456789012:role/analytics-reconciler | kubectl apply --server-side -f -
+--identity irsa=arn:aws:iam::123456789012:role/analytics-fleet-reconciler | kubectl apply --server-side -f -
 """  # noqa: E501 - one command, to be copied
 
 
@@ -36,10 +36,11 @@ def command(
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
-        str | None, typer.Option(help="EKS cluster; for a config that names none, wins over it.")
+        str | None, typer.Option(help="EKS cluster; wins over the config's.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option(help="Container image, best by digest; must be given.")
+        str | None,
+        typer.Option(help="Container image, best by digest; required, except with --iam-policy."),
     ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of the install.")] = "fleet-reconciler",
     identity: Annotated[
@@ -47,7 +48,8 @@ def command(
         typer.Option(help="AWS role: irsa=ROLE_ARN, pod-identity[=ROLE_ARN], none (the node's)."),
     ] = None,
     sector: Annotated[
-        str | None, typer.Option(help="Sector on whose nodes it runs; it must keep a node.")
+        str | None,
+        typer.Option(help="Sector on whose nodes it runs; a fleet of it needs min_capacity."),
     ] = None,
     replicas: Annotated[
         int, typer.Option(min=1, help="Number of replicas; one acts, the others stand by.")
@@ -76,8 +78,9 @@ def command(
 ) -> None:
     """Print install.yaml: everything that the cluster needs to run the reconciler.
 
-    Namespace, ServiceAccount, least RBAC, ConfigMap, Deployment, Service, PodDisruptionBudget.
-    The same options give the same bytes. With --iam-policy, what the role needs in AWS.
+    Namespace, ServiceAccount, least RBAC, ConfigMap, Deployment, Service, NetworkPolicy and
+    PodDisruptionBudget. The same options give the same bytes. With --iam-policy it prints what
+    the role needs in AWS instead, and needs no --image.
     """
     config = config_of(config, config_file)
     content = decode(read_config_bytes(config))

@@ -21,7 +21,7 @@ AwsOption = Annotated[
 NowOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="The clock, RFC 3339; default: now.")
 ]
-ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")]
+ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the config's.")]
 RegionsOption = Annotated[str | None, typer.Option(help="Regions, the preferred first.")]
 KubeconfigOption = Annotated[
     str | None, typer.Option(help="Kubeconfig for planning from the live API.")

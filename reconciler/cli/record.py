@@ -34,7 +34,7 @@ def command(
         typer.Option(
             metavar="URL",
             help="Prometheus server that keeps kube-state-metrics."
-            " Token: RECONCILER_PROMETHEUS_TOKEN, or its _FILE.",
+            " Token: RECONCILER_PROMETHEUS_TOKEN, or the file in RECONCILER_PROMETHEUS_TOKEN_FILE.",
         ),
     ] = None,
     recording: Annotated[

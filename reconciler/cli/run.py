@@ -40,7 +40,7 @@ ConfigOption = Annotated[
         show_default=False,
     ),
 ]
-ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the file's.")]
+ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the config's.")]
 RegionsOption = Annotated[
     str | None, typer.Option(help="Regions, comma separated, the preferred first.")
 ]
@@ -111,7 +111,7 @@ OnceOption = Annotated[bool, typer.Option("--once", help="Run one cycle and exit
 GitopsOption = Annotated[
     bool,
     typer.Option(
-        "--gitops", help="Also run the GitOps loop; both loops then use the repository's config."
+        "--gitops", help="Also run the second loop; both loops then use the repository's config."
     ),
 ]
 RepositoryOption = Annotated[

@@ -27,7 +27,9 @@ def command(
         str,
         typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; - is stdin."),
     ] = DEFAULT_FILE,
-    cluster_name: Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")] = None,
+    cluster_name: Annotated[
+        str | None, typer.Option(help="EKS cluster; wins over the config's.")
+    ] = None,
     regions: Annotated[str | None, typer.Option(help="Regions, the preferred first.")] = None,
     kubeconfig: Annotated[
         str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")

@@ -188,7 +188,7 @@ def _why(workload: Json) -> str:
 
 def _second_loop(status: Json) -> Iterator[RenderableType]:
     if status["second_loop"]:
-        yield _line(f"\nGitOps loop: {status['second_loop']}")
+        yield _line(f"\nSecond loop: {status['second_loop']}")
     for each in status["progress"]:
         reached = STAGES[: STAGES.index(each["stage"]) + 1]
         detail = f" ({each['detail']})" if each["detail"] else ""

@@ -150,7 +150,7 @@ class SpotRescheduler(Section):
 
 
 class RollingUpdate(Section):
-    """Replaces nodes of another launch template version or instance type than their fleet's."""
+    """Replaces drifted nodes: those that their fleet would launch otherwise today."""
 
     enabled: Boolean = False
     """Whether it runs."""

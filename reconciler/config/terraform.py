@@ -287,7 +287,7 @@ class TerraformVariables(Section):
     """Placement group, tenancy, host or zone of instances."""
     user_data: Name | None = None
     """User data in plain text, given to instances as it is; labels, taints and kubelet settings
-    of the config then do not reach them. No secrets: it stands here and in the state in clear."""
+    of the config then do not reach them. No secrets: it is readable here and in the state."""
     bootstrap_arguments: OneLine | None = None
     """More arguments of /etc/eks/bootstrap.sh, with `ami_type: AL2`."""
     mixed_instances_policy: Boolean | None = None

@@ -19,9 +19,12 @@ Every command takes `-v`, up to three times.
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | it failed, or what was asked for is not so |
-| 2 | the arguments, the config or a file are wrong |
-| 130 | interrupted |
+| 1 | it failed: a call that was refused, data that cannot be read, a plan that the guard refuses |
+| 2 | the command line is wrong, or the sector config has faults or cannot be read |
+| 130 | interrupted by Ctrl-C |
+
+With `--detailed-exitcode` of `ci plan` and `ci drift` 2 means changes, and every error ends with 1.
+`sandbox up -- COMMAND` ends with the command's own code.
 """
 
 

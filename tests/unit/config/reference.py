@@ -56,20 +56,20 @@ def section_table(model: type[BaseModel]) -> str:
     texts = descriptions(model)
     for name, field in model.model_fields.items():
         key = field.alias or name
-        default = "required" if field.is_required() else _default(as_written(name, field))
         word = _word(
             Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
         )
+        default = "required" if field.is_required() else _default(as_written(name, field), word)
         lines.append(f"| `{key}` | {word} | {default} | {texts[key]} |")
     return "\n".join([*lines, ""])
 
 
-def _default(value: Any) -> str:
+def _default(value: Any, word: str) -> str:
     """A default as it would be written."""
-    if value is None or value in ((), {}) or isinstance(value, BaseModel):
+    if value is None or value in ((), {}) or isinstance(value, BaseModel | SecretStr):
         return ""
-    if isinstance(value, SecretStr):
-        return ""
+    if word == WORDS["duration_seconds"] and isinstance(value, float):
+        return f"`{_duration(int(value))}`"
     if isinstance(value, tuple):
         return f"`{', '.join(map(str, value))}`"
     if isinstance(value, bool):
@@ -77,6 +77,13 @@ def _default(value: Any) -> str:
     if isinstance(value, float | Decimal):
         return f"`{value:g}`"
     return f"`{value}`" if value != "" else ""
+
+
+def _duration(seconds: int) -> str:
+    """Whole seconds in the largest unit that says them as one number: 900 is `15m`."""
+    units = (("d", 86_400), ("h", 3_600), ("m", 60))
+    unit, length = next((each for each in units if seconds and seconds % each[1] == 0), ("s", 1))
+    return f"{seconds // length}{unit}"
 
 
 def _word(annotation: Any) -> str:
@@ -102,7 +109,7 @@ def _annotated(arguments: tuple[Any, ...]) -> str:
     """The word of the function that reads the value."""
     inner = arguments[0]
     if get_origin(inner) is Literal:
-        return " or ".join(f"`{choice}`" for choice in get_args(inner))
+        return " or ".join(f"`{choice}`" if choice else "empty" for choice in get_args(inner))
     for reader in _readers(arguments[1:]):
         if reader in WORDS:
             return WORDS[reader]

@@ -11,7 +11,7 @@ from reconciler.adapters.aws.known_groups import Group, Known, Reservations
 from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX, chunks
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled
 from reconciler.model.ids import Region
-from reconciler.records.aws import Answer, is_ours
+from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
 
 PAGE_GROUPS: Final = 100
 """Groups of one answer, and names of one question, at most. Source: Auto Scaling API reference,
@@ -154,13 +154,20 @@ class GroupsReader:
                 yield from self.refreshes_of(group["AutoScalingGroupName"])
 
     def refreshes_of(self, name: str) -> Iterator[Answer]:
-        """The newest instance refresh of a group; nothing without the right to ask."""
+        """The newest instance refresh of a group; nothing without the right to ask.
+
+        While Auto Scaling throttles it is not known whether one is under way.
+        """
         try:
             with translated("describe_instance_refreshes", changing=False):
                 page = self._auto_scaling.describe_instance_refreshes(
                     AutoScalingGroupName=name, MaxRecords=1
                 )
-        except (NotFound, Throttled, Forbidden, Refused):
+        except Throttled:
+            unknown = {"AutoScalingGroupName": name, "Status": REFRESH_UNKNOWN}
+            yield {"InstanceRefreshes": [unknown]}
+            return
+        except (NotFound, Forbidden, Refused):
             return
         yield {"InstanceRefreshes": page.get("InstanceRefreshes", [])}
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from reconciler.adapters.aws.auto_scaling import AutoScalingCloud
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.group_details import GroupDetails
-from reconciler.model.errors import Conflict
+from reconciler.model.errors import Conflict, Unavailable
 from reconciler.model.ids import FleetId, InstanceId, Region
 
 HOME = Region("us-west-2")
@@ -247,6 +247,13 @@ def test_group_whose_refresh_is_not_known_ends_no_instance(watched: Watched) -> 
         watched.cloud.terminate(HOME, name, [first], lower_target=True)
     watched.account.throttled.clear()
     assert not watched.cloud.fleet(HOME, name).removals_halted
+
+
+def test_group_that_cannot_be_read_is_an_error_of_the_port(watched: Watched) -> None:
+    """It ended the capacity loop with a traceback."""
+    watched.account.desired["group-007"] = -1
+    with pytest.raises(Unavailable, match="a form that is not known"):
+        watched.cloud.fleet(HOME, FleetId("group-007"))
 
 
 class Details:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.reading import IDS_MAX, chunks
+from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.reading import IDS_MAX
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -145,10 +146,8 @@ def _questions(
 
 
 def _templates(clients: Clients, region: Region, by: str, names: Sequence[str]) -> list[Answer]:
-    with translated("describe_launch_templates", changing=False):
-        ec2: Any = clients.ec2(region)
-        pages = ec2.get_paginator("describe_launch_templates").paginate(**{f"{by}s": names})
-        return [{"LaunchTemplates": page.get("LaunchTemplates", [])} for page in pages]
+    key, arguments = "LaunchTemplates", {f"{by}s": names}
+    return [{key: entries(clients.ec2(region), "describe_launch_templates", key, arguments)}]
 
 
 def _version(

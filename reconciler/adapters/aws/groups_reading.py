@@ -8,7 +8,8 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.known_groups import Group, Known, Reservations
-from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX, chunks
+from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled
 from reconciler.model.ids import Region
 from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
@@ -172,25 +173,14 @@ class GroupsReader:
         yield {"InstanceRefreshes": page.get("InstanceRefreshes", [])}
 
     def _groups(self, arguments: Mapping[str, Any]) -> list[Group]:
-        found: list[Group] = []
-        with translated("describe_auto_scaling_groups", changing=False):
-            pages: Any = self._auto_scaling.get_paginator("describe_auto_scaling_groups").paginate(
-                **arguments, PaginationConfig={"PageSize": PAGE_GROUPS}
-            )
-            for page in pages:
-                found += page.get("AutoScalingGroups", [])
-        return found
+        paged = {**arguments, "PaginationConfig": {"PageSize": PAGE_GROUPS}}
+        operation = "describe_auto_scaling_groups"
+        return [*entries(self._auto_scaling, operation, "AutoScalingGroups", paged)]
 
     def _reservations(self, filters: Sequence[Mapping[str, Any]]) -> Reservations:
-        found: Reservations = []
-        with translated("describe_instances", changing=False):
-            ec2: Any = self._clients.ec2(self._region)
-            pages = ec2.get_paginator("describe_instances").paginate(
-                Filters=list(filters), PaginationConfig={"PageSize": PAGE_INSTANCES}
-            )
-            for page in pages:
-                found += page.get("Reservations", [])
-        return found
+        paged = {"Filters": [*filters], "PaginationConfig": {"PageSize": PAGE_INSTANCES}}
+        ec2 = self._clients.ec2(self._region)
+        return [*entries(ec2, "describe_instances", "Reservations", paged)]
 
     @property
     def _auto_scaling(self) -> Any:

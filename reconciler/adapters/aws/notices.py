@@ -12,7 +12,7 @@ from typing import Any, Final
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
-from reconciler.adapters.aws.reading import chunks
+from reconciler.adapters.aws.paging import chunks
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.model.ids import Region
 from reconciler.model.notices import HeldByHook, MessageId, Notice

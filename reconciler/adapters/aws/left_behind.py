@@ -57,7 +57,7 @@ def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, An
 
 
 def _ours(entry: Mapping[str, Any], cluster: str, names: Sequence[str]) -> str:
-    """The fleet that its tags name, when it is one of the cluster's that are looked for."""
+    """The fleet that its tags name; empty unless it is one of these names, and the cluster's."""
     tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
     name = str(tags.get("fleet", ""))
     return name if tags.get("cluster") == cluster and name in names else ""

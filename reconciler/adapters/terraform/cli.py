@@ -36,13 +36,8 @@ _BEGINNING = {"plan", "apply"}
 """What takes the state's lock; a process that was asked to stop has no time to give it back."""
 _SOURCES = "tfconfig/"
 """Where a saved plan keeps the configuration, with a folder `m-…` for each module."""
-
-
-_UNREADABLE_ZIP = (
-    *(OSError, EOFError, zipfile.BadZipFile, zlib.error),
-    # Encrypted, or compressed in a way that is not known.
-    *(RuntimeError, NotImplementedError),
-)
+_UNREADABLE_ZIP = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+"""The last one: it is encrypted, or compressed in a way that is not known."""
 
 
 class TerraformCli:

@@ -42,6 +42,8 @@ class ForgeState:
     """Lists no pull requests the first time, as a replica that lags."""
     hides_user: bool = False
     """Does not say whose the token is."""
+    user_faults: int = 0
+    """How often it fails instead of saying whose the token is."""
     requests: list[str] = field(default_factory=list)
     address: str = ""
 
@@ -156,6 +158,9 @@ class _Forge(BaseHTTPRequestHandler):
 
     def _user(self) -> tuple[int, Any]:
         """Whose the token is, unless it is a workflow's."""
+        if self.state.user_faults:
+            self.state.user_faults -= 1
+            return 502, {"message": "Bad gateway"}
         if self.state.hides_user:
             return 403, {"message": "Resource not accessible by integration"}
         return 200, {"login": OWNER, "username": OWNER, "type": "User"}

@@ -172,7 +172,13 @@ class Capacity:
         """Cluster, cloud and queue, none of which changes anything unless this replica leads."""
         config = self._source.config
         ours = stack.enter_context(
-            candidacy(config, self._clock, self._hindrance, partial(self.notify, "election"))
+            candidacy(
+                config,
+                self._clock,
+                self._hindrance,
+                gained=partial(self.notify, "election"),
+                broken=self.stop,
+            )
         )
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(

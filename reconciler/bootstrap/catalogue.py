@@ -1,6 +1,5 @@
 """Wires `reconciler catalogue`: what EC2 says, merged into a file of our own form."""
 
-import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from reconciler.config.catalogue import Catalogue, load_catalogue, refreshed, re
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
+from reconciler.records.whole_file import put_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +72,9 @@ def shown_catalogue(path: str | None) -> Catalogue:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put a file in place in one step, so that a reader never sees half of it."""
-    part = path.with_name(f".{path.name}.part")
+    """Put a file in place in one step; InputError when it cannot be written."""
     try:
-        with part.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
+        with put_whole(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InputError(str(path), f"cannot be written: {error.strerror}") from error

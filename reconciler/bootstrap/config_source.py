@@ -6,7 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reconciler.config.catalogue import Catalogue, load_catalogue
-from reconciler.config.environment import Flags, load_with_overrides, parse_with_overrides
+from reconciler.config.environment import (
+    Flags,
+    load_with_overrides,
+    parse_with_overrides,
+    stated_values,
+)
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
@@ -146,10 +151,24 @@ class ConfigSource:
             config = parse_with_overrides(
                 followed.content, self._flags, name=name, directory=directory
             )
-            catalogue = config.catalogue
-            if catalogue is not None and catalogue in followed.files:
-                catalogue = str(directory / catalogue)
+            catalogue = self._catalogue(config, followed, directory)
             return config, self._settings_of(config, load_catalogue(catalogue))
+
+    def _catalogue(
+        self, config: SectorConfig, followed: FollowedConfig, directory: Path
+    ) -> str | None:
+        """The path of the catalogue, for which a commit names no file of this machine.
+
+        Raises:
+            UsageError: The config names one that is not of its commit.
+        """
+        catalogue = config.catalogue
+        given = stated_values(self._flags)
+        if catalogue is None or any(setting.path == ("catalogue",) for setting in given):
+            return catalogue
+        if catalogue not in followed.files:
+            raise UsageError(followed.shown, f"catalogue {catalogue!r} is not beside the config")
+        return str(directory / catalogue)
 
     def _settings_of(self, config: SectorConfig, catalogue: Catalogue) -> PlannerSettings:
         if config.regions:

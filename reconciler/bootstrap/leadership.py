@@ -38,6 +38,7 @@ def candidacy(
     clock: SystemClock,
     hindrance: Callable[[], str],
     gained: Callable[[], None],
+    broken: Callable[[], None],
 ) -> Iterator[Candidacy]:
     """A candidacy that has not begun; `taking_part` begins it.
 
@@ -46,6 +47,7 @@ def candidacy(
         clock: Its time.
         hindrance: Why this replica may not lead at all; empty when it may.
         gained: Called when it began to lead.
+        broken: Called when the program has to end, because the election did by a bug.
 
     Raises:
         InputError: There is no usable kubeconfig.
@@ -69,7 +71,7 @@ def candidacy(
         if stated.enabled and home.may_be_made:
             _warn_of_leases_elsewhere(transport, home)
         yield Candidacy(
-            leadership=Leadership(election if stated.enabled else None, hindrance, gained),
+            leadership=Leadership(election if stated.enabled else None, hindrance, gained, broken),
             lease_home=home,
         )
 
@@ -99,7 +101,11 @@ def _warn_of_leases_elsewhere(transport: Transport, home: LeaseHome) -> None:
 
 @contextmanager
 def taking_part(leadership: Leadership) -> Iterator[None]:
-    """The election runs for as long as the block; at its end the Lease is let go of."""
+    """The election runs for as long as the block; at its end the Lease is let go of.
+
+    Raises:
+        Exception: A bug has ended the election.
+    """
     leadership.start()
     try:
         yield

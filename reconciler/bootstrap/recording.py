@@ -24,7 +24,7 @@ from reconciler.records.demand import (
     changes,
     encode_line,
     folded,
-    read_demand,
+    read_recorded,
     seen_in,
 )
 from reconciler.records.prometheus import PodHistory, queries
@@ -242,7 +242,7 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     for file in files:
         try:
             with file.open("rb") as stream:
-                lines += read_demand(stream, str(file)).lines
+                lines += read_recorded(stream, str(file)).lines
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
     return folded(lines)

@@ -21,6 +21,7 @@ from reconciler.model.errors import InvariantViolated, ReconcilerError
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
 from reconciler.telemetry.scrub import secrets_of
+from reconciler.telemetry.threads import ends_of_threads_logged
 from reconciler.web.server import WebServer
 
 
@@ -67,7 +68,8 @@ def _run_with(options: RunOptions, source: ConfigSource, following: Following | 
     clock = SystemClock()
     capacity = Capacity(source, clock)
     try:
-        return _run(options, capacity, clock, following)
+        with ends_of_threads_logged():
+            return _run(options, capacity, clock, following)
     except Exception as error:
         if isinstance(error, InvariantViolated) or not isinstance(error, ReconcilerError):
             capacity.log_crash()

@@ -23,6 +23,7 @@ from reconciler.model.errors import ReconcilerError
 from reconciler.ports.repository import Commit
 from reconciler.telemetry.logging import set_up_logging
 from reconciler.telemetry.scrub import secrets_of
+from reconciler.telemetry.threads import ends_of_threads_logged
 
 ACT: Final = b"act\n"
 STAND_BY: Final = b"stand by\n"
@@ -73,7 +74,7 @@ def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity:
         log(outcome)
         send(_turn(outcome))
 
-    with git_repository(options) as repository:
+    with ends_of_threads_logged(), git_repository(options) as repository:
         follower = ConfigFollower(repository, options.configs, cluster, send)
 
         def fetched(tip: Commit) -> None:

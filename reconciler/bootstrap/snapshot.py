@@ -1,6 +1,5 @@
 """Saves what a live cycle would see, in the formats of offline planning."""
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,7 @@ from reconciler.records.snapshot import (
     cloud_snapshot_files,
     encode_cluster_snapshot,
 )
+from reconciler.records.whole_file import put_whole
 
 AWS_FILES = "aws-*.json"
 
@@ -70,9 +70,7 @@ def _write(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
 
 
 def _write_file(path: Path, body: bytes) -> Path:
-    """Whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        stream.write(body)
-    part.replace(path)
+    with put_whole(path) as part:
+        part.touch(mode=0o600)
+        part.write_bytes(body)
     return path

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 
 from reconciler.bootstrap.planning import resolved
 from reconciler.bootstrap.simulating import (
@@ -19,6 +18,7 @@ from reconciler.bootstrap.simulating import (
     read_input,
     simulated_settings,
 )
+from reconciler.config.document import read_document, write_document
 from reconciler.config.environment import Flags, parse_with_overrides
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
@@ -68,11 +68,16 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
 
     Raises:
         ConfigError: A combination is no valid config.
+        InputError: The demand cannot be read.
         UsageError: A sweep cannot be read, or Dask is not installed.
         ToolError: A point failed, or the Dask cluster cannot be reached.
     """
     wanted = points(request.sweeps)
-    tasks = [_task(request.simulation, point) for point in wanted]
+    document = read_document(
+        read_config_bytes(request.simulation.config), name=request.simulation.config
+    )
+    demand = read_input(request.simulation.demand)
+    tasks = [_task(request.simulation, document, demand, point) for point in wanted]
     for task in tasks:
         _settings(task)
     found: list[Json | None] = [None] * len(tasks)
@@ -91,20 +96,25 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     }
 
 
-def _task(request: SimulateRequest, point: Mapping[str, str]) -> Task:
-    document = yaml.safe_load(read_config_bytes(request.config))
-    typed = {key: yaml.safe_load(text) for key, text in point.items()}
-    changed = with_point(document if isinstance(document, Mapping) else {}, typed)
+def _task(
+    request: SimulateRequest, document: Json, demand: bytes, point: Mapping[str, str]
+) -> Task:
+    changed = with_point(document, {key: _value(key, text) for key, text in point.items()})
     shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
     return Task(
         name=f"{Path(request.config).name} ({shown})",
-        config=yaml.safe_dump(changed, sort_keys=False).encode(),
+        config=write_document(changed).encode(),
         flags=request.flags,
-        demand=read_input(request.demand),
+        demand=demand,
         demand_name=request.demand,
         selector=request.selector,
         options=request.options,
     )
+
+
+def _value(key: str, text: str) -> object:
+    """A value of a sweep as it would stand in a config."""
+    return read_document(f"value: {text}\n".encode(), name=f"--sweep {key}").get("value")
 
 
 def _settings(task: Task) -> PlannerSettings:

@@ -19,7 +19,15 @@ from reconciler.cli.ci_options import (
     ci_stages,
 )
 from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
-from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.output import (
+    Output,
+    OutputOption,
+    print_data,
+    print_table,
+    print_text,
+    wanted,
+)
+from reconciler.cli.plain import plain
 from reconciler.cli.working import working
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
@@ -103,11 +111,11 @@ def plan(
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)
     else:
-        sys.stdout.write(summary(report))
+        print_text(summary(report))
     for finding in report.findings:
         if finding.severity == "refused":
             line = f"error: {finding.where}: {finding.code}: {finding.message}"
-            sys.stderr.write(" ".join(line.split()) + "\n")
+            sys.stderr.write(plain(" ".join(line.split()) + "\n"))
     if not report.allowed:
         raise typer.Exit(1)
     if detailed_exitcode and report.changes:

@@ -1,10 +1,9 @@
 """Explanations for people: the answer first, then the numbers behind it."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.cli.output import Output, print_data, print_encoded, print_table
+from reconciler.cli.output import Output, print_data, print_encoded, print_table, print_text
 from reconciler.model.plan import Plan
 from reconciler.planner.explain.answers import Explanations
 from reconciler.records.explanations import encode_explained_plan, explanations_to_json
@@ -35,21 +34,21 @@ def print_explanations(explanations: Json, *, form: Output) -> None:
 
 def _pod(pod: Json) -> None:
     name = f"{pod['namespace']}/{pod['pod']}"
-    sys.stdout.write(f"Pod {name}: {pod['verdict']}: {pod['because']}.\n")
+    print_text(f"Pod {name}: {pod['verdict']}: {pod['because']}.\n")
     if pod["change"]:
-        sys.stdout.write(f"Smallest change that would place it: {_together(pod['change'])}.\n")
+        print_text(f"Smallest change that would place it: {_together(pod['change'])}.\n")
     elif pod["verdict"] == "unplaceable":
-        sys.stdout.write("No change that was tried would place it.\n")
+        print_text("No change that was tried would place it.\n")
     if pod["nodes"]:
-        sys.stdout.write(f"Existing nodes that do not take it: {_counts(pod['nodes'])}.\n")
+        print_text(f"Existing nodes that do not take it: {_counts(pod['nodes'])}.\n")
     if pod["fleets"]:
-        sys.stdout.write("\n")
+        print_text("\n")
         rows = [
             [*(f[key] for key in ("fleet", "region", "code", "detail")), _ways(f["ways"])]
             for f in pod["fleets"]
         ]
         print_table(("fleet", "region", "code", "why", "what would do"), rows)
-    sys.stdout.write("\n")
+    print_text("\n")
 
 
 def _ways(ways: Sequence[Sequence[str]]) -> str:
@@ -69,17 +68,17 @@ def _counts(counts: Json) -> str:
 def _node(node: Json) -> None:
     of = f" of {node['fleet']}" if node["fleet"] else ""
     verdict = f"{node['verdict']}: {node['code']}: {node['because']}"
-    sys.stdout.write(f"Node {node['node']}{of}: {verdict}.\n")
+    print_text(f"Node {node['node']}{of}: {verdict}.\n")
     if node["drift"]:
-        sys.stdout.write(f"Launch template and instance type: {node['drift']}.\n")
+        print_text(f"Launch template and instance type: {node['drift']}.\n")
     if node["actions"]:
         columns = ("action", "policy", "because")
         print_table(columns, [[action[key] for key in columns] for action in node["actions"]])
-    sys.stdout.write("\n")
+    print_text("\n")
 
 
 def _fleet(fleet: Json) -> None:
-    sys.stdout.write(
+    print_text(
         f"Fleet {fleet['fleet']} in {fleet['region']}: {fleet['verdict']}: {fleet['because']}.\n"
         f"Target {fleet['current']} -> {fleet['target']} (min {fleet['min']}, "
         f"max {'none' if fleet['max'] is None else fleet['max']}), {fleet['joined']} joined, "
@@ -87,13 +86,13 @@ def _fleet(fleet: Json) -> None:
         f"{fleet['hourly_usd']:.4f} USD per hour.\n"
     )
     if fleet["pods"]:
-        sys.stdout.write(f"Pending pods that get a place on it: {fleet['pods']}.\n")
+        print_text(f"Pending pods that get a place on it: {fleet['pods']}.\n")
     if fleet["nodes"]:
         counts = _counts(fleet["nodes"])
-        sys.stdout.write(f"Its nodes: {counts} (reconciler explain node says more).\n")
+        print_text(f"Its nodes: {counts} (reconciler explain node says more).\n")
     if fleet["refused"]:
         counts = _counts(fleet["refused"])
-        sys.stdout.write(f"Pods without a place that it does not take: {counts}.\n")
+        print_text(f"Pods without a place that it does not take: {counts}.\n")
     if update := fleet.get("rolling_update"):
-        sys.stdout.write(f"Rolling update: {update['state']}, {update['because']}.\n")
-    sys.stdout.write("\n")
+        print_text(f"Rolling update: {update['state']}, {update['because']}.\n")
+    print_text("\n")

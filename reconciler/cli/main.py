@@ -13,6 +13,7 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli import commands, completion, verbosity
+from reconciler.cli.plain import plain
 from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1
@@ -123,7 +124,9 @@ def _report(texts: str | Sequence[str], code: int) -> int:
         traceback.print_exc()
     encoding = sys.stderr.encoding or "utf-8"
     for text in [texts] if isinstance(texts, str) else texts:
-        line = f"error: {' '.join(text.split())}\n"
+        # Before what is left out: a name that is no UTF-8 is shown by its bytes.
+        shown = text.encode("utf-8", "backslashreplace").decode()
+        line = plain(f"error: {' '.join(shown.split())}\n")
         sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
     return code
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from reconciler.cli.plain import plain
 from reconciler.telemetry.logging import wants_colours
 
 
@@ -59,9 +60,14 @@ def print_encoded(encoded: bytes, form: Output) -> None:
         sys.stdout.write(encoded.decode())
 
 
+def print_text(text: str) -> None:
+    """Print lines for people, without what would steer their terminal."""
+    sys.stdout.write(plain(text))
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print aligned columns with a heading."""
-    texts = [[str(cell) for cell in row] for row in rows]
+    texts = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     heading = "  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip()
     sys.stdout.write((f"\x1b[1m{heading}\x1b[0m" if use_colours() else heading) + "\n")

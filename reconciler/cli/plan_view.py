@@ -1,8 +1,6 @@
 """A plan for people: what will be done, what cannot be, what it costs."""
 
-import sys
-
-from reconciler.cli.output import Output, print_encoded, print_table
+from reconciler.cli.output import Output, print_encoded, print_table, print_text
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Cost, Plan
 from reconciler.records.binding import binding_to_json, verdict_line
@@ -14,7 +12,7 @@ def print_plan(plan: Plan, *, form: Output) -> None:
     if form is not Output.TABLE:
         print_encoded(encode_plan(plan, indent=True), form)
         return
-    sys.stdout.write(f"Cluster {verdict_line(binding_to_json(plan.binding))}.\n\n")
+    print_text(f"Cluster {verdict_line(binding_to_json(plan.binding))}.\n\n")
     _fleets(plan)
     _actions(plan)
     _held(plan)
@@ -51,9 +49,9 @@ def _subject(action: AnyAction) -> str:
 
 
 def _actions(plan: Plan) -> None:
-    sys.stdout.write("\n")
+    print_text("\n")
     if not plan.actions:
-        sys.stdout.write("Nothing to do.\n")
+        print_text("Nothing to do.\n")
         return
     rows = [(action_to_json(a)["action"], _subject(a), a.policy, a.because) for a in plan.actions]
     print_table(("action", "on", "policy", "because"), rows)
@@ -62,7 +60,7 @@ def _actions(plan: Plan) -> None:
 def _held(plan: Plan) -> None:
     """What would have been ended, and the code of what keeps it."""
     if plan.held:
-        sys.stdout.write("\n")
+        print_text("\n")
         print_table(
             ("held node or instance", "code"), [(h.node or h.instance, h.code) for h in plan.held]
         )
@@ -71,7 +69,7 @@ def _held(plan: Plan) -> None:
 def _unplaceable(plan: Plan) -> None:
     if not plan.unplaceable:
         return
-    sys.stdout.write("\n")
+    print_text("\n")
     rows = [(str(u.pod), r.fleet, r.code, r.detail) for u in plan.unplaceable for r in u.reasons]
     print_table(("unplaceable pod", "fleet", "code", "why"), rows)
 
@@ -85,7 +83,7 @@ def _sum(plan: Plan) -> None:
     on_nodes = sum(1 for p in plan.placements if p.node is not None)
     launching = sum(1 for p in plan.placements if p.launching is not None)
     new = sum(1 for p in plan.placements if p.new_node is not None)
-    sys.stdout.write(
+    print_text(
         f"\nPods: {on_nodes} on nodes, {launching} on launching capacity, {new} on new nodes, "
         f"{len(plan.unplaceable)} unplaceable.\n"
         f"USD per hour: {cost.hourly_usd_before:.4f} -> {cost.hourly_usd_after:.4f} "
@@ -93,4 +91,4 @@ def _sum(plan: Plan) -> None:
     )
     if cost.unpriced:
         names = ", ".join(cost.unpriced)
-        sys.stdout.write(f"No price is known for {names}: counted at a usual price.\n")
+        print_text(f"No price is known for {names}: counted at a usual price.\n")

@@ -7,6 +7,7 @@ import typer
 
 from reconciler.cli import verbosity
 from reconciler.cli.config_argument import ConfigArgument
+from reconciler.cli.planning_options import CatalogueOption, ContextOption, PodNamespaceOption
 from reconciler.model.errors import UsageError
 
 EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"
@@ -46,19 +47,6 @@ RegionsOption = Annotated[
 ]
 KubeconfigOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
-]
-ContextOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: current.")
-]
-CatalogueOption = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
-]
-NamespaceOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Namespace whose pods count as demand; pods of others still occupy their nodes."
-    ),
 ]
 IdleOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time after which an empty node is removed.")
@@ -164,7 +152,7 @@ def command(
     kubeconfig: KubeconfigOption = None,  # noqa: ARG001 - as above
     context: ContextOption = None,  # noqa: ARG001 - as above
     catalogue: CatalogueOption = None,  # noqa: ARG001 - as above
-    pod_namespace: NamespaceOption = None,  # noqa: ARG001 - as above
+    pod_namespace: PodNamespaceOption = None,  # noqa: ARG001 - as above
     idle_threshold: IdleOption = None,  # noqa: ARG001 - as above
     type_idle_threshold: TypeIdleOption = None,  # noqa: ARG001 - as above
     instance_init_time: InitOption = None,  # noqa: ARG001 - as above

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from reconciler.cli.output import use_colours
+from reconciler.telemetry.logging import is_dumb_terminal
 
 Json = Mapping[str, Any]
 QUIET_SECONDS = 2.0
@@ -19,7 +20,7 @@ QUIET_SECONDS = 2.0
 
 
 class Progress:
-    """One line on stderr that is written over; nothing where stderr is no terminal."""
+    """One line on stderr that is written over; nothing where that is not possible."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -41,7 +42,8 @@ class Progress:
 
     def show(self, what: str, share: float) -> None:
         """Say how far it is."""
-        if self._stream.isatty() and time.monotonic() - self._began > QUIET_SECONDS:
+        shows = self._stream.isatty() and not is_dumb_terminal()
+        if shows and time.monotonic() - self._began > QUIET_SECONDS:
             self._shown = True
             self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
             self._stream.flush()
@@ -101,7 +103,7 @@ def print_figures(found: Json, out: str) -> None:
         table.add_row(name, *(cell(run) for run in runs))
     if any("recorded" in run for run in runs):
         table.add_row("same node-hours as recorded", *map(_overlap, runs))
-    console = Console(file=sys.stdout, no_color=not use_colours(), highlight=False)
+    console = Console(file=sys.stdout, no_color=not use_colours(), highlight=False, markup=False)
     first = runs[0]
     console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")
     console.print(table)

@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from reconciler.cli.plain import plain
 from reconciler.gitops.status import STAGES
 from reconciler.records.binding import verdict_line
 
@@ -65,7 +66,7 @@ def _parts(status: Json) -> Iterator[RenderableType]:
 def _verdict(verdict: Json) -> Iterator[Text]:
     """The first line, what to do about it, and what else is wrong."""
     first = Text(f"{verdict['level'].upper()}: ", style=STYLES[verdict["level"]])
-    yield first.append(_plain(verdict["text"]), style="bold")
+    yield first.append(plain(verdict["text"]), style="bold")
     for number, cause in enumerate(verdict["causes"]):
         if number:
             text = f"  also: {cause['headline']}"
@@ -228,14 +229,9 @@ def _table(
             name.upper(), justify="right" if right else "left", overflow="fold", no_wrap=right
         )
     for row in rows:
-        table.add_row(*(Text(_plain(cell)) for cell in row))
+        table.add_row(*(Text(plain(cell)) for cell in row))
     return table
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(_plain(text), style=style)
-
-
-def _plain(value: object) -> str:
-    """A text without what would steer a terminal: names and messages come from strangers."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in str(value))
+    return Text(plain(text), style=style)

@@ -1,12 +1,11 @@
 """`reconciler validate`: every fault of sector configs with its place."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from reconciler.cli.config_argument import configs_of
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_text, wanted
 from reconciler.config.check import CheckedConfig, check_named
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
@@ -73,9 +72,9 @@ def _print_lines(checked: CheckedConfig) -> None:
     for p in checked.problems:
         mark = "warning: " if p.severity == "warning" else ""
         place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
-        sys.stdout.write(f"{place}: {p.message}\n")
+        print_text(f"{place}: {p.message}\n")
     if all(problem.severity == "warning" for problem in checked.problems):
-        sys.stdout.write(f"{name}: no faults\n")
+        print_text(f"{name}: no faults\n")
 
 
 def _as_json(name: str, problem: Problem) -> dict[str, object]:

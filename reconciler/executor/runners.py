@@ -14,7 +14,7 @@ PARALLEL_MAX = 32
 
 
 def in_turn(work: Sequence[Work[Result]]) -> Iterator[Result]:
-    """One after the other, in the caller's thread: for tests, whose order must not vary."""
+    """One after the other, in the caller's thread, so that the order never varies."""
     for each in work:
         yield each()
 

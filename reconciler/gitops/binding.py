@@ -7,17 +7,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, GROUP, as_mapping
+from reconciler.gitops.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP, as_mapping
 from reconciler.gitops.pools import POOLS
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 
-_LIVE_FIELDS = (
-    "fleet_instance_set",
-    "fleet_state",
-    "fulfilled_capacity",
-    "fulfilled_on_demand_capacity",
-)
-_LIVE_OF_GROUP = ("desired_capacity", "predicted_capacity", "warm_pool_size")
 _LIVE_TARGETS = (
     "on_demand_target_capacity",
     "spot_target_capacity",
@@ -151,10 +144,10 @@ def _without_live(entry: Mapping[str, Any], side: str) -> Any:
     if not isinstance(attributes, Mapping):
         return attributes
     if entry.get("type") == GROUP:
-        return {key: value for key, value in attributes.items() if key not in _LIVE_OF_GROUP}
+        return {key: value for key, value in attributes.items() if key not in LIVE_FIELDS_OF_GROUP}
     if entry.get("type") != FLEET:
         return attributes
-    kept = {key: value for key, value in attributes.items() if key not in _LIVE_FIELDS}
+    kept = {key: value for key, value in attributes.items() if key not in LIVE_FIELDS}
     blocks = kept.get("target_capacity_specification")
     if isinstance(blocks, list):
         kept["target_capacity_specification"] = [

@@ -12,6 +12,8 @@ from reconciler.gitops.named_fleets import named_fleet
 from reconciler.gitops.planned import (
     FLEET,
     GROUP,
+    LIVE_FIELDS,
+    LIVE_FIELDS_OF_GROUP,
     PlannedResource,
     changed_resources,
     resources,
@@ -23,19 +25,8 @@ from reconciler.model.snapshot import CloudState
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.ports.terraform import TerraformPlanJson
 
-_LIVE = {
-    "fleet_instance_set",
-    "fleet_state",
-    "fulfilled_capacity",
-    "fulfilled_on_demand_capacity",
-    "target_capacity_specification",
-}
-_LIVE_OF_GROUP = {
-    "desired_capacity",
-    "predicted_capacity",
-    "suspended_processes",
-    "warm_pool_size",
-}
+_LIVE = {*LIVE_FIELDS, "target_capacity_specification"}
+_LIVE_OF_GROUP = {*LIVE_FIELDS_OF_GROUP, "suspended_processes"}
 """Processes are suspended and resumed by people in an incident."""
 _TYPES: Mapping[Provider, str] = {"ec2-fleet": FLEET, "asg": GROUP}
 DriftKind = Literal[

@@ -16,6 +16,15 @@ from reconciler.ports.terraform import TerraformPlanJson
 FLEET = "aws_ec2_fleet"
 GROUP = "aws_autoscaling_group"
 LAUNCH_TEMPLATE = "aws_launch_template"
+LIVE_FIELDS = (
+    "fleet_instance_set",
+    "fleet_state",
+    "fulfilled_capacity",
+    "fulfilled_on_demand_capacity",
+)
+"""Of a fleet, what changes without anybody having changed the fleet, beside its target."""
+LIVE_FIELDS_OF_GROUP = ("desired_capacity", "predicted_capacity", "warm_pool_size")
+"""The same of a group; its target is among them."""
 _GROUP_KEY = re.compile(r'\.module\.group\["([^"]+)"\]$')
 """Of a group of a rendered root module; one that was imported may have no `fleet` tag."""
 _ON_DEMAND = "on_demand_percentage_above_base_capacity"

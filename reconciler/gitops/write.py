@@ -2,7 +2,6 @@
 
 import glob
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from reconciler.gitops.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.targets import MANIFEST, rendered_regions
 from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.records.whole_file import put_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +148,9 @@ def _exists(path: Path) -> bool:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old or the new content, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    with partial.open("xb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(path)
+    with put_whole(path) as partial:
+        partial.write_bytes(content)
 
 
 def _remove(directory: Path, path: str) -> None:

@@ -23,6 +23,7 @@ from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents
 from reconciler.records.binding import binding_to_json, verdict_line
+from reconciler.telemetry.scrub import without_account
 
 HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500
@@ -88,7 +89,8 @@ class EventReporter:
             text = f"cannot be moved off {action.node} ({action.policy}) now: {outcome.detail}"
             self._emit_pod(action.pod, "EvictionRefused", text, warning=True)
         elif isinstance(action, SetCapacity) and outcome.kind in {"refused", "failed"}:
-            text = f"fleet {action.fleet} in {action.region} was not raised: {outcome.detail}"
+            why = without_account(outcome.detail)  # whoever may see the pods may read it
+            text = f"fleet {action.fleet} in {action.region} was not raised: {why}"
             for pod in self._waiting_for(action):
                 self._emit_pod(pod, "ScaleUpFailed", text, warning=True)
 

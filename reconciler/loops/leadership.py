@@ -23,6 +23,8 @@ class Leadership:
         hindrance: Why this replica may not lead at all, empty when it may: a dry run must not
             keep others from acting.
         gained: Called when this replica began to lead.
+        broken: Called when a bug ended the thread: this replica would never lead again, and the
+            program has to end. `stop` raises the bug.
     """
 
     def __init__(
@@ -30,12 +32,15 @@ class Leadership:
         election: Election | None,
         hindrance: Callable[[], str],
         gained: Callable[[], None],
+        broken: Callable[[], None] = lambda: None,
     ) -> None:
         self._log: Any = structlog.get_logger()
         self._election = election
         self._hindrance = hindrance
         self._hindered_by = ""
         self._gained = gained
+        self._broken = broken
+        self._bug: Exception | None = None
         self._due = threading.Event()
         self._stopping = threading.Event()
         self._changed = threading.Condition()
@@ -66,7 +71,7 @@ class Leadership:
 
     def may_act(self) -> bool:
         """Whether this replica leads, for certain and at this moment."""
-        return self._election is None or self._election.may_act()
+        return self._election is None or (self._bug is None and self._election.may_act())
 
     def start(self) -> None:
         """Begin to take part."""
@@ -81,22 +86,38 @@ class Leadership:
     def wait_until_leading(self, seconds: float) -> bool:
         """Wait for the lead; whether it came within the time (or before `stop`)."""
         with self._changed:
-            self._changed.wait_for(lambda: self.may_act() or self._stopping.is_set(), seconds)
+            self._changed.wait_for(
+                lambda: self.may_act() or self._stopping.is_set() or self._bug is not None, seconds
+            )
         return self.may_act()
 
     def stop(self) -> None:
-        """End, and let another take over at once; call it when nothing acts any more."""
+        """End, and let another take over at once; call it when nothing acts any more.
+
+        Raises:
+            Exception: The bug that ended the thread; the Lease runs out by itself.
+        """
         self._stopping.set()
         self._due.set()
         with self._changed:
             self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join(JOIN_SECONDS)
+        if self._bug is not None:
+            raise self._bug
 
     def _run(self) -> None:
-        election = self._election
-        if election is None:
+        if self._election is None:
             return
+        try:
+            self._take_part(self._election)
+        except Exception as error:  # noqa: BLE001 - raised again by `stop`
+            with self._changed:
+                self._bug = error
+                self._changed.notify_all()
+            self._broken()
+
+    def _take_part(self, election: Election) -> None:
         while True:
             self._due.clear()  # before the look at `stopping`, or a stop in between is slept over
             if self._stopping.is_set():

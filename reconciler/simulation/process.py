@@ -123,10 +123,6 @@ class Process:
         self.cluster.freeze(frozen=frozen)
         self.frozen_at = self.now if frozen else None
 
-    def relisted(self) -> None:
-        """A full list was taken; the next one has to agree with it."""
-        self.started_at = self.now
-
     def run_until(self, seconds: float) -> None:
         """Cycle until virtual time has come so far; killed, it is started again."""
         self._until = seconds

@@ -33,12 +33,12 @@ def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
     return made
 
 
-def with_point(document: Json, point: Mapping[str, str]) -> dict[str, Any]:
+def with_point(document: Json, point: Mapping[str, object]) -> dict[str, Any]:
     """A config's document with the point's values at their dotted keys, below `sectors` too.
 
     Args:
-        document: As YAML gives it.
-        point: Values as text, by dotted key; `true`, numbers and `null` are read as YAML does.
+        document: As `config.document` reads it.
+        point: Values as they stand in a document, by dotted key.
     """
     changed: dict[str, Any] = _copied(document)
     for key, value in point.items():

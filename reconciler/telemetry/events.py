@@ -10,6 +10,8 @@ STARTED: Final = "reconciler_started"
 STOPPED: Final = "reconciler_stopped"
 STOP_FORCED: Final = "reconciler_stop_forced"
 CRASHED: Final = "reconciler_crashed"
+THREAD_FAILED: Final = "thread_failed"
+THREAD_ENDED: Final = "thread_ended"
 REQUEST_FAILED: Final = "http_request_failed"
 
 CYCLE_ENDED: Final = "cycle_ended"

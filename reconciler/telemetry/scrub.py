@@ -3,12 +3,20 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.telemetry.scrubbing import HIDDEN, Scrubber
 
 _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY|API_KEY")
 _HARMLESS_NAME = re.compile(r"_(?:FILE|PATH|DIR|URI|URL)$")
 _LENGTH_MIN = 8
 """Masking shorter values would only garble the text."""
+
+
+_OF_THE_ACCOUNT = (
+    (re.compile(r"\barn:aws[\w-]*:[^\s\"',;()]+"), f"arn:{HIDDEN}"),
+    (re.compile(r"(?i)(encoded authorization failure message: ?)\S+"), rf"\1{HIDDEN}"),
+    (re.compile(r"\b\d{12}\b"), HIDDEN),
+)
+"""What AWS's errors say of who asked: roles and users, policies, the account's number."""
 
 
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -26,3 +34,10 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """A program's output with known secrets, and what looks like one, masked."""
     return Scrubber(secrets).text(text)
+
+
+def without_account(text: str) -> str:
+    """AWS's words for people who need not know the account: its number and its ARNs masked."""
+    for pattern, instead in _OF_THE_ACCOUNT:
+        text = pattern.sub(instead, text)
+    return scrub(text)

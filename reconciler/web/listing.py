@@ -34,11 +34,6 @@ class Query:
     node_page: int = 1
     decision_page: int = 1
 
-    @property
-    def is_default(self) -> bool:
-        """Whether nothing is filtered and the first pages are shown."""
-        return self == Query()
-
     def link(self, anchor: str, **changed: str | int) -> str:
         """Return the address of the page with some parameters changed."""
         asked = {f.name: getattr(self, f.name) for f in fields(self)} | changed

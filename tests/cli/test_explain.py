@@ -175,3 +175,14 @@ def test_pod_that_no_fleet_could_be_asked_about_is_told_so(
     assert reason["detail"] == detail
     assert made["explanations"]["pods"][0]["because"] == detail
     assert detail in desk.plan(*files, "--output", "table").out
+
+
+def test_words_of_strangers_steer_no_terminal(desk: Desk) -> None:
+    """Whoever may make a pod could write over what the person who explains it sees."""
+    steering = "\x1b[2J"
+    odd = pod("odd", memory="300Gi", spec={"nodeSelector": {"size": f"big{steering}"}})
+    asked = ("--cluster", cluster(desk, odd), "--output", "table")
+    for more in ([], ["--explain", "ns/odd"]):
+        told = desk.plan(*asked, *more)
+        assert "big�[2J" in told.out
+        assert "\x1b" not in told.out

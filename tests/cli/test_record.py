@@ -197,3 +197,28 @@ def test_days_of_the_loops_recording_become_one_file(
     (line,) = demand(out).lines
     assert isinstance(line, PodDemand)
     assert line.until == END + timedelta(days=2)
+
+
+def test_file_in_the_way_of_the_folder_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clean-up after it failed too, and its words hid the cause."""
+    (tmp_path / "demand-2026-03-08.jsonl.gz").write_bytes(gzip.compress(b""))
+    (tmp_path / "taken").write_text("a file")
+    out = tmp_path / "taken" / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 1
+    assert f"{out}: cannot be written: File exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [-1, -9, 60, 12])
+def test_torn_part_of_a_day_costs_what_is_in_it(tmp_path: Path, kept: int) -> None:
+    """A loop that was killed while it wrote would have made all recorded days unreadable."""
+    pods = [PodDemand(at=END, id=name, spec=make_spec("1")) for name in ("a", "lost", "b", "c")]
+    first, torn, *rest = (gzip.compress(encode_line(pod), mtime=0) for pod in pods)
+    day = tmp_path / "demand-2026-03-08.jsonl.gz"
+    out = tmp_path / "all.jsonl"
+    for content in (b"".join([first, torn[:kept], *rest]), b"".join([first, *rest, torn[:kept]])):
+        day.write_bytes(content)
+        assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 0
+        found = [line.id for line in demand(out).lines if isinstance(line, PodDemand)]
+        assert found == ["a", "b", "c"]

@@ -167,6 +167,34 @@ def test_comment_of_somebody_else_is_left_alone(
     assert said == {400: "ours", 500: "ours, again"}
 
 
+def test_comment_is_nobodys_while_it_is_not_known_who_asks(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """One failed question, and for as long as the loop runs anybody's comment would be ours."""
+    port_to(server, kind).comment(7, "plan", "ours")
+    [own] = server.comments
+    mallory = {"user": {"login": "mallory", "type": "Bot"}, "author": {"username": "mallory"}}
+    server.comments.insert(0, {**own, "id": 400, **mallory})
+    port = port_to(server, kind)
+    server.user_faults = 1
+    with pytest.raises(Unavailable):
+        port.comment(7, "plan", "lost")
+    port.comment(7, "plan", "ours, again")
+    said = {each["id"]: each["body"].partition("\n")[2] for each in server.comments}
+    assert said == {400: "ours", 500: "ours, again"}
+
+
+def test_comment_of_a_forge_that_never_says_who_asks_is_written_anew() -> None:
+    """A maintainer's token may change what others wrote."""
+    with forge_server("gitlab") as server:
+        server.hides_user = True
+        port = port_to(server, "gitlab")
+        port.comment(7, "plan", "first")
+        port.comment(7, "plan", "second")
+        said = [each["body"].partition("\n")[2] for each in server.comments]
+    assert said == ["first", "second"]
+
+
 def test_comment_that_is_too_long_is_cut_and_says_so(server: ForgeState, kind: ForgeKind) -> None:
     """A forge refuses a long one whole, and the reviewer would see nothing."""
     port_to(server, kind).comment(7, "plan", "x" * 2_000_000)

@@ -36,6 +36,27 @@ def test_checkout_state_tells_where_and_at_which_commit(work: Path, tmp_path: Pa
     assert GitCheckout().state(str(tmp_path)) is None
 
 
+def test_message_of_a_commit_that_is_not_utf8_can_be_shown(work: Path, tmp_path: Path) -> None:
+    """A commit that another program than git made would end `ci plan` with a traceback."""
+    author = b"A <a@example.com> 1 +0000"
+    tree = git(work, "write-tree").encode()
+    made = b"tree %s\nauthor %s\ncommitter %s\n\nGr\xfc\xdfe\n" % (tree, author, author)
+    (tmp_path / "commit").write_bytes(made)
+    name = git(work, "hash-object", "-t", "commit", "-w", str(tmp_path / "commit"))
+    git(work, "reset", "-q", "--soft", name)
+    state = GitCheckout().state(str(work))
+    assert state is not None
+    assert state.subject == "Gr\ufffd\ufffde"
+
+
+def test_content_at_a_commit_is_every_byte_of_the_file(work: Path) -> None:
+    """A comment in Latin-1 would be a traceback instead of a fault of the config."""
+    (work / "sectors.yaml").write_bytes(b"cluster: one # Gr\xfc\xdfe\n\n")
+    git(work, "commit", "-qam", "Greet")
+    before = GitCheckout().content_at(str(work), "HEAD", "sectors.yaml")
+    assert before == b"cluster: one # Gr\xfc\xdfe\n\n"
+
+
 def test_directory_that_is_not_there_is_outside_of_git(tmp_path: Path) -> None:
     """`the git program is missing` would send people to their image."""
     nowhere = str(tmp_path / "nowhere")

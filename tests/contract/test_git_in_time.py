@@ -1,15 +1,18 @@
 """Every git command ends in time, whatever the remote does and whatever the image lacks."""
 
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
+from reconciler.adapters.git.bounded import bounded
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import Unavailable, UsageError
@@ -63,6 +66,15 @@ def test_remote_that_never_ends_is_given_up_with_all_that_git_began(
         assert cut.wait(GIT_TIMEOUT_SECONDS)
         assert not gave_up.is_set()
         port.close()
+
+
+def test_output_over_the_limit_is_no_success_of_a_git_that_was_done(tmp_path: Path) -> None:
+    """An empty list of files that git is said to have given would remove every rendered file."""
+    command = ["git", "-C", str(tmp_path), "--version"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
+        assert process.wait(GIT_TIMEOUT_SECONDS) == 0
+        status, out, error = bounded(process, GIT_TIMEOUT_SECONDS, output_bytes_max=3)
+    assert (status != 0, out, error) == (True, b"", b"Output limit: more than 3 bytes")
 
 
 @pytest.mark.parametrize("prefix", ["", "file://"])

@@ -237,8 +237,10 @@ def test_foreign_directory_is_never_wiped(url: str, tmp_path: Path) -> None:
 
 
 def test_directory_that_cannot_be_written_is_a_tool_error(url: str, tmp_path: Path) -> None:
-    """A read-only or full disk must reach the operator as such."""
+    """A read-only or full disk must reach the operator as such, and so must a file."""
     (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ToolError, match="is a file"):
+        GitRepository(GitSettings(url=url, directory=tmp_path / "file")).fetch()
     with pytest.raises(ToolError, match="cannot be written"):
         GitRepository(GitSettings(url=url, directory=tmp_path / "file" / "copy.git")).fetch()
 

@@ -84,3 +84,21 @@ def test_list_that_expired_once_is_taken_in_pages_again(tmp_path: Path) -> None:
     with watching(tmp_path, script) as cluster:
         assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
     assert ["limit=" in path for path in asked[:4]] == [True] * 4
+
+
+def test_snapshot_of_a_list_that_expired_is_taken_again(tmp_path: Path) -> None:
+    """A snapshot of a large cluster failed, each time after minutes."""
+    expires: list[bool] = []
+
+    def script(request: Request) -> Answer:
+        if not lists_pods(request):
+            return of_no_interest(request)
+        if "continue=" in request.path and expires and expires.pop():
+            return json_answer({"kind": "Status", "code": 410}, 410)
+        return page_of_two(request)
+
+    with watching(tmp_path, script) as cluster:
+        expires.append(True)
+        pods = [each for each in cluster.raw() if each["kind"] == "Pod"]
+    assert [pod["metadata"]["name"] for pod in pods] == ["a", "b"]
+    assert {pod["apiVersion"] for pod in pods} == {"v1"}

@@ -1,12 +1,16 @@
 """Recorded demand in a directory."""
 
 import gzip
-from contextlib import closing
+import resource
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from reconciler.adapters.recording import DirectoryLog
-from reconciler.model.errors import PortError
+from reconciler.model.errors import PortError, Unavailable
 
 DAY = datetime(2026, 3, 10, 12, tzinfo=UTC)
 WEEK_SECONDS = 7 * 86_400.0
@@ -48,6 +52,28 @@ def test_oldest_files_go_when_all_together_are_too_large(tmp_path: Path) -> None
     names = sorted(path.name for path in tmp_path.iterdir())
     assert 1 <= len(names) < 5
     assert names[-1] == "demand-2026-03-14.jsonl.gz"
+
+
+@contextmanager
+def files_end_at(size_bytes: int) -> Iterator[None]:
+    """No file of this process can grow beyond a size, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_lines_that_do_not_fit_leave_nothing_behind(tmp_path: Path) -> None:
+    """A part of a member makes all that is written behind it unreadable."""
+    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
+        log.write(DAY, b"one\n")
+        (file,) = tmp_path.iterdir()
+        with files_end_at(file.stat().st_size + 9), pytest.raises(Unavailable):
+            log.write(DAY, b"two\n")
+        log.write(DAY, b"three\n")
+    assert gzip.decompress(file.read_bytes()) == b"one\nthree\n"
 
 
 def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path: Path) -> None:

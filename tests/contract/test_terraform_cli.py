@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -104,6 +105,13 @@ class TestTerraform:
         assert len(sources) == 2
         with pytest.raises(ToolError, match="no saved plan"):
             cli.sources(str(folder / "main.tf"))
+        with ZipFile(saved.file) as zipped:
+            entry = zipped.getinfo("tfconfig/m-/main.tf")
+        with Path(saved.file).open("r+b") as stream:
+            stream.seek(entry.header_offset + 30 + len(entry.filename))
+            stream.write(b"\xff" * 20)
+        with pytest.raises(ToolError, match="no saved plan"):
+            cli.sources(saved.file)
 
     def test_half_made_resource_is_listed_and_taken_for_made(self, tmp_path: Path) -> None:
         """A fleet that an interrupted apply had made must not be replaced by the next one."""

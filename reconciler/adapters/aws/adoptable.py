@@ -5,8 +5,7 @@ from contextlib import closing
 from typing import Any
 
 from reconciler.adapters.aws.clients import Clients
-from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.reading import chunks
+from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.model.errors import Forbidden
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -28,12 +27,12 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
     missing: list[str] = []
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
-        fleets = _pages(ec2, "describe_fleets", "Fleets", {})
+        fleets = entries(ec2, "describe_fleets", "Fleets", {})
         groups: list[dict[str, Any]] = []
         answers: list[Answer] = [{"Fleets": fleets}]
         try:
             auto_scaling, operation = clients.autoscaling(region), "describe_auto_scaling_groups"
-            groups = _pages(auto_scaling, operation, "AutoScalingGroups", {})
+            groups = entries(auto_scaling, operation, "AutoScalingGroups", {})
             answers.append({"AutoScalingGroups": groups})
         except Forbidden as error:
             missing.append(f"Auto Scaling groups, of which nothing was read: {error.what}")
@@ -41,14 +40,14 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
         for by, names in templates.items():
             for chunk in chunks(sorted({name for name, _ in names}), IDS_MAX):
                 operation, key = "describe_launch_templates", "LaunchTemplates"
-                answers.append({key: _pages(ec2, operation, key, {f"{by}s": chunk})})
+                answers.append({key: entries(ec2, operation, key, {f"{by}s": chunk})})
             for name, numbers in _versions(names).items():
                 arguments = {by: name, "Versions": [*VERSIONS, *numbers]}
                 operation, key = "describe_launch_template_versions", "LaunchTemplateVersions"
-                answers.append({key: _pages(ec2, operation, key, arguments)})
+                answers.append({key: entries(ec2, operation, key, arguments)})
         for chunk in chunks(_subnet_ids(fleets, groups), IDS_MAX):
             filters = [{"Name": "subnet-id", "Values": chunk}]
-            found = _pages(ec2, "describe_subnets", "Subnets", {"Filters": filters})
+            found = entries(ec2, "describe_subnets", "Subnets", {"Filters": filters})
             answers.append({"Subnets": found})
     return answers, tuple(missing)
 
@@ -87,11 +86,3 @@ def _subnet_ids(fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any
     of_groups = {id_ for each in groups for id_ in each.get("VPCZoneIdentifier", "").split(",")}
     of_fleets = {each["SubnetId"] for each in overrides if each.get("SubnetId")}
     return sorted((of_fleets | of_groups) - {""})
-
-
-def _pages(
-    client: Any, operation: str, key: str, arguments: dict[str, Any]
-) -> list[dict[str, Any]]:
-    with translated(operation, changing=False):
-        pages = client.get_paginator(operation).paginate(**arguments)
-        return [each for page in pages for each in page.get(key, [])]

@@ -11,7 +11,7 @@ from reconciler.adapters.aws.groups_reading import GroupsReader
 from reconciler.adapters.aws.known_groups import Group, KnownGroups
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
-from reconciler.model.errors import Conflict, NotFound, Refused
+from reconciler.model.errors import Conflict, NotFound, Refused, Unavailable
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
@@ -78,7 +78,10 @@ class AutoScalingCloud:
         answers: list[Answer] = [{"AutoScalingGroups": [self._group(region, fleet_id)]}]
         answers += reader.refreshes_of(fleet_id)
         state = self._decoded([(region, each) for each in answers])
-        return next(iter(state.fleets))
+        if not state.fleets:
+            what = "is described in a form that is not known"
+            raise Unavailable(f"Auto Scaling group {fleet_id}", what)
+        return state.fleets[0]
 
     def _group(self, region: Region, fleet_id: FleetId) -> Group:
         """One group's entry; NotFound when it is gone or not ours."""

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
+from reconciler.telemetry.threads import log_bug
 
 
 class InBackground:
@@ -23,13 +23,16 @@ class InBackground:
     def begin(self, region: Region, fetch: Callable[[], object]) -> None:
         """Fetch in a thread, unless a fetch for the region is under way.
 
-        A failure is left to the next cycle, which asks by itself and tells of it.
+        A failure is left to the next cycle, which asks by itself and tells of it; a bug is logged.
         """
 
         def run() -> None:
             try:
-                with suppress(PortError):
-                    fetch()
+                fetch()
+            except PortError:
+                pass
+            except Exception:  # noqa: BLE001 - the cycle that asks by itself meets it too
+                log_bug()
             finally:
                 with self._lock:
                     del self._threads[region]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.known import KnownInstances
-from reconciler.adapters.aws.reading import RegionReader, chunks
+from reconciler.adapters.aws.paging import chunks
+from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
 from reconciler.model.errors import Forbidden, NotFound

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.reading import IDS_MAX, chunks
+from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.reading import IDS_MAX
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -34,6 +35,8 @@ _Key = tuple[Any, ...]
 class GroupDetails:
     """Answers about launch templates, launch configurations and managed node groups.
 
+    What is about no group any more is forgotten.
+
     Args:
         monotonic: A clock that never jumps.
     """
@@ -47,6 +50,7 @@ class GroupDetails:
         """What is known of these groups' next nodes."""
         questions = list(_questions(clients, region, groups))
         wanted = [key for key, _, _ in questions]
+        used = {*wanted}
         left = PER_READ
         for key, lasts_seconds, ask in questions:
             if self._holds(key) or not left:
@@ -57,12 +61,28 @@ class GroupDetails:
             except PortError:
                 self._keep(key, FAILED_SECONDS, self._kept.get(key, (0.0, []))[1])
         found = [each for key in wanted for each in self._kept.get(key, (0.0, []))[1]]
-        return [*found, *self._versions(clients, region, groups, found)]
+        found += self._versions(clients, region, groups, found, used)
+        for key in [each for each in list(self._kept) if each[1] == region and each not in used]:
+            del self._kept[key]
+        return found
 
     def _versions(
-        self, clients: Clients, region: Region, groups: Sequence[Group], named: Sequence[Answer]
+        self,
+        clients: Clients,
+        region: Region,
+        groups: Sequence[Group],
+        named: Sequence[Answer],
+        used: set[_Key],
     ) -> list[Answer]:
-        """The versions that say the instance type of groups that name none themselves."""
+        """The versions that say the instance type of groups that name none themselves.
+
+        Args:
+            clients: As for `answers`, and so are `region` and `groups`.
+            region: As above.
+            groups: As above.
+            named: Which versions words stand for.
+            used: Takes the keys of what is returned.
+        """
         numbers = _numbers(named)
         found: list[Answer] = []
         left = PER_READ
@@ -71,10 +91,13 @@ class GroupDetails:
             version = specification.get("Version") or "$Default"
             number = numbers.get((name, version), version)
             key = ("version", region, name, number)
+            used.add(key)
+            # What a word stands for is not known yet, or any more.
+            lasts_seconds = VERSIONS_SECONDS if number.startswith("$") else float("inf")
             if not self._holds(key) and left:
                 left -= 1
                 try:
-                    self._keep(key, float("inf"), _version(clients, region, {by: name}, number))
+                    self._keep(key, lasts_seconds, _version(clients, region, {by: name}, number))
                 except PortError:
                     self._keep(key, FAILED_SECONDS, [])
             found += self._kept.get(key, (0.0, []))[1]
@@ -123,10 +146,8 @@ def _questions(
 
 
 def _templates(clients: Clients, region: Region, by: str, names: Sequence[str]) -> list[Answer]:
-    with translated("describe_launch_templates", changing=False):
-        ec2: Any = clients.ec2(region)
-        pages = ec2.get_paginator("describe_launch_templates").paginate(**{f"{by}s": names})
-        return [{"LaunchTemplates": page.get("LaunchTemplates", [])} for page in pages]
+    key, arguments = "LaunchTemplates", {f"{by}s": names}
+    return [{key: entries(clients.ec2(region), "describe_launch_templates", key, arguments)}]
 
 
 def _version(

@@ -8,10 +8,11 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.known_groups import Group, Known, Reservations
-from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX, chunks
+from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled
 from reconciler.model.ids import Region
-from reconciler.records.aws import Answer, is_ours
+from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
 
 PAGE_GROUPS: Final = 100
 """Groups of one answer, and names of one question, at most. Source: Auto Scaling API reference,
@@ -154,36 +155,32 @@ class GroupsReader:
                 yield from self.refreshes_of(group["AutoScalingGroupName"])
 
     def refreshes_of(self, name: str) -> Iterator[Answer]:
-        """The newest instance refresh of a group; nothing without the right to ask."""
+        """The newest instance refresh of a group; nothing without the right to ask.
+
+        While Auto Scaling throttles it is not known whether one is under way.
+        """
         try:
             with translated("describe_instance_refreshes", changing=False):
                 page = self._auto_scaling.describe_instance_refreshes(
                     AutoScalingGroupName=name, MaxRecords=1
                 )
-        except (NotFound, Throttled, Forbidden, Refused):
+        except Throttled:
+            unknown = {"AutoScalingGroupName": name, "Status": REFRESH_UNKNOWN}
+            yield {"InstanceRefreshes": [unknown]}
+            return
+        except (NotFound, Forbidden, Refused):
             return
         yield {"InstanceRefreshes": page.get("InstanceRefreshes", [])}
 
     def _groups(self, arguments: Mapping[str, Any]) -> list[Group]:
-        found: list[Group] = []
-        with translated("describe_auto_scaling_groups", changing=False):
-            pages: Any = self._auto_scaling.get_paginator("describe_auto_scaling_groups").paginate(
-                **arguments, PaginationConfig={"PageSize": PAGE_GROUPS}
-            )
-            for page in pages:
-                found += page.get("AutoScalingGroups", [])
-        return found
+        paged = {**arguments, "PaginationConfig": {"PageSize": PAGE_GROUPS}}
+        operation = "describe_auto_scaling_groups"
+        return [*entries(self._auto_scaling, operation, "AutoScalingGroups", paged)]
 
     def _reservations(self, filters: Sequence[Mapping[str, Any]]) -> Reservations:
-        found: Reservations = []
-        with translated("describe_instances", changing=False):
-            ec2: Any = self._clients.ec2(self._region)
-            pages = ec2.get_paginator("describe_instances").paginate(
-                Filters=list(filters), PaginationConfig={"PageSize": PAGE_INSTANCES}
-            )
-            for page in pages:
-                found += page.get("Reservations", [])
-        return found
+        paged = {"Filters": [*filters], "PaginationConfig": {"PageSize": PAGE_INSTANCES}}
+        ec2 = self._clients.ec2(self._region)
+        return [*entries(ec2, "describe_instances", "Reservations", paged)]
 
     @property
     def _auto_scaling(self) -> Any:

@@ -5,8 +5,7 @@ from contextlib import closing
 from typing import Any
 
 from reconciler.adapters.aws.clients import Clients
-from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.reading import chunks
+from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.model.ids import Region
 
 LIVE_STATES = {"active", "modifying", "submitted"}
@@ -30,7 +29,7 @@ def read_left_behind(
     found: dict[str, dict[str, str]] = {}
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
-        for fleet in _pages(ec2, "describe_fleets", "Fleets", {}) if names else ():
+        for fleet in entries(ec2, "describe_fleets", "Fleets", {}) if names else ():
             name = _ours(fleet, cluster, names)
             if name and fleet.get("FleetState") in LIVE_STATES and fleet.get("Type") == "maintain":
                 found.setdefault(name, {})["aws_ec2_fleet"] = fleet["FleetId"]
@@ -43,7 +42,7 @@ def read_left_behind(
         for chunk in chunks(sorted(templates), NAMES_MAX):
             filters = [{"Name": "launch-template-name", "Values": chunk}]
             arguments = {"Filters": filters}
-            for template in _pages(ec2, "describe_launch_templates", "LaunchTemplates", arguments):
+            for template in entries(ec2, "describe_launch_templates", "LaunchTemplates", arguments):
                 name = templates.get(template["LaunchTemplateName"], "")
                 if name and _ours(template, cluster, [name]):
                     found.setdefault(name, {})["aws_launch_template"] = template["LaunchTemplateId"]
@@ -54,19 +53,11 @@ def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, An
     """The Auto Scaling groups that carry the cluster's tag."""
     arguments = {"Filters": [{"Name": "tag:cluster", "Values": [cluster]}]}
     auto_scaling = clients.autoscaling(region)
-    return _pages(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
+    return entries(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
 
 
 def _ours(entry: Mapping[str, Any], cluster: str, names: Sequence[str]) -> str:
-    """The fleet that its tags name, when it is one of the cluster's that are looked for."""
+    """The fleet that its tags name; empty unless it is one of these names, and the cluster's."""
     tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
     name = str(tags.get("fleet", ""))
     return name if tags.get("cluster") == cluster and name in names else ""
-
-
-def _pages(
-    client: Any, operation: str, key: str, arguments: dict[str, Any]
-) -> list[dict[str, Any]]:
-    with translated(operation, changing=False):
-        pages = client.get_paginator(operation).paginate(**arguments)
-        return [each for page in pages for each in page.get(key, [])]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
-from reconciler.adapters.aws.reading import chunks
+from reconciler.adapters.aws.paging import chunks
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.model.ids import Region
 from reconciler.model.notices import HeldByHook, MessageId, Notice
@@ -29,7 +29,8 @@ EXTEND_AFTER_SECONDS: Final = 12.0
 PARALLEL: Final = 8
 """Calls in flight while one call is not enough."""
 HELD_MAX: Final = 5000
-"""Messages that are held at the same time; the rest waits in the queue."""
+"""With so many messages held none is received: the rest waits in the queue. Calls that are in
+flight then may bring a few more."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
 HEARTBEAT_SECONDS: Final = 25.0
@@ -72,6 +73,7 @@ class SqsNotices:
         arrived: Called when messages came.
         troubled: Called with an error when the queue cannot be read any more, and with None when
             it can be read again.
+        monotonic: A clock that never jumps.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class SqsNotices:
         may_receive: Callable[[], bool],
         arrived: Callable[[], object],
         troubled: Callable[[PortError | None], None],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._url = url
         self._clients = clients
@@ -90,6 +93,7 @@ class SqsNotices:
         self._may_receive = may_receive
         self._arrived = arrived
         self._troubled = troubled
+        self._monotonic = monotonic
         self._condition = threading.Condition()
         self._held: dict[MessageId, _Held] = {}
         self._wanted = False
@@ -146,7 +150,8 @@ class SqsNotices:
                 self._forget()
                 continue
             try:
-                self._receive_all(url)
+                if self._has_room():
+                    self._receive_all(url)
                 self._extend()
             except PortError as error:
                 self._note_failure(error)
@@ -157,9 +162,9 @@ class SqsNotices:
                 self._note_success()
 
     def _wait_until_wanted(self) -> bool:
-        """Block until a cycle has acted and there is room; False when it is over.
+        """Block until a cycle has acted; False when it is over.
 
-        What is held is extended in the meantime.
+        While there is no room that takes a few seconds at most: what is held must be extended.
         """
         with self._condition:
             self._condition.wait_for(lambda: self._wanted or self._stopped)
@@ -213,8 +218,8 @@ class SqsNotices:
                 notices=decode_message(MessageId(each["MessageId"]), each.get("Body", "")),
                 url=url,
                 handle=each["ReceiptHandle"],
-                seen_at=time.monotonic(),
-                beat_at=time.monotonic(),
+                seen_at=self._monotonic(),
+                beat_at=self._monotonic(),
             )
             for each in messages
         }
@@ -231,34 +236,31 @@ class SqsNotices:
         Raises:
             PortError: The queue did not answer, or refused.
         """
-        now = time.monotonic()
+        now = self._monotonic()
+        late: dict[str, list[tuple[MessageId, _Held]]] = {}
         with self._condition:
-            late = [
-                (message, each)
-                for message, each in self._held.items()
-                if now - each.seen_at >= EXTEND_AFTER_SECONDS
-            ]
-        for some in chunks(late, BATCH):
-            url = some[0][1].url
-            entries = [
-                {
-                    "Id": str(n),
-                    "ReceiptHandle": each.handle,
-                    "VisibilityTimeout": VISIBILITY_SECONDS,
-                }
-                for n, (_, each) in enumerate(some)
-            ]
-            with translated("ChangeMessageVisibility", changing=False):
-                answer = self._sqs(url).change_message_visibility_batch(
-                    QueueUrl=url, Entries=entries
-                )
-            failed = {int(each["Id"]) for each in answer.get("Failed", ())}
-            with self._condition:
-                for n, (message, each) in enumerate(some):
-                    each.seen_at = now
-                    if n in failed and self._held.get(message) is each:
-                        del self._held[message]
+            for message, each in self._held.items():
+                if now - each.seen_at >= EXTEND_AFTER_SECONDS:
+                    late.setdefault(each.url, []).append((message, each))
+        for url, held in late.items():
+            for some in chunks(held, BATCH):
+                self._extend_some(url, some, now)
         self._keep_instances(now)
+
+    def _extend_some(self, url: str, some: Sequence[tuple[MessageId, _Held]], now: float) -> None:
+        """Extend messages of one call; raises as `_extend`."""
+        entries = [
+            {"Id": str(n), "ReceiptHandle": each.handle, "VisibilityTimeout": VISIBILITY_SECONDS}
+            for n, (_, each) in enumerate(some)
+        ]
+        with translated("ChangeMessageVisibility", changing=False):
+            answer = self._sqs(url).change_message_visibility_batch(QueueUrl=url, Entries=entries)
+        failed = {int(each["Id"]) for each in answer.get("Failed", ())}
+        with self._condition:
+            for n, (message, each) in enumerate(some):
+                each.seen_at = now
+                if n in failed and self._held.get(message) is each:
+                    del self._held[message]
 
     def _keep_instances(self, now: float) -> None:
         """Have hooks wait on for the instances that are still being emptied."""

@@ -33,7 +33,8 @@ def set_pools(
     Source: EC2 ModifyFleet reference (TargetCapacitySpecification is not required), read 2026-11.
 
     Raises:
-        Conflict: The fleet could not be modified for too long.
+        Conflict: The fleet could not be modified for too long, or EC2 took the change and does not
+            show it.
         PortError: EC2 does not take it.
     """
     with closing(Clients()) as clients:
@@ -57,6 +58,8 @@ def set_pools(
             if _in_force(clients.ec2(region), fleet_id, configs):
                 return
             pause(PAUSE_SECONDS)
+        what = f"EC2 took its new pools and does not show them after {LOOKS_MAX} looks"
+        raise Conflict(f"fleet {fleet_id}", what)
 
 
 def _in_force(ec2: Any, fleet_id: FleetId, configs: Sequence[Mapping[str, Any]]) -> bool:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
+from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -21,8 +22,6 @@ from reconciler.records.aws import Answer, is_of_cluster
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-
-T = TypeVar("T")
 
 IDS_MAX = 200
 """EC2 takes at most that many values per filter."""
@@ -178,19 +177,12 @@ class RegionReader:
 
     def _pages(
         self,
-        operation: Any,
+        operation: str,
         key: str,
         arguments: dict[str, Any],
         between_pages: Callable[[], object] = lambda: None,
     ) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        with translated(operation, changing=False):
-            pages: Any = self._ec2.get_paginator(operation).paginate(**arguments)
-            for page in pages:
-                found += page.get(key, [])
-                if page.get("NextToken"):
-                    between_pages()
-        return found
+        return entries(self._ec2, operation, key, arguments, between_pages)
 
 
 def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
@@ -202,12 +194,6 @@ def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
     count = int(age_seconds // 60) + 4
     minutes = (first + timedelta(minutes=number) for number in range(count))
     return [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M}:*" for each in minutes]
-
-
-def chunks(values: Sequence[T], size: int) -> Iterator[list[T]]:
-    """The values in lists of at most `size`."""
-    for start in range(0, len(values), size):
-        yield list(values[start : start + size])
 
 
 def _tags(entry: dict[str, Any]) -> dict[str, str]:

@@ -79,7 +79,7 @@ class GitHub:
         """Whether somebody else wrote it; the token of a workflow may not ask who it is: a bot."""
         user = comment.get("user")
         if not isinstance(user, Mapping) or "login" not in user:
-            return False
+            return True
         own = self._client.who("/user", "login", self._headers())
         return bool(user["login"] != own if own else user.get("type") != "Bot")
 

@@ -91,12 +91,11 @@ class GitLab:
             self._client.change("PUT", f"{root}/{shown}", {"body": text}, self._headers())
 
     def _is_foreign(self, note: Mapping[str, Any]) -> bool:
-        """Whether somebody else wrote it."""
+        """Whether somebody else wrote it, or that is not known."""
         author = note.get("author")
         if not isinstance(author, Mapping) or "username" not in author:
-            return False
-        own = self._client.who("/user", "username", self._headers())
-        return bool(own) and author["username"] != own
+            return True
+        return bool(author["username"] != self._client.who("/user", "username", self._headers()))
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
         query = {

@@ -79,11 +79,15 @@ class RestClient:
                 return
 
     def who(self, path: str, key: str, headers: Mapping[str, str]) -> str:
-        """The name of the token's owner, asked once; empty when the forge does not say."""
+        """The name of the token's owner, asked once; empty when the token may not ask.
+
+        Raises:
+            PortError: The forge does not answer now: ask again later.
+        """
         if self._owner is None:
             try:
                 answer = self.get(path, {}, headers)
-            except PortError:
+            except (Forbidden, NotFound):
                 answer = None
             self._owner = str(answer.get(key) or "") if isinstance(answer, Mapping) else ""
         return self._owner

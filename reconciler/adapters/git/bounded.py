@@ -23,8 +23,11 @@ def bounded(
     process: "subprocess.Popen[bytes]",
     timeout_seconds: float,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
-) -> tuple[bytes, bytes]:
-    """Standard output and standard error of a process that leads a session of its own.
+) -> tuple[int, bytes, bytes]:
+    """Status, standard output and standard error of a process that leads a session of its own.
+
+    The status of one that is ended is never 0: it may have been done while the rest of its output
+    waited to be read.
 
     Args:
         process: Reads its input from a file.
@@ -55,10 +58,10 @@ def bounded(
         process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return _ended(process, f"Timeout: no end within {timeout_seconds:g} s")
-    return bytes(out), bytes(error)
+    return process.returncode, bytes(out), bytes(error)
 
 
-def _ended(process: "subprocess.Popen[bytes]", text: str) -> tuple[bytes, bytes]:
+def _ended(process: "subprocess.Popen[bytes]", text: str) -> tuple[int, bytes, bytes]:
     """Ends the whole session of the process; nothing and the text instead of its output."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -67,4 +70,4 @@ def _ended(process: "subprocess.Popen[bytes]", text: str) -> tuple[bytes, bytes]
             # Reads on, so that a process that still prints can end.
             process.communicate(timeout=GRACE_SECONDS)
             break
-    return b"", text.encode()
+    return process.returncode or -signal.SIGTERM, b"", text.encode()

@@ -32,26 +32,25 @@ class GitCheckout:
         described = _ask(directory, "log", "--max-count=1", "--format=%H%x00%s")
         if described is None:
             return None
-        name, _, subject = described.strip().partition("\0")
+        name, _, subject = described.decode(errors="replace").strip().partition("\0")
         prefix = _ask(directory, "rev-parse", "--show-prefix")
         return CheckoutState(
             commit=CommitId(name),
             subject=subject,
-            prefix=(prefix or "").strip().rstrip("/"),
+            prefix=(prefix or b"").decode(errors="replace").strip().rstrip("/"),
         )
 
     def files(self, directory: str) -> tuple[str, ...]:
         """See CheckoutHistory.files."""
-        listed = _ask(directory, "ls-files", "--stage", "-z") or ""
-        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+        listed = _ask(directory, "ls-files", "--stage", "-z") or b""
+        entries = (entry.partition("\t") for entry in _names(listed))
         regular = {path for facts, _, path in entries if facts.split()[0] in REGULAR_MODES}
         return tuple(sorted(filter(is_text, regular)))
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
         """See CheckoutHistory.content_at."""
         _check_revision(revision)
-        shown = _ask(directory, "show", "--no-textconv", f"{revision}:./{name}")
-        return None if shown is None else shown.encode()
+        return _ask(directory, "show", "--no-textconv", f"{revision}:./{name}")
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
         """See CheckoutHistory.changed_since."""
@@ -61,7 +60,12 @@ class GitCheckout:
             "diff", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative",
             "-z", revision, "HEAD", "--",
         )  # fmt: skip
-        return None if listed is None else frozenset(filter(None, listed.split("\0")))
+        return None if listed is None else frozenset(_names(listed))
+
+
+def _names(listed: bytes) -> list[str]:
+    """What git ends with NUL each; a byte that is no UTF-8 is a surrogate."""
+    return [each for each in listed.decode(errors="surrogateescape").split("\0") if each]
 
 
 def _check_revision(revision: str) -> None:
@@ -69,8 +73,8 @@ def _check_revision(revision: str) -> None:
         raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
 
 
-def _ask(directory: str, *arguments: str) -> str | None:
-    """Output of a git command in the directory, None when git says no.
+def _ask(directory: str, *arguments: str) -> bytes | None:
+    """Output of a git command in the directory as it is, None when git says no.
 
     Raises:
         ToolError: There is no git, or it refuses to read the checkout at all.
@@ -83,6 +87,8 @@ def _ask(directory: str, *arguments: str) -> str | None:
             command,
             with_extended_output=True,
             with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
             kill_after_timeout=_TIMEOUT_SECONDS,
         )
     except git.GitCommandNotFound as missing:
@@ -95,4 +101,4 @@ def _ask(directory: str, *arguments: str) -> str | None:
             "the checkout belongs to another user, so git does not read it",
             "git config --global --add safe.directory DIR, or run as its owner",
         )
-    return str(out) if status == 0 else None
+    return out if status == 0 else None

@@ -159,8 +159,8 @@ class GitProcess:
             process = started.proc
             assert process is not None, "it was started just now"
             with process:
-                out, error = bounded(process, timeout_seconds)
-        return process.returncode, out, scrub(error.decode(errors="replace"), self._secrets)
+                status, out, error = bounded(process, timeout_seconds)
+        return status, out, scrub(error.decode(errors="replace"), self._secrets)
 
 
 @contextmanager

@@ -208,6 +208,8 @@ class GitRepository:
 
     def _discard(self) -> None:
         directory = self._git.directory
+        if directory.exists() and not directory.is_dir():
+            raise ToolError(str(directory), "is a file", "name an empty directory")
         if not self._is_ours() and directory.exists() and any(directory.iterdir()):
             raise ToolError(
                 str(directory), "not empty and no git copy of ours", "name an empty directory"

@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+from msgspec import Raw
+
 from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS, lease_kind
-from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
+from reconciler.adapters.kubernetes.listing import read_list
 from reconciler.adapters.kubernetes.namespace import DEFAULT_HOME, LeaseHome
 from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
@@ -176,18 +179,11 @@ class KubernetesCluster:
         """Every object of the watched kinds as the server has it now, with its kind filled in."""
         for reflector in self._reflectors:
             kind = reflector.kind
-            query = {"limit": str(PAGE_OBJECTS)}
-            if kind.field_selector:
-                query["fieldSelector"] = kind.field_selector
-            while True:
-                page = self._transport.expect("GET", kind.path, query=query).json()
-                version = {"apiVersion": page.get("apiVersion", "v1"), "kind": kind.name}
-                for item in page.get("items") or ():
-                    yield version | item
-                token = (page.get("metadata") or {}).get("continue")
-                if not token:
-                    break
-                query["continue"] = token
+            items: list[Raw] = []
+            read_list(self._transport, kind, items.clear, items.extend)
+            version = {"apiVersion": kind.api_version, "kind": kind.name}
+            for item in items:
+                yield version | msgspec.json.decode(item)
 
     def close(self) -> None:
         """Stop watching, wait for the threads to end, close connections."""

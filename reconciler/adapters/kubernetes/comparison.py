@@ -19,7 +19,7 @@ class Held:
 
 
 class Comparison:
-    """A full list beside a watch, as far as the two differ; the cache is not held twice.
+    """Where a full list differs from what the cache holds; only the differences are kept.
 
     It begins before the list is asked for. The list is then newer than whatever had been told
     before; of what the watch tells of meanwhile the watch has the last word, as it will also tell

@@ -10,6 +10,7 @@ from reconciler.adapters.kubernetes.kinds import events_path
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Transport
 from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
 from reconciler.ports.object_events import ObjectEvent
+from reconciler.telemetry.threads import log_bug
 
 COMPONENT: Final = "fleet-reconciler"
 BURST: Final = 100.0
@@ -88,6 +89,9 @@ class KubernetesEvents:
                     self._log.forget(told)
                     self._changed.wait_for(lambda: self._closed, pause_seconds)
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
+            except Exception:  # noqa: BLE001 - a bug with one Event must not silence all others
+                log_bug()
+                self._counted("failed")
             else:
                 self._counted("written")
                 pause_seconds = BACKOFF_SECONDS

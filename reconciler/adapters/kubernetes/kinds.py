@@ -13,6 +13,12 @@ class Kind(NamedTuple):
     path: str
     field_selector: str = ""
 
+    @property
+    def api_version(self) -> str:
+        """As objects of it carry: `v1`, `apps/v1`."""
+        root, group, *rest = self.path.strip("/").split("/")
+        return group if root == "api" else f"{group}/{rest[0]}"
+
 
 KINDS = (
     Kind("Pod", "/api/v1/pods"),

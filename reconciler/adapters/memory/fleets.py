@@ -24,7 +24,7 @@ Pool = tuple[Region, str, str]
 
 @dataclass(slots=True, kw_only=True)
 class FleetRecord:
-    """A fleet and its moods."""
+    """A fleet, and what goes wrong with it."""
 
     id: FleetId
     shape: FleetShape

@@ -1,6 +1,7 @@
-"""Which node a waiting pod goes to: the one question is asked again only where it can have changed.
+"""Which node a waiting pod goes to.
 
-A pod that came is tried on all nodes, a node that came or on which room came free takes what waits.
+A pod that is new is tried on all nodes. After that it is tried on a node only when that one is new
+or has more room: elsewhere the answer cannot have changed.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -169,6 +169,12 @@ def _keys(place: PlaceInS3, s3: Any) -> list[str]:
 
 
 def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
+    """What a call of S3 returns.
+
+    Raises:
+        Forbidden: The role may not make it.
+        Unavailable: S3 did not answer, or answered with another error.
+    """
     try:
         return call()
     except ClientError as error:

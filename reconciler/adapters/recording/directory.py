@@ -1,8 +1,10 @@
 """Recorded demand in a directory: a compressed file for each day, written by a thread."""
 
 import gzip
+import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,8 @@ PATTERN: Final = "demand-*.jsonl.gz"
 class DirectoryLog(QueuedLog):
     """Appends lines to `demand-<day>.jsonl.gz`, each time as a gzip member of its own.
 
-    What is written stays readable when the process ends in the middle of the next member.
+    What is written stays readable when the process ends in the middle of the next member: see
+    `records.demand.read_recorded`. A member that does not fit on the disk is taken away again.
 
     Args:
         directory: Made when it does not exist.
@@ -53,8 +56,14 @@ class DirectoryLog(QueuedLog):
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         path = self._directory / f"demand-{at:%Y-%m-%d}.jsonl.gz"
         fresh = not path.exists()
-        with path.open("ab") as file:
-            file.write(gzip.compress(lines, mtime=0))
+        # Without a buffer: what is not written now would be written when the file is closed.
+        with path.open("ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            try:
+                _write_all(file, gzip.compress(lines, mtime=0))
+            except OSError:
+                file.truncate(size)
+                raise
         if fresh:
             self._remove_old(at)
 
@@ -67,3 +76,8 @@ class DirectoryLog(QueuedLog):
             held += path.stat().st_size
             if path.name < oldest or held > self._bytes_max:
                 path.unlink(missing_ok=True)
+
+
+def _write_all(file: FileIO, content: bytes) -> None:
+    while content:
+        content = content[file.write(content) :]

@@ -9,6 +9,7 @@ from typing import Final, Self
 import zstandard
 
 from reconciler.model.errors import InputError
+from reconciler.records.whole_file import put_whole
 
 _CHUNK_BYTES: Final = 1 << 20
 
@@ -22,19 +23,18 @@ def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
     Raises:
         InputError: It cannot be written.
     """
-    part = path.with_name(path.name + ".part")
     written = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with DemandFile(part, named=path.name, fresh=True) as file:
+        with (
+            put_whole(path) as part,
+            DemandFile(part, named=path.name, fresh=True) as file,
+        ):
             for line in lines:
                 file.append(line)
                 written += 1
-        part.replace(path)
     except OSError as error:
         raise InputError(str(path), f"cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
     return written
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from reconciler.model.errors import PortError
+from reconciler.model.errors import PortError, Unavailable
+from reconciler.telemetry.threads import log_bug
 
 QUEUE_MAX: Final = 16
 CLOSE_SECONDS: Final = 5.0
@@ -80,7 +81,12 @@ class QueuedLog(ABC):
         return True
 
     def _told(self, act: Callable[[], None]) -> None:
+        """Act, and tell of what fails."""
         try:
             act()
         except PortError as error:
             self._failed(error)
+        except Exception as error:  # noqa: BLE001 - later lines can be written all the same
+            log_bug()
+            what = f"lines are lost by a bug: {type(error).__name__}"
+            self._failed(Unavailable("recording", what))

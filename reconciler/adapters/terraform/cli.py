@@ -5,6 +5,7 @@ import os
 import shutil
 import weakref
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
@@ -35,6 +36,8 @@ _BEGINNING = {"plan", "apply"}
 """What takes the state's lock; a process that was asked to stop has no time to give it back."""
 _SOURCES = "tfconfig/"
 """Where a saved plan keeps the configuration, with a folder `m-…` for each module."""
+_UNREADABLE_ZIP = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+"""The last one: it is encrypted, or compressed in a way that is not known."""
 
 
 class TerraformCli:
@@ -142,7 +145,7 @@ class TerraformCli:
                     for name in names
                     if not name.endswith("/modules.json")
                 }
-        except (OSError, zipfile.BadZipFile) as error:
+        except _UNREADABLE_ZIP as error:
             what = "is no saved plan whose configuration can be read"
             raise ToolError(file, what, "plan again") from error
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.config.resolve import MERGED_VARIABLES
+from reconciler.gitops.adoption.data import mapping
 from reconciler.gitops.adoption.found import FOR_PLANNING, Found
 
 Document = dict[str, Any]
@@ -41,7 +42,7 @@ def config_document(
         base: A config document that exists (Kluster Fleet Manager's, say): its keys stay, and
             what it says of a fleet wins over what is found.
     """
-    sizes = {**_sizes(found), **_mapping(base.get("sizes"))}
+    sizes = {**_sizes(found), **mapping(base.get("sizes"))}
     found = [_with_types(each, sizes) for each in _with_all_subnets(found)]
     shared = _common(found, [each.terraform for each in found])
     head: Document = {"cluster": cluster}
@@ -52,8 +53,8 @@ def config_document(
     if sizes:
         document["sizes"] = sizes
     if shared:
-        document["terraform"] = {**shared, **_mapping(base.get("terraform"))}
-    document["sectors"] = _sectors(found, shared, _mapping(base.get("sectors")))
+        document["terraform"] = {**shared, **mapping(base.get("terraform"))}
+    document["sectors"] = _sectors(found, shared, mapping(base.get("sectors")))
     return document
 
 
@@ -71,7 +72,7 @@ def _sizes(found: Sequence[Found]) -> Document:
 
 def _with_types(found: Found, sizes: Mapping[str, Any]) -> Found:
     """With the instance types stated, where they are not those of its own size."""
-    own = _mapping(sizes.get(found.entry["size"])).get("instance_types")
+    own = mapping(sizes.get(found.entry["size"])).get("instance_types")
     if own is None or list(own) == list(found.types):
         return found
     return replace(found, entry={**found.entry, "instance_types": list(found.types)})
@@ -88,13 +89,13 @@ def _sectors(
 
 
 def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Document:
-    known = _mapping(base)
+    known = mapping(base)
     rest = [_without(each.terraform, shared) for each in found]
     common = _common(found, rest)
     sector: Document = {"kind": found[0].kind} if found else {}
     sector |= {key: value for key, value in known.items() if key not in {"fleets", "terraform"}}
     if common:
-        sector["terraform"] = {**common, **_mapping(known.get("terraform"))}
+        sector["terraform"] = {**common, **mapping(known.get("terraform"))}
     entries = [dict(each) for each in known.get("fleets") or () if isinstance(each, Mapping)]
     sector["fleets"] = _entries(entries, found, [_without(own, common) for own in rest])
     return sector
@@ -122,7 +123,7 @@ def _completed(written: Document, live: Document) -> Document:
         live = {key: value for key, value in live.items() if key != "min_capacity"}
     entry = {**live, **written}
     if "terraform" in live and "terraform" in written:
-        entry["terraform"] = {**live["terraform"], **_mapping(written["terraform"])}
+        entry["terraform"] = {**live["terraform"], **mapping(written["terraform"])}
     return entry
 
 
@@ -133,7 +134,7 @@ def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
     """
     everywhere: dict[str, str] = {}
     for each in found:
-        for zone, subnet in _mapping(each.terraform.get("private_subnet_ids")).items():
+        for zone, subnet in mapping(each.terraform.get("private_subnet_ids")).items():
             if everywhere.setdefault(zone, subnet) != subnet:
                 return list(found)
     return [
@@ -169,7 +170,7 @@ def _shared(every: Sequence[Mapping[str, Any]]) -> Document:
         if all(key in other and other[key] == value for other in others):
             shared[key] = value
         elif key in MERGED_VARIABLES:
-            alike = _shared([value, *(_mapping(other.get(key)) for other in others)])
+            alike = _shared([value, *(mapping(other.get(key)) for other in others)])
             shared |= {key: alike} if alike else {}
     return shared
 
@@ -184,7 +185,3 @@ def _without(variables: Mapping[str, Any], shared: Mapping[str, Any]) -> Documen
         elif key not in shared:
             rest[key] = value
     return rest
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -16,6 +16,7 @@ from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_fi
 from reconciler.config.document import read_document, write_document
 from reconciler.config.loader import parse_config
 from reconciler.config.tree import Plain
+from reconciler.gitops.adoption.data import mappings
 from reconciler.gitops.adoption.program_flags import (
     DESCHEDULER_FLAGS,
     DESCHEDULER_NAME,
@@ -103,7 +104,7 @@ class _Adoption:
         if document.get("kind") == _POLICY_KIND:
             self._take_policy(where, text)
             return
-        items = _mappings(document.get("items"))
+        items = mappings(document.get("items"))
         for item in items:
             self.take(where, write_document(item), item)
         if not items:
@@ -260,13 +261,9 @@ def _containers(document: Document) -> Iterator[Document]:
     """The containers of whatever has a pod template, CronJobs' too; of a Pod its own."""
     spec = document.get("spec")
     while isinstance(spec, Mapping):
-        yield from _mappings(spec.get("containers"))
+        yield from mappings(spec.get("containers"))
         inner = spec.get("template", spec.get("jobTemplate"))
         spec = inner.get("spec") if isinstance(inner, Mapping) else None
-
-
-def _mappings(value: object) -> list[Document]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _texts(value: object) -> list[object]:

@@ -9,9 +9,9 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from reconciler.gitops.adoption.data import Data, mapping, mappings
 from reconciler.model.fleet_description import LaunchTemplateDescription
 
-Data = Mapping[str, Any]
 _OWN_DEVICES: Final = {"BOTTLEROCKET": "/dev/xvdb"}
 _ROOT_DEVICE: Final = "/dev/xvda"
 _OWN_METADATA: Final = {
@@ -100,15 +100,15 @@ def _without_a_variable(data: Data) -> Iterator[str]:
         if key in _NESTED:
             yield from _others(key, value, _NESTED[key])
         elif key in _LISTED:
-            for each in _entries(value):
+            for each in mappings(value):
                 yield from _others(key, each, _LISTED[key])
-                yield from _others(f"{key}.Ebs", _mapping(each.get("Ebs")), set(_VOLUME))
+                yield from _others(f"{key}.Ebs", mapping(each.get("Ebs")), set(_VOLUME))
         elif key not in {*_TEXTS, *_OTHERS} and _says_something(value):
             yield key
 
 
 def _others(key: str, value: Any, known: set[str]) -> Iterator[str]:
-    stated = _mapping(value).items()
+    stated = mapping(value).items()
     return (f"{key}.{each}" for each, said in stated if each not in known and _says_something(said))
 
 
@@ -133,16 +133,16 @@ def template_variables(
     return {
         **{variable: str(data[key]) for key, variable in _TEXTS.items() if key in data},
         **_network(data),
-        **_instance_profile(_mapping(data.get("IamInstanceProfile"))),
-        **_volumes(_entries(data.get("BlockDeviceMappings")), ami_type),
-        **_metadata(_mapping(data.get("MetadataOptions"))),
-        **_tag_specifications(_entries(data.get("TagSpecifications")), own_tags),
+        **_instance_profile(mapping(data.get("IamInstanceProfile"))),
+        **_volumes(mappings(data.get("BlockDeviceMappings")), ami_type),
+        **_metadata(mapping(data.get("MetadataOptions"))),
+        **_tag_specifications(mappings(data.get("TagSpecifications")), own_tags),
         **_switches(data),
     }
 
 
 def _network(data: Data) -> dict[str, Any]:
-    interfaces = [_renamed(each, _INTERFACE) for each in _entries(data.get("NetworkInterfaces"))]
+    interfaces = [_renamed(each, _INTERFACE) for each in mappings(data.get("NetworkInterfaces"))]
     groups = [str(each) for each in data.get("SecurityGroupIds") or ()]
     if interfaces:
         return {"network_interfaces": interfaces}
@@ -160,7 +160,7 @@ def _instance_profile(profile: Data) -> dict[str, Any]:
 def _volumes(mappings: Sequence[Data], ami_type: str) -> dict[str, Any]:
     """The one volume that the `ebs_` variables describe, or all of them as they are."""
     volumes = [
-        {"device_name": each.get("DeviceName", ""), **_renamed(_mapping(each.get("Ebs")), _VOLUME)}
+        {"device_name": each.get("DeviceName", ""), **_renamed(mapping(each.get("Ebs")), _VOLUME)}
         for each in mappings
     ]
     if len(volumes) == 1 and _is_own(volumes[0], ami_type):
@@ -216,7 +216,7 @@ def _tag_specifications(specifications: Sequence[Data], own: Data) -> dict[str, 
 
 def cpu_credits(data: Data) -> str | None:
     """The CPU credits that a template states."""
-    stated = _mapping(data.get("CreditSpecification")).get("CpuCredits")
+    stated = mapping(data.get("CreditSpecification")).get("CpuCredits")
     return str(stated) if stated else None
 
 
@@ -230,11 +230,11 @@ def _is_burstable(data: Data) -> bool:
 
 
 def _switches(data: Data) -> dict[str, Any]:
-    placement = _renamed(_mapping(data.get("Placement")), _PLACEMENT)
+    placement = _renamed(mapping(data.get("Placement")), _PLACEMENT)
     found = {
         "cpu_credits": cpu_credits(data) if _is_burstable(data) else None,
         "ebs_optimized": data.get("EbsOptimized"),
-        "monitoring": _mapping(data.get("Monitoring")).get("Enabled"),
+        "monitoring": mapping(data.get("Monitoring")).get("Enabled"),
         "placement": placement or None,
     }
     return {key: value for key, value in found.items() if value is not None}
@@ -242,7 +242,7 @@ def _switches(data: Data) -> dict[str, Any]:
 
 def tags_as_mapping(tags: Any) -> dict[str, str]:
     """EC2's list of tags as a mapping."""
-    return {str(each.get("Key", "")): str(each.get("Value") or "") for each in _entries(tags)}
+    return {str(each.get("Key", "")): str(each.get("Value") or "") for each in mappings(tags)}
 
 
 def _renamed(stated: Data, names: Mapping[str, str]) -> dict[str, Any]:
@@ -251,11 +251,3 @@ def _renamed(stated: Data, names: Mapping[str, str]) -> dict[str, Any]:
         for key, variable in names.items()
         if stated.get(key) not in (None, "")
     }
-
-
-def _mapping(value: Any) -> Data:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _entries(value: Any) -> list[Data]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -13,6 +13,7 @@ from typing import Any
 
 from reconciler.config.document import read_document
 from reconciler.config.terraform import AmiType
+from reconciler.gitops.adoption.data import mapping
 from reconciler.model.errors import ConfigError
 
 _PLACEHOLDER = "@ENDPOINT@"
@@ -54,7 +55,7 @@ def _node_config(user_data: str) -> Mapping[str, Any] | None:
             continue
         found = _document(text)
         if found.get("kind") == "NodeConfig":
-            return _mapping(found.get("spec"))
+            return mapping(found.get("spec"))
     return None
 
 
@@ -67,7 +68,7 @@ def _parts(user_data: str) -> list[str]:
 def _document(text: str) -> Mapping[str, Any]:
     """A JSON or YAML mapping with texts for scalars of YAML; empty when it is neither."""
     try:
-        return _mapping(json.loads(text))
+        return mapping(json.loads(text))
     except ValueError:
         pass
     try:
@@ -77,8 +78,8 @@ def _document(text: str) -> Mapping[str, Any]:
 
 
 def _al2023(spec: Mapping[str, Any]) -> Boot:
-    kubelet, cluster = _mapping(spec.get("kubelet")), _mapping(spec.get("cluster"))
-    config, flags = _mapping(kubelet.get("config")), kubelet.get("flags")
+    kubelet, cluster = mapping(spec.get("kubelet")), mapping(spec.get("cluster"))
+    config, flags = mapping(kubelet.get("config")), kubelet.get("flags")
     said = " ".join(str(flag) for flag in flags) if isinstance(flags, list) else ""
     variables = {
         "max_pods": _count(config.get("maxPods")),
@@ -106,7 +107,7 @@ def _bottlerocket_settings(user_data: str) -> Mapping[str, Any] | None:
         document = tomllib.loads(user_data)
     except ValueError:
         return None
-    settings = _mapping(document.get("settings")).get("kubernetes")
+    settings = mapping(document.get("settings")).get("kubernetes")
     return settings if isinstance(settings, dict) else None
 
 
@@ -121,12 +122,12 @@ def _bottlerocket(settings: Mapping[str, Any]) -> Boot:
     }
     taints = [
         {"key": key, "value": value, "effect": effect}
-        for key, written in _mapping(settings.get("node-taints")).items()
+        for key, written in mapping(settings.get("node-taints")).items()
         for value, _, effect in (str(each).rpartition(":") for each in _list(written))
     ]
     return Boot(
         ami_type="BOTTLEROCKET",
-        labels=_mapping(settings.get("node-labels")),
+        labels=mapping(settings.get("node-labels")),
         taints=tuple(taints),
         variables={new: settings[old] for old, new in names.items() if settings.get(old)},
     )
@@ -155,17 +156,13 @@ def _labels(said: str) -> dict[str, str]:
 
 
 def _taint(written: Any) -> dict[str, str]:
-    taint = _mapping(written)
+    taint = mapping(written)
     return {key: str(taint.get(key) or "") for key in ("key", "value", "effect")}
 
 
 def _count(value: Any) -> int | None:
     text = str(value)
     return int(text) if text.isdecimal() else None
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -34,6 +34,8 @@ NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 """States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""
+REFRESH_UNKNOWN = "Unknown"
+"""None of Auto Scaling's states: it was asked, and throttled."""
 _EFFECTS = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -182,8 +184,8 @@ class GroupDetails:
     node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
     """Node-template tags made from a managed node group's labels and taints."""
     errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
-    refreshed: set[str] = field(default_factory=set)
-    """Groups with an instance refresh under way."""
+    refreshes: dict[str, str] = field(default_factory=dict)
+    """Of groups with an instance refresh under way, or of which that is not known, what to say."""
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
         """Take in launch configurations, managed node groups and scaling activities."""
@@ -205,7 +207,11 @@ class GroupDetails:
         refreshes, id_key = answer.get("InstanceRefreshes"), "InstanceRefreshId"
         for refresh in read_entries(refreshes, _RefreshWire, "InstanceRefresh", id_key, ignored):
             if refresh.status in REFRESHING:
-                self.refreshed.add(refresh.auto_scaling_group_name)
+                said = "an instance refresh of its group is under way"
+                self.refreshes[refresh.auto_scaling_group_name] = said
+            elif refresh.status == REFRESH_UNKNOWN:
+                said = "whether an instance refresh of its group is under way is not known"
+                self.refreshes[refresh.auto_scaling_group_name] = f"{said}: AWS throttles"
 
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
         try:
@@ -345,8 +351,8 @@ def _launches_halted(wire: GroupWire) -> str:
 def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
     if wire.units_not_nodes:
         return wire.units_not_nodes
-    if wire.auto_scaling_group_name in details.refreshed:
-        return "an instance refresh of its group is under way"
+    if wire.auto_scaling_group_name in details.refreshes:
+        return details.refreshes[wire.auto_scaling_group_name]
     return "its group's process Terminate is suspended" if "Terminate" in wire.suspended else ""
 
 

@@ -4,7 +4,13 @@ from reconciler.records.demand.anonymous import Anonymiser
 from reconciler.records.demand.changes import Seen, changes, seen_in
 from reconciler.records.demand.encoding import encode_line
 from reconciler.records.demand.lines import LineDecoder
-from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, read_demand
+from reconciler.records.demand.reading import (
+    DEFAULT_LIMITS,
+    Limits,
+    folded,
+    read_demand,
+    read_recorded,
+)
 from reconciler.records.demand.traces import TraceOptions, read_trace
 
 __all__ = [
@@ -18,6 +24,7 @@ __all__ = [
     "encode_line",
     "folded",
     "read_demand",
+    "read_recorded",
     "read_trace",
     "seen_in",
 ]

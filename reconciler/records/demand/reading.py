@@ -15,6 +15,11 @@ from reconciler.model.errors import InputError
 from reconciler.records.demand.lines import LineDecoder
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_MEMBER = b"\x1f\x8b\x08"
+"""How each member of a gzip file begins."""
+_GZIP_WINDOW = 31
+"""Tells zlib to expect the head and the checksum of a gzip member."""
+_MEMBER_BLOCK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: what `zstd --long` makes at most."""
@@ -48,6 +53,58 @@ def read_demand(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) ->
     """
     decoder = LineDecoder()
     return folded(_decoded(lines_of(stream, name, limits), name, decoder))
+
+
+def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) -> Demand:
+    """As `read_demand`, for a file that grows by gzip members, some of which may be torn.
+
+    A writer that is killed, or whose disk is full, leaves a part of a member, and the next one
+    writes on behind it. What is in whole members counts.
+
+    Args:
+        stream: The file, at its beginning; it is read twice if it is torn.
+        name: What errors call it.
+        limits: How much is read.
+
+    Raises:
+        InputError: As `read_demand`, for what is in whole members.
+    """
+    try:
+        return read_demand(stream, name, limits)
+    except InputError:
+        # What is wrong is no sign of a torn member: its end may unpack to anything.
+        stream.seek(0)
+        content = b"".join(_whole_members(stream.read(), limits.bytes_max))
+        if not content:
+            raise
+        return read_demand(io.BytesIO(content), name, limits)
+
+
+def _whole_members(file: bytes, bytes_max: int) -> Iterator[bytes]:
+    """What the members hold that are complete; together a bit more than so many bytes at most."""
+    at = file.find(_MEMBER)
+    while at >= 0 and bytes_max >= 0:
+        content, size = _member(memoryview(file)[at:], bytes_max)
+        bytes_max -= len(content)
+        yield content
+        at = file.find(_MEMBER, at + (size or 1))
+
+
+def _member(file: memoryview, bytes_max: int) -> tuple[bytes, int]:
+    """What the member at the beginning holds, and how long it is; 0 when it is not whole."""
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    found = bytearray()
+    try:
+        for begin in range(0, len(file), _MEMBER_BLOCK_BYTES):
+            block = file[begin : begin + _MEMBER_BLOCK_BYTES]
+            found += unpacker.decompress(block)
+            if unpacker.eof:
+                return bytes(found), begin + len(block) - len(unpacker.unused_data)
+            if len(found) > bytes_max:
+                break
+    except zlib.error:
+        pass
+    return b"", 0
 
 
 def folded(lines: Iterable[DemandLine]) -> Demand:

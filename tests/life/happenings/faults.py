@@ -127,14 +127,18 @@ class Faults(Acting):
     def _holes(self, step: Step) -> None:
         """One list comes with holes; the next one, half a minute later, is whole again."""
         self.world.left_out = {("nodes", "pods")[step.a % 2]: 1 + step.b % 3}
-        self.stage.process.relisted()
+        self._list_anew()
         self.world.objects.touch()
         self.world.clock.call_later(29, self._make_whole)
+
+    def _list_anew(self) -> None:
+        """A full list is taken; the next one has to agree with it."""
+        self.stage.process.started_at = self.stage.process.now
 
     def _make_whole(self) -> None:
         if self.world.left_out:
             self.world.left_out = {}
-            self.stage.process.relisted()
+            self._list_anew()
             self.world.objects.touch()
 
     def _whole(self, step: Step) -> None:

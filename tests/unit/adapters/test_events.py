@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
+from typing import cast
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
-from reconciler.adapters.kubernetes import KubernetesEvents, connect
+from reconciler.adapters.kubernetes import KubernetesEvents, Transport, connect
 from reconciler.ports.object_events import ObjectEvent
 from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
@@ -61,6 +63,42 @@ def test_namespace_that_is_going_holds_up_no_other_namespaces_events(
         events.emit(event("web", "api-1"))
         found = [results.get(timeout=PATIENCE_SECONDS) for _ in range(8)]
     assert found == ["failed"] * 7 + ["written"]
+
+
+class Buggy:
+    """A transport with a bug that the first Event meets."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def expect(self, *_words: str, **_more: object) -> None:
+        """Take the second one."""
+        self.asked += 1
+        if self.asked == 1:
+            raise RuntimeError("a bug")
+
+    def close(self) -> None:
+        """It has no connections."""
+
+
+def test_bug_with_one_event_silences_no_other() -> None:
+    """Nobody would know for weeks that no Event is written any more."""
+    results: Queue[str] = Queue()
+    with capture_logs() as logs:
+        events = KubernetesEvents(
+            cast("Transport", Buggy()),
+            instance="me",
+            now=lambda: datetime(2026, 1, 31, tzinfo=UTC),
+            monotonic_seconds=time.monotonic,
+            counted=results.put,
+        )
+        events.emit(event("web", "api-1"))
+        events.emit(event("web", "api-2"))
+        found = [results.get(timeout=PATIENCE_SECONDS) for _ in range(2)]
+        events.close()
+    assert found == ["failed", "written"]
+    (line,) = logs
+    assert (line["event"], line["thread"], line["exc_info"]) == ("thread_failed", "events", True)
 
 
 def test_event_that_is_refused_is_not_asked_for_in_every_cycle(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ClientError
 
 from reconciler.adapters.aws.auto_scaling import AutoScalingCloud
 from reconciler.adapters.aws.clients import Clients
-from reconciler.model.ids import Region
+from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.model.errors import Conflict, Unavailable
+from reconciler.model.ids import FleetId, InstanceId, Region
 
 HOME = Region("us-west-2")
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -26,11 +29,13 @@ class Account:
         }
         self.desired = dict.fromkeys(self.members, EACH)
         self.version = 1
+        self.throttled: set[str] = set()
+        """Calls that Auto Scaling and EC2 throttle."""
 
     def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Every page of an answer, each a call."""
         if operation == "describe_launch_templates":
-            self.calls[operation] += 1
+            self.count(operation)
             names = arguments["LaunchTemplateIds"]
             yield {"LaunchTemplates": [self.template(name) for name in names]}
             return
@@ -49,6 +54,12 @@ class Account:
         for start in range(0, max(1, len(found)), size):
             self.calls[operation] += 1
             yield {key: found[start : start + size]}
+
+    def count(self, operation: str) -> None:
+        """Count a call, or refuse it."""
+        self.calls[operation] += 1
+        if operation in self.throttled:
+            raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, operation)
 
     def group(self, name: str) -> dict[str, Any]:
         """One group as AWS shows it."""
@@ -99,6 +110,24 @@ class Account:
                 return account.pages(operation, arguments)
 
         return Paginator()
+
+    def describe_launch_template_versions(self, **arguments: Any) -> dict[str, Any]:
+        """One version, whose instance type is told from its number."""
+        self.count("describe_launch_template_versions")
+        (wanted,) = arguments["Versions"]
+        number = self.version if wanted == "$Latest" else int(wanted)
+        version = {
+            "LaunchTemplateId": arguments["LaunchTemplateId"],
+            "VersionNumber": number,
+            "LaunchTemplateData": {"InstanceType": f"r{number}.xlarge"},
+        }
+        return {"LaunchTemplateVersions": [version]}
+
+    def describe_instance_refreshes(self, **arguments: Any) -> dict[str, Any]:
+        """No refresh."""
+        self.count("describe_instance_refreshes")
+        assert arguments["AutoScalingGroupName"] in self.members
+        return {"InstanceRefreshes": []}
 
     def describe_scaling_activities(self, **_arguments: Any) -> dict[str, Any]:
         """No activity."""
@@ -207,3 +236,59 @@ def test_instance_that_is_gone_is_forgotten_with_the_next_answer(watched: Watche
     state = watched.cloud.observe([HOME])
     assert gone not in {each.id for each in state.instances}
     assert len(state.instances) == GROUPS * EACH - 1
+
+
+def test_group_whose_refresh_is_not_known_ends_no_instance(watched: Watched) -> None:
+    """Auto Scaling throttles when much goes on: a refresh would be disturbed just then."""
+    name, first = FleetId("group-007"), InstanceId("i-00700")
+    watched.account.throttled = {"describe_instance_refreshes"}
+    assert "is not known" in watched.cloud.fleet(HOME, name).removals_halted
+    with pytest.raises(Conflict, match="is not known: AWS throttles"):
+        watched.cloud.terminate(HOME, name, [first], lower_target=True)
+    watched.account.throttled.clear()
+    assert not watched.cloud.fleet(HOME, name).removals_halted
+
+
+def test_group_that_cannot_be_read_is_an_error_of_the_port(watched: Watched) -> None:
+    """It ended the capacity loop with a traceback."""
+    watched.account.desired["group-007"] = -1
+    with pytest.raises(Unavailable, match="a form that is not known"):
+        watched.cloud.fleet(HOME, FleetId("group-007"))
+
+
+class Details:
+    """What is known of the next nodes of groups that name no instance type, and its clock."""
+
+    def __init__(self) -> None:
+        self.account = Account()
+        self.seconds = 0.0
+        self.details = GroupDetails(lambda: self.seconds)
+
+    def types(self, *names: str) -> list[str]:
+        """The instance types of these groups' next nodes."""
+        groups = [self.account.group(name) for name in names]
+        for each in groups:
+            del each["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]
+        found = self.details.answers(cast("Clients", self.account), HOME, groups)
+        versions = [v for each in found for v in each.get("LaunchTemplateVersions", [])]
+        return [each["LaunchTemplateData"]["InstanceType"] for each in versions]
+
+
+def test_version_that_a_word_stands_for_is_not_kept_for_ever() -> None:
+    """When the first question was throttled, nodes were planned of a type that is long replaced."""
+    details = Details()
+    details.account.throttled = {"describe_launch_templates"}
+    assert details.types("group-000") == ["r1.xlarge"]
+    details.account.version = 2
+    details.seconds = 61.0
+    assert details.types("group-000") == ["r2.xlarge"]
+
+
+def test_what_is_about_no_group_any_more_is_forgotten() -> None:
+    """A year of template versions would stay in memory."""
+    details = Details()
+    details.types("group-000", "group-001")
+    details.types("group-001")
+    details.account.calls.clear()
+    details.types("group-000", "group-001")
+    assert details.account.calls["describe_launch_template_versions"] == 1

@@ -1,10 +1,12 @@
 """The config of a running program: followed when it changes, kept when it breaks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.followed import FollowedConfig
 from reconciler.model.errors import ConfigError, UsageError
 from reconciler.ports.repository import CommitId
@@ -167,3 +169,23 @@ def test_repository_reads_no_file_of_this_machine(file: Path) -> None:
     source.offer(in_git(text))
     with pytest.raises(UsageError, match="is not beside the config"):
         source.refresh()
+
+
+def test_catalogue_of_a_commit_is_no_file_of_this_machine(file: Path) -> None:
+    """A commit that names a pipe would hold up the loop for good."""
+    here = file.with_name("catalogue.json")
+    own = render_catalogue(load_catalogue())
+    here.write_text(own)
+    source = source_of(file)
+    source.offer(in_git(f"{CONFIG}catalogue: {here}\n"))
+    with pytest.raises(UsageError, match=r"catalogue '/.*' is not beside the config"):
+        source.refresh()
+    beside = in_git(f"{CONFIG}catalogue: catalogue.json\n", "b")
+    source.offer(beside)
+    with pytest.raises(UsageError, match=r"catalogue 'catalogue\.json' is not beside the config"):
+        source.refresh()
+    source.offer(replace(beside, files={"catalogue.json": own.encode()}))
+    assert source.refresh() is True
+    stated = ConfigSource(str(file), {"catalogue": str(here)}, lambda: None)
+    stated.offer(beside)
+    assert stated.refresh() is True

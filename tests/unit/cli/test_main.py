@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typing_extensions import override
@@ -14,6 +15,7 @@ from reconciler.cli.output import Output, print_table, use_colours, wanted
 
 LIST_HEAVY_MODULES = """
 import sys
+from pathlib import Path
 from reconciler.cli.main import run
 run(["--help"])
 sys.exit(" ".join({"pydantic", "boto3", "numpy", "yaml", "rich"} & set(sys.modules)))
@@ -160,6 +162,24 @@ def test_json_is_the_default_when_stdout_is_no_terminal() -> None:
     assert wanted(None, io.StringIO()) is Output.JSON
     assert wanted(None, Terminal()) is Output.TABLE
     assert wanted(Output.TABLE, io.StringIO()) is Output.TABLE
+
+
+def test_table_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pod's or a fleet's author could clear the screen of whoever lists it, and write over it."""
+    print_table(["fleet"], [["\x1b[2Jx\r\x9b1m"]])
+    assert capsys.readouterr().out == "FLEET\n�[2Jx��1m\n"
+
+
+def test_error_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A message names files of a repository, which somebody else wrote."""
+    file = tmp_path / "\x1b[2Jkey.yaml"
+    file.write_text("cluster: c\nunknown: 1\n")
+    for command in (["validate", str(file), "-o", "table"], ["plan", "--config", str(file)]):
+        assert run(command) == 2
+    out, error = capsys.readouterr()
+    assert "key" in out
+    assert "key" in error
+    assert "\x1b" not in out + error
 
 
 def test_table_is_aligned_and_plain_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

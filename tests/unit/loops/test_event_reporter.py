@@ -50,14 +50,16 @@ class Told:
         self.events.append(event)
 
 
-def told(plan: Plan, *actions: AnyAction, kind: OutcomeKind = "applied") -> list[ObjectEvent]:
+def told(
+    plan: Plan, *actions: AnyAction, kind: OutcomeKind = "applied", detail: str = "why not"
+) -> list[ObjectEvent]:
     """The Events of one cycle."""
     events = Told()
     reporter = EventReporter(events)
     snapshot = Snapshot(at=NOW, cluster=ClusterState(nodes=(Node(name=NODE, uid="n1"),)))
     reporter.plan_made(snapshot, plan)
     for action in actions:
-        reporter.action_ended(Outcome(action=action, kind=kind, detail="why not"))
+        reporter.action_ended(Outcome(action=action, kind=kind, detail=detail))
     return events.events
 
 
@@ -79,6 +81,21 @@ def test_pods_hear_when_their_fleet_could_not_be_raised() -> None:
     (event,) = told(plan, RAISE, kind="failed")
     assert (event.reason, event.warning) == ("ScaleUpFailed", True)
     assert "why not" in event.message
+
+
+def test_pods_hear_nothing_of_the_account() -> None:
+    """Whoever may read a namespace's Events would know the role's name and the account."""
+    said = (
+        "fleet-1: UnauthorizedOperation: You are not authorized to perform this operation. User:"
+        " arn:aws:sts::123456789012:assumed-role/fleet-role/host is not authorized to perform:"
+        " ec2:ModifyFleet on resource: arn:aws:ec2:us-west-2:123456789012:fleet/fleet-1, account"
+        " 123456789012. Encoded authorization failure message: AbC-dEf_123"
+    )
+    plan = replace(PLAN, placements=(Placement(pod=POD, fleet="primary-small", new_node=0),))
+    (event,) = told(plan, RAISE, kind="failed", detail=said)
+    assert "UnauthorizedOperation: You are not authorized" in event.message
+    for hidden in ("123456789012", "fleet-role", "AbC-dEf_123"):
+        assert hidden not in event.message
 
 
 def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:

@@ -4,6 +4,7 @@ import threading
 import time
 from dataclasses import replace
 
+import pytest
 from structlog.testing import capture_logs
 
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
@@ -73,6 +74,25 @@ def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
     assert trial.leadership.trouble == "this is a dry run"
     trial.leadership.stop()
     other.leadership.stop()
+
+
+def test_bug_in_the_election_ends_the_program() -> None:
+    """It would stand by for ever: alive, ready, and of no use."""
+
+    def hindrance() -> str:
+        raise RuntimeError("a bug")
+
+    clock, broken = SystemClock(), threading.Event()
+    lease = MemoryLease()
+    election = Election(MemoryLeases(lease=lease), "one", QUICK, clock.now, clock.awake_seconds)
+    election.step()
+    assert election.may_act()
+    leadership = Leadership(election, hindrance, lambda: None, broken.set)
+    leadership.start()
+    assert broken.wait(LONG_SECONDS)
+    assert not leadership.wait_until_leading(LONG_SECONDS)
+    with pytest.raises(RuntimeError, match="a bug"):
+        leadership.stop()
 
 
 def test_without_an_election_the_one_replica_always_leads() -> None:

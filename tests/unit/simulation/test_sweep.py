@@ -109,6 +109,21 @@ def test_point_that_is_no_config_ends_the_sweep_before_it_begins(files: Simulate
         )
 
 
+def test_config_of_a_sweep_is_read_as_everywhere(files: SimulateRequest) -> None:
+    """YAML 1.1 makes 8 of `010`, which is refused elsewhere, and 480 seconds of `8:00`."""
+    Path(files.config).write_text(f"{CONFIG}critical_error_threshold: 010\n")
+    request = SweepRequest(simulation=files, sweeps=("consolidation=true,false",), workers=0)
+    with pytest.raises(ConfigError, match="'010' is octal"):
+        sweep(request, silent)
+
+
+def test_value_that_is_no_yaml_is_a_fault_of_the_sweep(files: SimulateRequest) -> None:
+    """It was a traceback."""
+    request = SweepRequest(simulation=files, sweeps=("consolidation=[",), workers=0)
+    with pytest.raises(ConfigError, match="--sweep consolidation"):
+        sweep(request, silent)
+
+
 def test_scheduler_that_does_not_answer_is_told(files: SimulateRequest) -> None:
     """An address with a mistake."""
     with pytest.raises((ToolError, UsageError), match="tcp"):

@@ -218,16 +218,6 @@ def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
     )
 
 
-def static_reason(
-    builder: PlanBuilder, pod_class: PodClass, row: RowSpec
-) -> tuple[str, str] | None:
-    """The static filter that refuses, with what it looked at."""
-    code = builder.sim.refusal(pod_class, builder.sim.kind_of(row))
-    if not code:
-        return None
-    return code, _static_detail(pod_class, code, row, _values_by_key(row))
-
-
 def _static_detail(
     pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, "_Offered"]
 ) -> str:

@@ -1,0 +1,42 @@
+"""Lists of AWS: asked for in chunks, read page by page."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from reconciler.adapters.aws.errors import translated
+
+T = TypeVar("T")
+
+
+def entries(
+    client: Any,
+    operation: str,
+    key: str,
+    arguments: Mapping[str, Any],
+    between_pages: Callable[[], object] = lambda: None,
+) -> list[dict[str, Any]]:
+    """What all pages of an answer list.
+
+    Args:
+        client: A boto3 client.
+        operation: The call that it has pages of.
+        key: Of the entries in a page.
+        arguments: Of the call.
+        between_pages: Called before each further page is asked for.
+
+    Raises:
+        PortError: AWS did not answer, or refused.
+    """
+    found: list[dict[str, Any]] = []
+    with translated(operation, changing=False):
+        for page in client.get_paginator(operation).paginate(**arguments):
+            found += page.get(key, [])
+            if page.get("NextToken"):
+                between_pages()
+    return found
+
+
+def chunks(values: Sequence[T], size: int) -> Iterator[list[T]]:
+    """The values in lists of at most `size`."""
+    for start in range(0, len(values), size):
+        yield list(values[start : start + size])

@@ -1,0 +1,31 @@
+"""The progress of a simulation on a terminal."""
+
+import io
+
+import pytest
+from typing_extensions import override
+
+from reconciler.cli import simulate_view as module
+from reconciler.cli.simulate_view import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that is one."""
+
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("term", "shown"), [("xterm", True), ("dumb", False)])
+def test_progress_is_shown_where_a_line_can_be_written_over(
+    term: str, monkeypatch: pytest.MonkeyPatch, *, shown: bool
+) -> None:
+    """An editor's shell shows control sequences as they are."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", -1.0)
+    monkeypatch.setenv("TERM", term)
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.show("sectors.yaml", 0.5)
+    assert ("sectors.yaml: 50%" in stream.getvalue()) is shown
+    assert ("\x1b" in stream.getvalue()) is shown

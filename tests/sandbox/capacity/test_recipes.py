@@ -1,5 +1,6 @@
 """The recipes of docs/examples for spot rescheduler and descheduler, as they stand there."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,15 @@ class Recipe:
 
     Args:
         world: The sandbox.
-        name: Of the folder.
+        name: Of its folder.
+        folder: The program's log comes to lie beside its config: a copy of that goes here.
     """
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, folder: Path) -> None:
         self._world = world
-        self._folder = EXAMPLES / name
-        self.config = self._folder / "sectors.yaml"
-        self._objects = list(yaml.safe_load_all((self._folder / "workload.yaml").read_text()))
+        self.config = Path(shutil.copy(EXAMPLES / name / "sectors.yaml", folder))
+        workload = (EXAMPLES / name / "workload.yaml").read_text()
+        self._objects = list(yaml.safe_load_all(workload))
 
     def apply(self) -> None:
         """Apply the workload, and wait until its pods run."""
@@ -75,9 +77,11 @@ def evicted(program: Program) -> list[str]:
     return [each["policy"] for each in applied if each["action"] == "evict-pod"]
 
 
-def test_pods_move_to_spot_nodes_and_on_demand_nodes_go(sandbox: Sandbox, world: World) -> None:
+def test_pods_move_to_spot_nodes_and_on_demand_nodes_go(
+    sandbox: Sandbox, world: World, tmp_path: Path
+) -> None:
     """A recipe that does not work as it stands is worse than none."""
-    recipe = Recipe(world, "spot-rescheduler")
+    recipe = Recipe(world, "spot-rescheduler", tmp_path)
     fleets = yaml.safe_load(recipe.config.read_text())["sectors"]["primary"]["fleets"]
     create_fleet(sandbox.aws_url, "medium", 1, spot=False, taints=fleets[1]["taints"])
     recipe.until("the on-demand node joins", lambda: len(recipe.lifecycles()) == 1)
@@ -97,9 +101,11 @@ def test_pods_move_to_spot_nodes_and_on_demand_nodes_go(sandbox: Sandbox, world:
         program.end()
 
 
-def test_pods_leave_a_node_that_is_tainted_later(sandbox: Sandbox, world: World) -> None:
+def test_pods_leave_a_node_that_is_tainted_later(
+    sandbox: Sandbox, world: World, tmp_path: Path
+) -> None:
     """kube-scheduler asks about taints once, when it places a pod."""
-    recipe = Recipe(world, "descheduler")
+    recipe = Recipe(world, "descheduler", tmp_path)
     create_fleet(sandbox.aws_url, "small", 3)
     recipe.until("three nodes join", lambda: len(recipe.lifecycles()) == 3)
     recipe.apply()

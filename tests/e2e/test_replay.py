@@ -31,7 +31,7 @@ LAUNCH_SECONDS, JOIN_SECONDS = 5.0, 10.0
 CHANCES = (
     *("--launch-seconds", f"{LAUNCH_SECONDS}", "--join-seconds", f"{JOIN_SECONDS}"),
     *("--interruptions-per-hour", "0", "--capacity-errors-per-day", "0"),
-    *("--sleep-seconds", "1", "--calm-seconds", "1"),
+    *("--sleep-seconds", "10", "--calm-seconds", "1"),
 )
 """As the sandbox is: no spot instance is taken back, and nothing is short."""
 OVERLAP_LEAST = 0.8
@@ -46,7 +46,7 @@ def sandbox(plane: ControlPlane) -> Iterator[OnRealCluster]:
         yield running
 
 
-@pytest.mark.timeout(SECONDS + 600, func_only=True)
+@pytest.mark.timeout(SECONDS + 1200, func_only=True)
 def test_replay_of_recorded_demand_has_the_targets_that_there_were(
     plane: ControlPlane,
     sandbox: OnRealCluster,

@@ -75,7 +75,7 @@ asked: setup ## The second loop's proofs with all the rounds that the project's 
 worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (21 minutes)
 	@RECONCILER_ASKED=1 RECONCILER_E2E=1 $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_worst_tenant.py
 
-replayed-hour: setup ## An hour on a real control plane, recorded and replayed; the plot into docs/images (70 minutes)
+replayed-hour: setup ## An hour on a real control plane, recorded and replayed; the plot into docs/images (75 minutes)
 	@RECONCILER_ASKED=1 RECONCILER_E2E=1 RECONCILER_PLOTS=docs/images $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_replay.py
 
 bench: setup ## Benchmarks: ratios against a reference in the same run

@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.model.snapshot import Snapshot
 from reconciler.records.times import rfc3339
 from reconciler.simulation.bound import CostBound
-from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS
+from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS, POINTS
 from reconciler.simulation.recorded import agreement
 from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
 
@@ -17,8 +17,6 @@ Json = dict[str, Any]
 
 WORKLOADS_SHOWN = 20
 """Of those whose pods waited long, the worst first."""
-POINTS = 480
-"""Of each series over time."""
 PERCENTILES = (50, 90, 95, 99, 99.9)
 CURVE = (0, *range(5, 100, 5), 96, 97, 98, 99, 99.5, 99.9, 100)
 """Percentiles of the waiting time's curve."""

@@ -16,6 +16,8 @@ from reconciler.simulation.long_waits import LongWait, LongWaits
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
+POINTS = 480
+"""Of each series over time in a report."""
 MOMENTS_MAX = 3
 MOMENT_APART_SECONDS = 3600.0
 WAIT_COUNTED_SECONDS = 3600.0

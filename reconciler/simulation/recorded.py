@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from reconciler.simulation.history import HOUR_SECONDS, POINTS
 from reconciler.simulation.simulation import Result
 
 Json = dict[str, Any]
 Steps = Sequence[tuple[float, int]]
 """A target over time: seconds since the begin, and the target from then on."""
-POINTS = 480
-"""Of each series over time."""
-HOUR_SECONDS = 3600.0
 
 
 def agreement(result: Result) -> Json | None:

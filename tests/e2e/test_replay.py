@@ -1,6 +1,6 @@
 """What the loop did on a real control plane, against a replay of the demand that it recorded.
 
-`make replayed-hour` takes an hour, and writes figures and plot into docs/; here it is minutes.
+`make replayed-hour` takes an hour and draws the plot of docs/simulate.md; without it it is minutes.
 """
 
 import json
@@ -18,6 +18,7 @@ from reconciler.cli.main import run
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.simulation.plots import recorded_targets
 from tests.asked import rounds
+from tests.e2e.plotting import VARIABLE
 from tests.e2e.promises import Tally
 from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.scene import FleetShape, Scene
@@ -35,8 +36,6 @@ CHANCES = (
 )
 """As the sandbox is: no spot instance is taken back, and nothing is short."""
 OVERLAP_LEAST = 0.8
-PLOTS = "RECONCILER_PLOTS"
-"""Names the folder that the plot is written to."""
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def _replayed(folder: Path, records: Path) -> Any:
 
 
 def _plot(replayed: Any) -> None:
-    folder = os.environ.get(PLOTS, "")  # noqa: TID251 - a switch of the tests alone
+    folder = os.environ.get(VARIABLE, "")  # noqa: TID251 - a switch of the tests alone
     if folder:
         drawn = recorded_targets(replayed).replace("currentColor", "#6e7781")
         (Path(folder) / "replayed-hour.svg").write_text(drawn + "\n", encoding="utf-8")

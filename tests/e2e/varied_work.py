@@ -10,9 +10,9 @@ from math import pi, sin
 from random import Random  # noqa: TID251 - seeded by the test
 from typing import Any, Literal
 
+from reconciler.sandbox.cluster.settings import DURATION
 from tests.e2e.scene import pod_spec, template
 
-DURATION = "sandbox.fleet-reconciler.io/duration"
 SERVICES = 6
 WAVE_SECONDS = 1200.0
 """From one peak of the services to the next."""

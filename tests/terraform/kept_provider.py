@@ -1,7 +1,7 @@
 """AWS providers that stay for many commands of Terraform.
 
-Terraform starts a provider anew for each command, and for each `run` of `terraform test`: reading
-its schema takes seconds of CPU time. A provider under a debugger is one that Terraform attaches to
+Terraform starts the provider for each command, and for each `run` of `terraform test`: reading its
+schema takes seconds of CPU time. A provider under a debugger is one that Terraform attaches to
 instead, and leaves alone. It is the same program; only its start happens once.
 """
 
@@ -47,7 +47,7 @@ def attaching(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def stop(kept: int = 0) -> None:
-    """End them, but for the ones that were used last."""
+    """Stop all of them except the `kept` ones that were used last."""
     while len(_running) > kept:
         stop_child(_running.pop(next(iter(_running)))[0])
 

@@ -21,7 +21,7 @@ _MIXES = (0.0, 0.15, 0.35, 0.5, 0.65, 0.85, 1.0)
 _LITTLE = 1e-9
 """Of a node: an item that takes less of a mix is not judged by it."""
 _ANY = 1e30
-_NO_LIMIT = np.iinfo(np.int64).max
+NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,10 +198,10 @@ class _Beam:
 
     def _fits(self, needs: IntArray, level: int) -> IntArray:
         """How many of the level's item each takes."""
-        fits = np.full(needs.shape, _NO_LIMIT)
+        fits = np.full(needs.shape, NO_LIMIT)
         np.floor_divide(self._room, needs, out=fits, where=needs > 0)
         most = self._layout.most[self.node, level]
-        return np.asarray(np.minimum(most, fits.min(axis=0, initial=_NO_LIMIT)))
+        return np.asarray(np.minimum(most, fits.min(axis=0, initial=NO_LIMIT)))
 
     def _still(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
         """At most what the items from this level on may add."""

@@ -14,7 +14,7 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.knapsack import Knapsacks
-from reconciler.planner.capacity.knapsack_search import PATTERNS_PER_OFFER, Filled, fill
+from reconciler.planner.capacity.knapsack_search import NO_LIMIT, PATTERNS_PER_OFFER, Filled, fill
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
@@ -33,7 +33,6 @@ RESTING = 3
 _MARGIN = 5e-4
 """A pattern that gains less, relatively, is not looked for."""
 _TOLERANCE = 1e-6
-_NO_LIMIT = np.iinfo(np.int64).max
 
 Patterns = tuple[IntArray, IntArray]
 """Offer of each, and (patterns, items) amounts."""
@@ -189,9 +188,9 @@ def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, 
     line = np.arange(count)
     for items in item_orders.T:
         needs = problem.needs[items][:, :, asked]
-        fits.fill(_NO_LIMIT)
+        fits.fill(NO_LIMIT)
         np.floor_divide(room, needs, out=fits, where=needs > 0)
-        most = np.minimum(every_most[items], fits.min(axis=2, initial=_NO_LIMIT))
+        most = np.minimum(every_most[items], fits.min(axis=2, initial=NO_LIMIT))
         for group in problem.membership[items].any(axis=0).nonzero()[0]:
             member = problem.membership[items, group][:, None]
             allowed = np.maximum(problem.caps[group] - held[:, :, group], 0)

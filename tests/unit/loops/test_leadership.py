@@ -77,7 +77,7 @@ def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
 
 
 def test_bug_in_the_election_ends_the_program() -> None:
-    """It would stand by for ever: alive, ready, and of no use."""
+    """The replica would stand by for ever, although it says that it is ready."""
 
     def hindrance() -> str:
         raise RuntimeError("a bug")

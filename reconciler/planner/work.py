@@ -4,12 +4,14 @@ A plan is a pure function, so what it may cost is an estimate made from what is 
 pending pods, the rows that each is compared with, its rules about other pods. When all kinds
 together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
 dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
-No namespace gets more than a part of a plan while pods of others wait for it.
+No namespace gets more than a part of a plan while others use the cluster, and a smaller one while
+pods of others have just come.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
@@ -22,8 +24,16 @@ STEPS_MAX = 400_000_000
 """Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,
 150,000 pending pods of 1,500 kinds on 5,000 nodes, needs half of it."""
 BESIDE_OTHERS = 4
-"""The part of a plan, one over this, that one namespace gets at most while others wait for the
-same plan: their nodes are asked for half a second after their pods, not two."""
+"""The part of a plan, one over this, that one namespace gets at most while others use the cluster:
+a pod of theirs that comes during the plan is planned for half a second later, not two."""
+ACTIVE_SECONDS = 600
+"""A namespace uses the cluster if a pod waits there or one was created within this time, those of
+DaemonSets left out: they come with nodes, whoever the nodes are for."""
+BESIDE_NEW_PODS = 16
+"""The same while the plan is for pods of others too that have just come: their nodes are asked
+for when it ends."""
+NEW_SECONDS = 60
+"""A pod that has waited longer does not wait for the plan, but for capacity."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -53,7 +63,11 @@ class World:
 
 
 def within_work(
-    demand: Demand, bound: Iterable[PodGroup], world: World, steps_max: int = STEPS_MAX
+    demand: Demand,
+    bound: Sequence[PodGroup],
+    world: World,
+    steps_max: int = STEPS_MAX,
+    at: datetime | None = None,
 ) -> Demand:
     """The demand that one plan may look at; the rest is deferred.
 
@@ -62,16 +76,15 @@ def within_work(
         bound: What runs.
         world: What kinds are compared with.
         steps_max: Of the whole plan.
+        at: The moment of the plan; without it every pod has just come.
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
     steps = [estimate.steps(unschedulable_pods) for unschedulable_pods in demand.unschedulable]
     asked: Counter[str] = Counter()
     for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
         asked[unschedulable_pods.group.traits.namespace] += own
-    share = _fair_share(list(asked.values()), steps_max)
-    if len(asked) > 1:
-        share = min(share, steps_max // BESIDE_OTHERS)
-    if max(asked.values(), default=0) <= share:
+    shares = _shares(asked, demand.unschedulable, bound, steps_max, at)
+    if all(own <= shares[namespace] for namespace, own in asked.items()):
         return demand
     ordered = sorted(
         zip(demand.unschedulable, steps, strict=True),
@@ -83,7 +96,7 @@ def within_work(
     for unschedulable_pods, own in ordered:
         namespace = unschedulable_pods.group.traits.namespace
         spent[namespace] += own
-        if spent[namespace] <= share:
+        if spent[namespace] <= shares[namespace]:
             kept.add(id(unschedulable_pods))
         else:
             deferred += [(pod.key, _detail(namespace)) for pod in unschedulable_pods.group.pods]
@@ -96,6 +109,46 @@ def within_work(
         ),
         deferred=tuple(sorted(deferred)),
     )
+
+
+def _shares(
+    asked: Mapping[str, int],
+    unschedulable: Sequence[UnschedulablePods],
+    bound: Sequence[PodGroup],
+    steps_max: int,
+    at: datetime | None,
+) -> Mapping[str, int]:
+    """The steps that each namespace with pending pods may have at most."""
+    fair = _fair_share(list(asked.values()), steps_max)
+    if max(asked.values(), default=0) <= min(fair, steps_max // BESIDE_NEW_PODS):
+        return dict.fromkeys(asked, fair)
+    with_new = {
+        each.group.traits.namespace
+        for each in unschedulable
+        if _any_since(each.group, at, NEW_SECONDS)
+    }
+    active = set(asked) | {
+        group.traits.namespace
+        for group in bound
+        if not group.traits.daemon and _any_since(group, at, ACTIVE_SECONDS)
+    }
+    shares = {}
+    for namespace in asked:
+        part = 1
+        if active - {namespace}:
+            part = BESIDE_OTHERS
+        if with_new - {namespace}:
+            part = BESIDE_NEW_PODS
+        shares[namespace] = min(fair, steps_max // part)
+    return shares
+
+
+def _any_since(group: PodGroup, at: datetime | None, seconds: int) -> bool:
+    """Whether a pod of the group is not older; one of unknown age is not."""
+    if at is None:
+        return True
+    since = at - timedelta(seconds=seconds)
+    return any(pod.created_at is None or pod.created_at >= since for pod in group.pods)
 
 
 def _detail(namespace: str) -> str:

@@ -121,6 +121,8 @@ class KindTable:
         self._with_name: dict[str, list[int]] = {}
         self._groupings: dict[tuple[str, ...], _Grouping] = {}
         """By label keys; no more than `_GROUPINGS_MAX`."""
+        self._present: set[str] = set()
+        """Label keys that any kind has."""
 
     def number(
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
@@ -138,7 +140,11 @@ class KindTable:
         return self._with_name.get(name, ())
 
     def alike(self, label_keys: tuple[str, ...]) -> list[int]:
-        """For each kind a number; kinds have the same that differ in names or other labels only."""
+        """For each kind a number; kinds have the same that differ in names or other labels only.
+
+        Tenants select by keys that no node has, each by another one: none tells kinds apart.
+        """
+        label_keys = tuple([key for key in label_keys if key in self._present])
         grouping = self._groupings.get(label_keys)
         if grouping is None:
             if len(self._groupings) == _GROUPINGS_MAX:
@@ -180,6 +186,7 @@ class KindTable:
         )
         if kind not in self._index:
             self._index[kind] = len(self.kinds)
+            self._present.update(*kind.variants)
             self._with_name.setdefault(kind.name, []).append(len(self.kinds))
             self.kinds.append(kind)
         return self._index[kind]

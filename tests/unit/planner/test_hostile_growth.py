@@ -2,6 +2,8 @@
 
 import cProfile
 import pstats
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from math import log
 from typing import Any
 
@@ -15,6 +17,7 @@ from reconciler.planner.work import World, within_work
 from tests.benchmarks import hostile
 from tests.benchmarks.hostile import HOSTILE, PEACEFUL
 from tests.builders import (
+    NOW,
     make_fleet_settings,
     make_pod,
     make_settings,
@@ -141,12 +144,14 @@ def kinds(namespace: str, count: int) -> list[Any]:
     ]
 
 
-def deferred(*pods: Any, steps_max: int) -> list[tuple[str, str]]:
+def deferred(
+    *pods: Any, steps_max: int, bound: Sequence[Any] = (), at: datetime | None = None
+) -> list[tuple[str, str]]:
     """Which pods wait for another plan, by namespace and name."""
     groups = take_census(pods)
     settings = make_settings(make_fleet_settings())
     world = World(rows=100, namespaces=2)
-    found = within_work(find_demand(groups, settings), (), world, steps_max)
+    found = within_work(find_demand(groups, settings), take_census(bound), world, steps_max, at)
     kept = {pod.key for wish in found.unschedulable for pod in wish.group.pods}
     assert kept | {key for key, _ in found.deferred} == {pod.key for pod in pods}
     return [(key.namespace, key.name) for key, _ in found.deferred]
@@ -160,7 +165,7 @@ def test_within_the_budget_nothing_is_deferred() -> None:
 def test_greediest_namespace_gives_way_alone_its_dearest_kinds_first() -> None:
     """The tenants who ask for little would pay for the one who asks for much."""
     greedy, modest = kinds("greedy", 200), kinds("modest", 5)
-    found = deferred(*greedy, *modest, steps_max=3_000_000)
+    found = deferred(*greedy, *modest, steps_max=10_000_000)
     assert {namespace for namespace, _ in found} == {"greedy"}
     assert 0 < len(found) < 200
     rules = {pod.key.name: len(pod.spec.pod_anti_affinity) for pod in greedy}
@@ -169,20 +174,43 @@ def test_greediest_namespace_gives_way_alone_its_dearest_kinds_first() -> None:
     assert max(planned_rules) <= min(rules[name] for name in waiting)
 
 
-def test_one_namespace_gets_a_quarter_of_a_plan_while_others_wait_for_it() -> None:
-    """Their pods would wait until all of his are planned, though the whole is within the budget."""
-    greedy, modest = kinds("greedy", 200), kinds("modest", 5)
-    assert deferred(*greedy, steps_max=40_000_000) == []
-    beside = deferred(*greedy, *modest, steps_max=40_000_000)
-    assert {namespace for namespace, _ in beside} == {"greedy"}
-    assert 0 < len(beside) < 200
+GREEDY = kinds("greedy", 200)
+ENOUGH = 40_000_000
+"""Steps for all of them; a quarter is not enough, and a sixteenth still less."""
+
+
+def created(minutes_ago: float, **fields: Any) -> Any:
+    """A pod of another namespace."""
+    return make_pod("p", "modest", created_at=NOW - timedelta(minutes=minutes_ago), **fields)
+
+
+def test_one_namespace_gets_a_sixteenth_of_a_plan_that_is_for_new_pods_of_others_too() -> None:
+    """Their nodes would be asked for only when all of his pods are planned."""
+    beside_new = deferred(*GREEDY, created(0.5), steps_max=ENOUGH, at=NOW)
+    beside_old = deferred(*GREEDY, created(2), steps_max=ENOUGH, at=NOW)
+    assert deferred(*GREEDY, steps_max=ENOUGH, at=NOW) == []
+    assert {namespace for namespace, _ in beside_new} == {"greedy"}
+    assert 0 < len(beside_old) < len(beside_new) < 200
+
+
+def test_one_namespace_gets_a_quarter_of_a_plan_while_others_use_the_cluster() -> None:
+    """A pod of theirs that comes while his are planned would wait until all of them are."""
+    pending = deferred(*GREEDY, created(60), steps_max=ENOUGH, at=NOW)
+    for running, active in (
+        (created(9, node="node-1"), True),
+        (created(11, node="node-1"), False),
+        (created(9, node="node-1", owner="DaemonSet"), False),
+        (make_pod("own", "greedy", node="node-1", created_at=NOW), False),
+    ):
+        found = deferred(*GREEDY, bound=[running], steps_max=ENOUGH, at=NOW)
+        assert found == (pending if active else [])
 
 
 def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
     """Two replicas would plan differently from the same cluster."""
     pods = [*kinds("a", 60), *kinds("b", 40), *kinds("c", 3)]
-    found = deferred(*pods, steps_max=3_000_000)
-    assert found == deferred(*reversed(pods), steps_max=3_000_000)
+    found = deferred(*pods, steps_max=10_000_000)
+    assert found == deferred(*reversed(pods), steps_max=10_000_000)
     assert {namespace for namespace, _ in found} == {"a", "b"}
 
 

@@ -1,6 +1,6 @@
 """Placing demand on rows that are there: nominated nodes, nodes, launching capacity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -59,10 +59,15 @@ def place_on_existing(builder: PlanBuilder) -> None:
     preferences = Preferences(builder.sim, [view.nodes[name] for name in view.row_of])
     placed = _attempt(builder, builder.waiting, seated, order, preferences)
     if any(_left(builder.waiting, placed)):
-        if preferences.matter([w.pod_class for w in builder.waiting]):
+        builder.sim.revert(mark)
+        choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
+        # Whom no row could take when all was empty is not asked about again: a tenant may have
+        # hundreds of kinds of such pods.
+        able = [w for w in builder.waiting if choice[w.pod_class.number]]
+        if preferences.matter([w.pod_class for w in able]):
+            placed = _cheaper(builder, placed, _attempt(builder, able, seated, order))
             builder.sim.revert(mark)
-            placed = _cheaper(builder, placed, _attempt(builder, builder.waiting, seated, order))
-        placed = _better(builder, placed, mark, seated, order)
+        placed = _better(builder, placed, able, choice, seated, order)
     for waiting, taken in placed:
         _reserve(builder, waiting, taken)
 
@@ -82,15 +87,28 @@ def _waiting_still(builder: PlanBuilder, placed: Placed) -> dict[int, int]:
 
 
 def _better(
-    builder: PlanBuilder, placed: Placed, mark: tuple[int, int], seated: BoolArray, order: IntArray
+    builder: PlanBuilder,
+    placed: Placed,
+    able: Sequence[WaitingClass],
+    choice: Mapping[int, int],
+    seated: BoolArray,
+    order: IntArray,
 ) -> Placed:
-    """The choosiest classes first instead, where that leaves fewer pods waiting."""
-    builder.sim.revert(mark)
-    choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
+    """The choosiest classes first instead, where that leaves fewer pods waiting.
+
+    Args:
+        builder: The plan so far, in whose simulation nothing is placed yet.
+        placed: What was found in another order.
+        able: The classes that any row could take.
+        choice: How many rows could, by the class's number.
+        seated: Rows of nodes that are planned to stay in use.
+        order: The rows in the order in which they are filled.
+    """
     before = _left(builder.waiting, placed)
     if any(choice[w.pod_class.number] for w in _unserved(builder.waiting, placed)):
+        mark = builder.sim.fork()
         choosy = sorted(
-            builder.waiting, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
+            able, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
         )
         other = _attempt(builder, choosy, seated, order)
         if _left(builder.waiting, other) < before:

@@ -45,4 +45,4 @@ def confine(parent: int) -> None:
         # Elsewhere the end of standard input, which the parent holds open, tells.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        raise ReconcilerError("the GitOps loop", "its parent process has ended")
+        raise ReconcilerError("the second loop", "its parent process has ended")

@@ -87,7 +87,7 @@ def decode(line: bytes) -> Message:
         found = msgspec.json.decode(line, type=_Followed | _Turn)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         what = f"answered what cannot be read: {str(error)[:200]}"
-        raise InputError("the process of the GitOps loop", what) from None
+        raise InputError("the process of the second loop", what) from None
     if isinstance(found, _Turn):
         progress = found.progress
         told = None if progress is None else tuple(_told(each) for each in progress)
@@ -96,7 +96,7 @@ def decode(line: bytes) -> Message:
     strange = [] if config is None else [name for name in config.files if not is_inside(name)]
     if strange:
         what = f"names a file outside of the config's folder: {strange[0][:80]!r}"
-        raise InputError("the process of the GitOps loop", what)
+        raise InputError("the process of the second loop", what)
     return Followed(
         config=None
         if config is None

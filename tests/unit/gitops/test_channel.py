@@ -66,7 +66,7 @@ def followed(**changed: Any) -> bytes:
 )
 def test_anything_else_is_refused(line: bytes) -> None:
     """Whoever takes over the process that reads the repository must not get any further."""
-    with pytest.raises(InputError, match="the process of the GitOps loop"):
+    with pytest.raises(InputError, match="the process of the second loop"):
         decode(line)
 
 

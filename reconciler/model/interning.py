@@ -59,5 +59,9 @@ class InternTable(Generic[K, V]):
         found = self.get(key)
         return found if found is not None else self.put(key, build(), weight)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._young, self._old, self._heavy, self._filled = {}, {}, {}, 0
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)

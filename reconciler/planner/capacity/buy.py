@@ -9,6 +9,7 @@ from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
 from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.known_searches import known_or_searched
 from reconciler.planner.capacity.one_by_one import Singles
 from reconciler.planner.capacity.problem import (
     Packing,
@@ -21,7 +22,6 @@ from reconciler.planner.capacity.search import (
     Found,
     by_priority,
     cheapest,
-    search,
     shortfall,
     within_budget,
     within_nodes,
@@ -93,8 +93,7 @@ def _pack(
     """The packing to buy, and whether the budget cut it short."""
     if not problem.items or not problem.offers:
         return Found(packing=no_packing(problem)), False
-    fair = fair_prices(problem)
-    found = _choose(problem, fair, expander, search_seconds)
+    fair, found = _choose(problem, expander, search_seconds)
     packing = found.packing
     missing = shortfall(problem, packing)
     if any(missing) and len(missing) > 1:
@@ -115,12 +114,17 @@ def _pack(
     return replace(found, packing=packing, optimal=optimal), over_budget
 
 
-def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:
+def _choose(
+    problem: Problem, expander: Expander, search_seconds: float
+) -> tuple[FairPrices, Found]:
+    """Fair prices of the items, and the packing that the expander chooses."""
     if expander == "cost":
-        return search(problem, fair, search_seconds)
+        answer = known_or_searched(problem, search_seconds)
+        return answer.fair, answer.found
+    fair = fair_prices(problem)
     if expander == "priority":
-        return Found(packing=expanders.by_fleet_priority(problem, search_seconds))
-    return Found(packing=expanders.expand(problem, fair, expander))
+        return fair, Found(packing=expanders.by_fleet_priority(problem, search_seconds))
+    return fair, Found(packing=expanders.expand(problem, fair, expander))
 
 
 class _Carrier:

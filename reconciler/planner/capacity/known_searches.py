@@ -1,0 +1,95 @@
+"""Purchases that were searched before.
+
+A cluster at rest is asked the same thing in every plan: whether cheaper nodes could replace some
+of its own. A search reads nothing but the numbers of its problem, so it is made once for each.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from reconciler.model.interning import InternTable
+from reconciler.planner.capacity.bound import FairPrices, fair_prices
+from reconciler.planner.capacity.problem import Problem
+from reconciler.planner.capacity.search import Found, search
+from reconciler.planner.placement.arrays import IntArray
+
+ENTRIES_MAX = 256
+"""Answers of a few kilobytes each."""
+CELLS_MAX = 20_000
+"""Items x offers; larger purchases are not asked for again and again."""
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a search found, and the fair prices that it began with; no array can be written to."""
+
+    fair: FairPrices
+    found: Found
+
+
+_ANSWERS: InternTable[bytes, Answer] = InternTable(ENTRIES_MAX)
+
+
+def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
+    """The answer of `search`, made now or taken from an equal problem of an earlier plan."""
+    if problem.slots.size > CELLS_MAX:
+        return _searched(problem, budget_seconds)
+    return _ANSWERS.get_or_build(
+        _digest(problem, budget_seconds), lambda: _searched(problem, budget_seconds)
+    )
+
+
+def forget_searches() -> None:
+    """Search everything anew; for measurements of the search."""
+    _ANSWERS.clear()
+
+
+def _searched(problem: Problem, budget_seconds: float) -> Answer:
+    fair = fair_prices(problem)
+    answer = Answer(fair=fair, found=search(problem, fair, budget_seconds))
+    found = answer.found
+    arrays = [fair.weights, fair.items, fair.places, found.packing.bins]
+    arrays += [found.packing.contents.nodes, found.packing.contents.items]
+    arrays += [found.packing.contents.pods]
+    arrays += [] if found.worth is None else [found.worth]
+    arrays += [] if found.divisible is None else [found.divisible.worth]
+    for array in arrays:
+        array.setflags(write=False)
+    return answer
+
+
+def _digest(problem: Problem, budget_seconds: float) -> bytes:
+    """Of everything that a search reads: classes count by their order, offers by their numbers."""
+    classes = [item.pod_class for item in problem.items]
+    said = (
+        budget_seconds,
+        problem.inflated,
+        [(c.spec.priority, c.columns.tobytes()) for c in classes],
+        [(item.groups, item.rules) for item in problem.items],
+        [(offer.over_subscription, offer.most) for offer in problem.offers],
+    )
+    arrays = (
+        problem.counts,
+        problem.needs if problem.inflated else problem.needs[:, 0, :],
+        problem.slots,
+        problem.vectors,
+        problem.prices,
+        problem.limits,
+        problem.caps,
+        problem.membership,
+        _ranks([c.number for c in classes]),
+        _ranks([c.static for c in classes]),
+    )
+    made = blake2b(repr(said).encode(), digest_size=_DIGEST_BYTES)
+    for array in arrays:
+        made.update(repr(array.shape).encode())
+        made.update(np.ascontiguousarray(array).tobytes())
+    return made.digest()
+
+
+def _ranks(numbers: list[int]) -> IntArray:
+    """(items,) the same order by the smallest numbers."""
+    return np.asarray(np.unique(numbers, return_inverse=True)[1])

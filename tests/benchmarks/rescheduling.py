@@ -14,6 +14,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.capacity.known_searches import forget_searches
 from reconciler.planner.descheduler_settings import (
     DeschedulerSettings,
     FailedPods,
@@ -122,6 +123,7 @@ def _measured(row: Row) -> tuple[str, ...]:
 
 def _cpu_seconds(snapshot: Snapshot, settings: PlannerSettings) -> tuple[float, Plan]:
     gc.collect()
+    forget_searches()
     begun_at = process_time()
     made = plan(snapshot, settings)
     return process_time() - begun_at, made

@@ -16,6 +16,7 @@ from time import perf_counter, process_time
 
 from reconciler.model.actions import EvictPod, begins_drain
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.capacity.known_searches import forget_searches
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
 from tests.builders import (
@@ -90,6 +91,7 @@ def measure(nodes: int = NODES) -> Measured:
     cpu: list[float] = []
     for _ in range(RUNS):
         gc.collect()
+        forget_searches()
         cpu_begin, begin = process_time(), perf_counter()
         plan(snapshot, settings)
         wall.append(perf_counter() - begin)

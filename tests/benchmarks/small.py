@@ -14,6 +14,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
+from reconciler.planner.capacity.known_searches import forget_searches
 from reconciler.planner.planner import plan
 from tests.benchmarks.measure import bought
 from tests.benchmarks.pods import MIB
@@ -67,6 +68,7 @@ def _planned(number: int) -> Planned:
     made = small_set(number)
     snapshot, settings = made.make()
     gc.collect()
+    forget_searches()
     began, cpu_began = perf_counter(), process_time()
     found = plan(snapshot, settings)
     seconds, cpu_seconds = perf_counter() - began, process_time() - cpu_began

@@ -188,11 +188,9 @@ def _tolerations(count: int) -> list[Json]:
 
 
 def _shapes(count: int) -> list[Json]:
+    """About the same for each pod, of another amount: nodes must be bought at every size."""
     return [
-        pod(
-            f"p{i}",
-            {"containers": [{"name": "c", "resources": {"requests": {"cpu": f"{i + 1}m"}}}]},
-        )
+        pod(f"p{i}", _requests({"cpu": f"{3000 + i % 40}m", "memory": f"{524_288 + i}Ki"}))
         for i in range(count)
     ]
 

@@ -19,11 +19,14 @@ from tests.benchmarks import hostile
 
 NAME = "hostile"
 TITLE = "One tenant's worst"
+RUNS = 3
+"""Processes for each size: what else the machine does only makes some of them slower."""
 WHY = (
     f"{hostile.NODES} nodes of 15 fleets, 65 pods of another tenant, and objects of one namespace "
     "that each ask for something that no other does, or one pod with thousands of something, as "
     "the API server admits them. Time is from the objects' JSON to the finished plan, the first "
-    "of the process. `others` are the other tenant's pods that got a place, `own` the hostile ones "
+    f"of a process, and the quickest of {RUNS} processes. `others` are the other tenant's pods "
+    "that got a place, `own` the hostile ones "
     "that did. The exponent is that of the CPU time, less that of a plan without the hostile "
     "objects, over their number, from the smallest to the largest size."
 )
@@ -91,7 +94,11 @@ def _peak_mib() -> float:
 
 
 def measured_apart(shape: str, count: int) -> Measured:
-    """The measurement in a process of its own."""
+    """The measurement in processes of their own, the one that took least CPU time."""
+    return min((_measured_once(shape, count) for _ in range(RUNS)), key=lambda each: each.cpu)
+
+
+def _measured_once(shape: str, count: int) -> Measured:
     argv = [sys.executable, "-m", "tests.benchmarks.hostile_run", shape, str(count)]
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, timeout=TIMEOUT_SECONDS)
     found = json.loads(done.stdout)

@@ -32,8 +32,9 @@ DaemonSets left out: they come with nodes, whoever the nodes are for."""
 BESIDE_NEW_PODS = 16
 """The same while the plan is for pods of others too that have just come: their nodes are asked
 for when it ends."""
-NEW_SECONDS = 60
-"""A pod that has waited longer does not wait for the plan, but for capacity."""
+NEW_SECONDS = 5
+"""An older pod was planned before: it does not wait for this plan, but for its node. Batching and
+a long plan together take no longer."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000

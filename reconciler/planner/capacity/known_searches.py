@@ -16,7 +16,9 @@ from reconciler.planner.capacity.search import Found, search
 from reconciler.planner.placement.arrays import IntArray
 
 ENTRIES_MAX = 256
-"""Answers of a few kilobytes each."""
+"""Usual answers, of a few kilobytes each."""
+NUMBERS_PER_ENTRY = 64
+"""Items and places of pods in a usual answer; one with more counts as several."""
 CELLS_MAX = 20_000
 """Items x offers; larger purchases are not asked for again and again."""
 _DIGEST_BYTES = 16
@@ -37,9 +39,13 @@ def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
     """The answer of `search`, made now or taken from an equal problem of an earlier plan."""
     if problem.slots.size > CELLS_MAX:
         return _searched(problem, budget_seconds)
-    return _ANSWERS.get_or_build(
-        _digest(problem, budget_seconds), lambda: _searched(problem, budget_seconds)
-    )
+    digest = _digest(problem, budget_seconds)
+    known = _ANSWERS.get(digest)
+    if known is not None:
+        return known
+    made = _searched(problem, budget_seconds)
+    numbers = len(problem.items) + len(made.found.packing.contents.pods)
+    return _ANSWERS.put(digest, made, weight=1 + numbers // NUMBERS_PER_ENTRY)
 
 
 def forget_searches() -> None:

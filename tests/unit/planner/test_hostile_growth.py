@@ -179,15 +179,15 @@ ENOUGH = 40_000_000
 """Steps for all of them; a quarter is not enough, and a sixteenth still less."""
 
 
-def created(minutes_ago: float, **fields: Any) -> Any:
+def created(seconds_ago: float, **fields: Any) -> Any:
     """A pod of another namespace."""
-    return make_pod("p", "modest", created_at=NOW - timedelta(minutes=minutes_ago), **fields)
+    return make_pod("p", "modest", created_at=NOW - timedelta(seconds=seconds_ago), **fields)
 
 
 def test_one_namespace_gets_a_sixteenth_of_a_plan_that_is_for_new_pods_of_others_too() -> None:
     """Their nodes would be asked for only when all of his pods are planned."""
-    beside_new = deferred(*GREEDY, created(0.5), steps_max=ENOUGH, at=NOW)
-    beside_old = deferred(*GREEDY, created(2), steps_max=ENOUGH, at=NOW)
+    beside_new = deferred(*GREEDY, created(4), steps_max=ENOUGH, at=NOW)
+    beside_old = deferred(*GREEDY, created(6), steps_max=ENOUGH, at=NOW)
     assert deferred(*GREEDY, steps_max=ENOUGH, at=NOW) == []
     assert {namespace for namespace, _ in beside_new} == {"greedy"}
     assert 0 < len(beside_old) < len(beside_new) < 200
@@ -195,11 +195,11 @@ def test_one_namespace_gets_a_sixteenth_of_a_plan_that_is_for_new_pods_of_others
 
 def test_one_namespace_gets_a_quarter_of_a_plan_while_others_use_the_cluster() -> None:
     """A pod of theirs that comes while his are planned would wait until all of them are."""
-    pending = deferred(*GREEDY, created(60), steps_max=ENOUGH, at=NOW)
+    pending = deferred(*GREEDY, created(3600), steps_max=ENOUGH, at=NOW)
     for running, active in (
-        (created(9, node="node-1"), True),
-        (created(11, node="node-1"), False),
-        (created(9, node="node-1", owner="DaemonSet"), False),
+        (created(590, node="node-1"), True),
+        (created(610, node="node-1"), False),
+        (created(590, node="node-1", owner="DaemonSet"), False),
         (make_pod("own", "greedy", node="node-1", created_at=NOW), False),
     ):
         found = deferred(*GREEDY, bound=[running], steps_max=ENOUGH, at=NOW)

@@ -111,3 +111,12 @@ def test_large_purchase_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.planner.capacity.known_searches.CELLS_MAX", cells - 1)
     first = known_or_searched(random_problem(1), SECONDS)
     assert known_or_searched(random_problem(1), SECONDS) is not first
+
+
+def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes his pods all the time would fill the memory with his purchases."""
+    monkeypatch.setattr("reconciler.planner.capacity.known_searches.NUMBERS_PER_ENTRY", 1)
+    first = known_or_searched(random_problem(0), SECONDS)
+    for seed in range(1, 2 * PROBLEMS):
+        known_or_searched(random_problem(seed), SECONDS)
+    assert known_or_searched(random_problem(0), SECONDS) is not first

@@ -53,13 +53,16 @@ def pod(
     """Say why pods wait, with the numbers of every fleet, and the smallest change that helps."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
+    request = options.request_of(
+        config,
+        cluster,
+        aws,
+        now,
+        cluster_name=cluster_name,
+        kubeconfig=kubeconfig,
+        context=context,
+        catalogue=catalogue,
+    )
     asked = Questions(pods=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 
@@ -83,13 +86,16 @@ def node(
     """Say why nodes stay or go."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
+    request = options.request_of(
+        config,
+        cluster,
+        aws,
+        now,
+        cluster_name=cluster_name,
+        kubeconfig=kubeconfig,
+        context=context,
+        catalogue=catalogue,
+    )
     asked = Questions(nodes=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 
@@ -113,13 +119,16 @@ def fleet(
     """Say why fleets have the size that the plan gives them, and what their nodes are kept by."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
+    request = options.request_of(
+        config,
+        cluster,
+        aws,
+        now,
+        cluster_name=cluster_name,
+        kubeconfig=kubeconfig,
+        context=context,
+        catalogue=catalogue,
+    )
     asked = Questions(fleets=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 

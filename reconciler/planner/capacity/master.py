@@ -11,7 +11,7 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.lp import add_columns, new_solver
-from reconciler.planner.capacity.patterns import Patterns
+from reconciler.planner.capacity.patterns import PatternProgram
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 
@@ -28,7 +28,7 @@ class Solved:
     """(patterns,) how much of each."""
 
 
-class Master:
+class Master(PatternProgram):
     """Least cost of patterns that cover all items within the offers' limits.
 
     Rows are the items, then the offers with a limit; columns the patterns. Costs are in units of
@@ -36,6 +36,7 @@ class Master:
     """
 
     def __init__(self, problem: Problem) -> None:
+        super().__init__(len(problem.items))
         self._prices = problem.prices
         self._unit = max(int(problem.prices.max()), 1)
         self._items = len(problem.items)
@@ -49,24 +50,6 @@ class Master:
             self._solver.addRow(
                 -infinity, float(problem.limits[offer]), 0, np.array([]), np.array([])
             )
-        self._patterns = Patterns(self._items)
-
-    def add(self, offers: IntArray, amounts: IntArray) -> int:
-        """Add the patterns that are new; how many that were."""
-        found = self._patterns.fresh(offers, amounts)
-        if len(found[0]):
-            self._add_columns(*found)
-        return len(found[0])
-
-    @property
-    def offers(self) -> IntArray:
-        """(patterns,) the offer of each."""
-        return self._patterns.offers
-
-    @property
-    def amounts(self) -> IntArray:
-        """(patterns, items) what it holds."""
-        return self._patterns.amounts
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
         table = np.concatenate([amounts, offers[:, None] == self._limited], axis=1)

@@ -17,7 +17,7 @@ from reconciler.planner.capacity.knapsack import Knapsacks
 from reconciler.planner.capacity.knapsack_search import Filled, fill
 from reconciler.planner.capacity.lp import add_columns, new_solver
 from reconciler.planner.capacity.node_sets import Refutation
-from reconciler.planner.capacity.patterns import Patterns
+from reconciler.planner.capacity.patterns import PatternProgram
 from reconciler.planner.capacity.pricing import Greedy
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
@@ -43,7 +43,7 @@ class Answer:
     """When they do not."""
 
 
-class SetProgram:
+class SetProgram(PatternProgram):
     """Least worth of the pods left over by patterns of a set's nodes, kept in the solver.
 
     Rows are the items, then the offers (no more patterns than nodes); columns a pod of each item
@@ -51,12 +51,12 @@ class SetProgram:
     """
 
     def __init__(self, problem: Problem) -> None:
+        super().__init__(len(problem.items))
         self._problem = problem
         self._items, self._count = problem.slots.shape
         self._knapsacks = Knapsacks(problem)
         self._counts = problem.counts
         self._greedy = Greedy(problem)
-        self._patterns = Patterns(self._items)
         self._solver = new_solver()
         self._begin()
 
@@ -71,23 +71,6 @@ class SetProgram:
         for item, worth in enumerate(size.tolist()):
             row = np.array([item], dtype=np.int32)
             self._solver.addCol(max(worth, _MARGIN), 0.0, highspy.kHighsInf, 1, row, np.ones(1))
-
-    def add(self, offers: IntArray, amounts: IntArray) -> int:
-        """Add the patterns that are new; how many that were."""
-        found = self._patterns.fresh(offers, amounts)
-        if len(found[0]):
-            self._add_columns(*found)
-        return len(found[0])
-
-    @property
-    def offers(self) -> IntArray:
-        """(patterns,) the offer of each."""
-        return self._patterns.offers
-
-    @property
-    def amounts(self) -> IntArray:
-        """(patterns, items) what it holds."""
-        return self._patterns.amounts
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
         table = np.concatenate([amounts, offers[:, None] == np.arange(self._count)], axis=1)

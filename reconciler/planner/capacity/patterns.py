@@ -1,5 +1,7 @@
 """The patterns that a program knows: what a node of an offer may hold, each once."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from reconciler.planner.placement.arrays import IntArray
@@ -28,6 +30,38 @@ class Patterns:
             self.offers = np.append(self.offers, found[0])
             self.amounts = np.vstack([self.amounts, found[1]])
         return found
+
+
+class PatternProgram(ABC):
+    """A program that has patterns for columns, each of them once.
+
+    Args:
+        items: How many items there are.
+    """
+
+    def __init__(self, items: int) -> None:
+        self._patterns = Patterns(items)
+
+    @property
+    def offers(self) -> IntArray:
+        """(patterns,) the offer of each."""
+        return self._patterns.offers
+
+    @property
+    def amounts(self) -> IntArray:
+        """(patterns, items) what it holds."""
+        return self._patterns.amounts
+
+    def add(self, offers: IntArray, amounts: IntArray) -> int:
+        """Add the patterns that are new; how many that were."""
+        found = self._patterns.fresh(offers, amounts)
+        if len(found[0]):
+            self._add_columns(*found)
+        return len(found[0])
+
+    @abstractmethod
+    def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
+        """Add a column for each of these new patterns."""
 
 
 def _unlike_the_one_before(offers: IntArray, amounts: IntArray) -> list[int]:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
+from reconciler.model.ids import PodKey
 from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand, UnschedulablePods
 from reconciler.planner.placement.counters import labels_insisted_on
@@ -92,24 +93,41 @@ def within_work(
         key=lambda each: (each[1], _first(each[0].group)),
     )
     spent: Counter[str] = Counter()
-    kept: set[int] = set()
-    deferred = []
+    kept: dict[int, UnschedulablePods] = {}
+    deferred: list[tuple[PodKey, str]] = []
     for unschedulable_pods, own in ordered:
         namespace = unschedulable_pods.group.traits.namespace
+        first, rest = _parted(unschedulable_pods.group, own, shares[namespace] - spent[namespace])
         spent[namespace] += own
-        if spent[namespace] <= shares[namespace]:
-            kept.add(id(unschedulable_pods))
-        else:
-            deferred += [(pod.key, _detail(namespace)) for pod in unschedulable_pods.group.pods]
+        if first:
+            group = replace(unschedulable_pods.group, pods=first)
+            kept[id(unschedulable_pods)] = replace(unschedulable_pods, group=group)
+        deferred += [(pod.key, _detail(namespace)) for pod in rest]
     return replace(
         demand,
-        unschedulable=tuple(
-            unschedulable_pods
-            for unschedulable_pods in demand.unschedulable
-            if id(unschedulable_pods) in kept
-        ),
+        unschedulable=tuple(kept[id(each)] for each in demand.unschedulable if id(each) in kept),
         deferred=tuple(sorted(deferred)),
     )
+
+
+def _parted(group: PodGroup, own: int, left: int) -> tuple[list[Pod], list[Pod]]:
+    """The pods of a group that may be planned, and the others.
+
+    Pods with volumes are a kind each, and a thousand of them may be one group: as many as fit are
+    planned, the first by name.
+
+    Args:
+        group: The pods.
+        own: What they cost.
+        left: What their namespace may still have.
+    """
+    if own <= left:
+        return group.pods, []
+    if not group.traits.volumes or left <= 0:
+        return [], group.pods
+    ordered = sorted(group.pods, key=lambda pod: pod.key)
+    most = len(ordered) * left // own
+    return ordered[:most], ordered[most:]
 
 
 def _shares(

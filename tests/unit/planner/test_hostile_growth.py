@@ -206,6 +206,20 @@ def test_one_namespace_gets_a_quarter_of_a_plan_while_others_use_the_cluster() -
         assert found == (pending if active else [])
 
 
+def test_as_many_pods_with_volumes_of_one_group_are_planned_as_fit() -> None:
+    """A thousand executors with a volume each would wait for as long as others get new pods."""
+    spec = make_pod().spec
+    executors = [
+        make_pod(f"e{i:03}", "spark", spec=spec, claims=(f"c{i}",), owner=None) for i in range(100)
+    ]
+    assert len(take_census(executors)) == 1
+    found = deferred(*executors, created(1), steps_max=16 * 1_000_000, at=NOW)
+    names = [name for _, name in found]
+    assert 0 < len(names) < 100
+    assert names == sorted(pod.key.name for pod in executors)[-len(names) :]
+    assert found == deferred(*reversed(executors), created(1), steps_max=16 * 1_000_000, at=NOW)
+
+
 def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
     """Two replicas would plan differently from the same cluster."""
     pods = [*kinds("a", 60), *kinds("b", 40), *kinds("c", 3)]

@@ -118,8 +118,11 @@ class ConsolidatingCluster:
         return {n: code for n, code in found.items() if code not in {"min-capacity", "type-spares"}}
 
 
-def cost_and_cost_from_nothing(cluster: ConsolidatingCluster) -> tuple[float, float]:
-    """What the nodes cost per hour at the end, and what new ones for the same pods would cost."""
+def cost_and_cost_from_nothing(cluster: ConsolidatingCluster) -> tuple[float, float] | None:
+    """What the nodes cost per hour at the end, and what new ones for the same pods would cost.
+
+    None where the fleets are at their maxima and pods wait for ever: then there is no choice.
+    """
     process = cluster.scene.stage.process
     snapshot = cluster.last
     assert snapshot.cloud is not None
@@ -138,6 +141,8 @@ def cost_and_cost_from_nothing(cluster: ConsolidatingCluster) -> tuple[float, fl
         cloud=replace(snapshot.cloud, fleets=fleets, instances=()),
     )
     now, bought = (planner.plan(each, process.settings) for each in (snapshot, nothing))
+    if now.unplaceable:
+        return None
     assert bought.unplaceable == ()
     return now.cost.hourly_usd_after, bought.cost.hourly_usd_after
 
@@ -148,9 +153,11 @@ def test_consolidated_clusters_cost_little_more_than_bought_from_nothing() -> No
     for seed in range(LIVES):
         cluster = ConsolidatingCluster(seed)
         cluster.run()
-        costs.append(cost_and_cost_from_nothing(cluster))
+        compared = cost_and_cost_from_nothing(cluster)
+        if compared is not None:
+            costs.append(compared)
     ratios = [now / bought for now, bought in costs]
-    print(f"{LIVES} clusters cost {100 * (fmean(ratios) - 1):.1f} % more")  # noqa: T201
+    print(f"{len(ratios)} clusters cost {100 * (fmean(ratios) - 1):.1f} % more")  # noqa: T201
     assert fmean(ratios) < 1.06
 
 

@@ -53,16 +53,13 @@ def pod(
     """Say why pods wait, with the numbers of every fleet, and the smallest change that helps."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    request = options.request_of(
-        config,
-        cluster,
-        aws,
-        now,
-        cluster_name=cluster_name,
-        kubeconfig=kubeconfig,
-        context=context,
-        catalogue=catalogue,
-    )
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
+    request = options.request_of(config, cluster, aws, now, **flags)
     asked = Questions(pods=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 
@@ -86,16 +83,13 @@ def node(
     """Say why nodes stay or go."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    request = options.request_of(
-        config,
-        cluster,
-        aws,
-        now,
-        cluster_name=cluster_name,
-        kubeconfig=kubeconfig,
-        context=context,
-        catalogue=catalogue,
-    )
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
+    request = options.request_of(config, cluster, aws, now, **flags)
     asked = Questions(nodes=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 
@@ -119,16 +113,13 @@ def fleet(
     """Say why fleets have the size that the plan gives them, and what their nodes are kept by."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    request = options.request_of(
-        config,
-        cluster,
-        aws,
-        now,
-        cluster_name=cluster_name,
-        kubeconfig=kubeconfig,
-        context=context,
-        catalogue=catalogue,
-    )
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
+    request = options.request_of(config, cluster, aws, now, **flags)
     asked = Questions(fleets=tuple(names))
     _answer(request, asked, _Program(status_url, listen_token_file), output)
 

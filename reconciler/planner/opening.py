@@ -64,7 +64,7 @@ def open_builder(
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
-    demand = within_work(found, bound, world, STEPS_MAX, snapshot.at)
+    demand = within_work(found, bound, world, snapshot.at, STEPS_MAX)
     headroom = headroom_pieces(settings, inventory, offers, bound, demand.unschedulable)
     asked_about += [pieces.pod for pieces in headroom]
     table = ClassTable(

@@ -34,8 +34,8 @@ BESIDE_NEW_PODS = 16
 """The same while the plan is for pods of others too that have just come: their nodes are asked
 for when it ends."""
 NEW_SECONDS = 5
-"""An older pod was planned before: it does not wait for this plan, but for its node. Batching and
-a long plan together take no longer."""
+"""Pods that were created earlier were in a plan before this one, as batching and a long plan take
+less time together: what they wait for is a node."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -68,8 +68,8 @@ def within_work(
     demand: Demand,
     bound: Sequence[PodGroup],
     world: World,
+    at: datetime,
     steps_max: int = STEPS_MAX,
-    at: datetime | None = None,
 ) -> Demand:
     """The demand that one plan may look at; the rest is deferred.
 
@@ -77,15 +77,15 @@ def within_work(
         demand: All of it.
         bound: What runs.
         world: What kinds are compared with.
+        at: The moment of the plan.
         steps_max: Of the whole plan.
-        at: The moment of the plan; without it every pod has just come.
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
     steps = [estimate.steps(unschedulable_pods) for unschedulable_pods in demand.unschedulable]
     asked: Counter[str] = Counter()
     for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
         asked[unschedulable_pods.group.traits.namespace] += own
-    shares = _shares(asked, demand.unschedulable, bound, steps_max, at)
+    shares = _shares(asked, demand.unschedulable, bound, at, steps_max)
     if all(own <= shares[namespace] for namespace, own in asked.items()):
         return demand
     ordered = sorted(
@@ -134,8 +134,8 @@ def _shares(
     asked: Mapping[str, int],
     unschedulable: Sequence[UnschedulablePods],
     bound: Sequence[PodGroup],
+    at: datetime,
     steps_max: int,
-    at: datetime | None,
 ) -> Mapping[str, int]:
     """The steps that each namespace with pending pods may have at most."""
     fair = _fair_share(list(asked.values()), steps_max)
@@ -162,10 +162,8 @@ def _shares(
     return shares
 
 
-def _any_since(group: PodGroup, at: datetime | None, seconds: int) -> bool:
-    """Whether a pod of the group is not older; one of unknown age is not."""
-    if at is None:
-        return True
+def _any_since(group: PodGroup, at: datetime, seconds: int) -> bool:
+    """Whether a pod of the group was created within this time, or at an unknown one."""
     since = at - timedelta(seconds=seconds)
     return any(pod.created_at is None or pod.created_at >= since for pod in group.pods)
 

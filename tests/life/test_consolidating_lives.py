@@ -121,7 +121,7 @@ class ConsolidatingCluster:
 def cost_and_cost_from_nothing(cluster: ConsolidatingCluster) -> tuple[float, float] | None:
     """What the nodes cost per hour at the end, and what new ones for the same pods would cost.
 
-    None where the fleets are at their maxima and pods wait for ever: then there is no choice.
+    None where pods stay pending because every fleet is at its maximum.
     """
     process = cluster.scene.stage.process
     snapshot = cluster.last

@@ -3,7 +3,7 @@
 import cProfile
 import pstats
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import log
 from typing import Any
 
@@ -144,14 +144,12 @@ def kinds(namespace: str, count: int) -> list[Any]:
     ]
 
 
-def deferred(
-    *pods: Any, steps_max: int, bound: Sequence[Any] = (), at: datetime | None = None
-) -> list[tuple[str, str]]:
+def deferred(*pods: Any, steps_max: int, bound: Sequence[Any] = ()) -> list[tuple[str, str]]:
     """Which pods wait for another plan, by namespace and name."""
     groups = take_census(pods)
     settings = make_settings(make_fleet_settings())
     world = World(rows=100, namespaces=2)
-    found = within_work(find_demand(groups, settings), take_census(bound), world, steps_max, at)
+    found = within_work(find_demand(groups, settings), take_census(bound), world, NOW, steps_max)
     kept = {pod.key for wish in found.unschedulable for pod in wish.group.pods}
     assert kept | {key for key, _ in found.deferred} == {pod.key for pod in pods}
     return [(key.namespace, key.name) for key, _ in found.deferred]
@@ -186,23 +184,23 @@ def created(seconds_ago: float, **fields: Any) -> Any:
 
 def test_one_namespace_gets_a_sixteenth_of_a_plan_that_is_for_new_pods_of_others_too() -> None:
     """Their nodes would be asked for only when all of his pods are planned."""
-    beside_new = deferred(*GREEDY, created(4), steps_max=ENOUGH, at=NOW)
-    beside_old = deferred(*GREEDY, created(6), steps_max=ENOUGH, at=NOW)
-    assert deferred(*GREEDY, steps_max=ENOUGH, at=NOW) == []
+    beside_new = deferred(*GREEDY, created(4), steps_max=ENOUGH)
+    beside_old = deferred(*GREEDY, created(6), steps_max=ENOUGH)
+    assert deferred(*GREEDY, steps_max=ENOUGH) == []
     assert {namespace for namespace, _ in beside_new} == {"greedy"}
     assert 0 < len(beside_old) < len(beside_new) < 200
 
 
 def test_one_namespace_gets_a_quarter_of_a_plan_while_others_use_the_cluster() -> None:
     """A pod of theirs that comes while his are planned would wait until all of them are."""
-    pending = deferred(*GREEDY, created(3600), steps_max=ENOUGH, at=NOW)
+    pending = deferred(*GREEDY, created(3600), steps_max=ENOUGH)
     for running, active in (
         (created(590, node="node-1"), True),
         (created(610, node="node-1"), False),
         (created(590, node="node-1", owner="DaemonSet"), False),
         (make_pod("own", "greedy", node="node-1", created_at=NOW), False),
     ):
-        found = deferred(*GREEDY, bound=[running], steps_max=ENOUGH, at=NOW)
+        found = deferred(*GREEDY, bound=[running], steps_max=ENOUGH)
         assert found == (pending if active else [])
 
 
@@ -213,11 +211,11 @@ def test_as_many_pods_with_volumes_of_one_group_are_planned_as_fit() -> None:
         make_pod(f"e{i:03}", "spark", spec=spec, claims=(f"c{i}",), owner=None) for i in range(100)
     ]
     assert len(take_census(executors)) == 1
-    found = deferred(*executors, created(1), steps_max=16 * 1_000_000, at=NOW)
+    found = deferred(*executors, created(1), steps_max=16 * 1_000_000)
     names = [name for _, name in found]
     assert 0 < len(names) < 100
     assert names == sorted(pod.key.name for pod in executors)[-len(names) :]
-    assert found == deferred(*reversed(executors), created(1), steps_max=16 * 1_000_000, at=NOW)
+    assert found == deferred(*reversed(executors), created(1), steps_max=16 * 1_000_000)
 
 
 def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:

@@ -61,8 +61,8 @@ def place_on_existing(builder: PlanBuilder) -> None:
     if any(_left(builder.waiting, placed)):
         builder.sim.revert(mark)
         choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
-        # Whom no row could take when all was empty is not asked about again: a tenant may have
-        # hundreds of kinds of such pods.
+        # Placing pods only takes room away, so a class that no row could take at the beginning is
+        # left out of further attempts. A tenant may have hundreds of such classes.
         able = [w for w in builder.waiting if choice[w.pod_class.number]]
         if preferences.matter([w.pod_class for w in able]):
             placed = _cheaper(builder, placed, _attempt(builder, able, seated, order))

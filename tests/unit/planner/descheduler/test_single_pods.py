@@ -142,6 +142,17 @@ def test_taints_count_by_name_and_effect(policy: NodeTaints, taint: Taint, *, go
     assert bool(evicted(made)) == goes
 
 
+def test_pod_is_not_moved_from_one_soft_taint_to_the_same_on_another_node() -> None:
+    """There it would be proposed again, at every interval: kube-scheduler may choose it."""
+    soft = replace(TAINT, effect="PreferNoSchedule")
+    a = make_node("a", FLEET, taints=(soft, replace(soft, key="other")))
+    b = make_node("b", FLEET, taints=(soft,))
+    settings, pod = descheduling(NodeTaints(prefer_no_schedule=True)), old("a", "pod")
+    assert evicted(planned(settings, a, b, pod)) == {}
+    assert "it fits on no other node that would be better" in said(settings, pod, a, b)
+    assert evicted(planned(settings, a, b, *nodes("c"), pod))
+
+
 def test_taints_of_this_program_are_its_own_business() -> None:
     """A draining node's pods are moved by the drain, within its limits."""
     draining = make_node("a", FLEET, draining=True)

@@ -1,7 +1,11 @@
 """RemovePodsViolatingNodeTaints: pods that do not tolerate a taint of their node."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from reconciler.model.actions import DRAINING_TAINT, UNNEEDED_TAINT
-from reconciler.model.cluster import Pod, Taint
+from reconciler.model.cluster import Node, Taint, Toleration
 from reconciler.planner.descheduler_settings import NodeTaints
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -9,6 +13,7 @@ from reconciler.planner.disruption.descheduler.facts import (
     Proposals,
     eviction_order,
 )
+from reconciler.planner.placement.arrays import BoolArray
 
 _OURS = frozenset({DRAINING_TAINT, UNNEEDED_TAINT})
 """They say what this program does with the node, and it moves the pods itself."""
@@ -17,24 +22,52 @@ _OURS = frozenset({DRAINING_TAINT, UNNEEDED_TAINT})
 def proposals(arguments: NodeTaints, facts: Facts) -> Proposals:
     """Yield the pods that do not tolerate a NoSchedule taint, on request a PreferNoSchedule one.
 
-    NoExecute taints are the node lifecycle controller's.
+    They are expected on nodes whose taints of that kind they all tolerate: on others they would
+    be proposed again. NoExecute taints are the node lifecycle controller's.
     Source: descheduler README, RemovePodsViolatingNodeTaints, read 2026-11.
     """
+    tainted = _Tainted(arguments, facts)
     for node in facts.nodes:
-        taints = [taint for taint in node.taints if _counts(taint, arguments)]
+        taints = tainted.of(node)
         if not taints:
             continue
         pods = [p for p in facts.pods_on.get(node.name, ()) if arguments.scope.covers(p)]
         for pod in sorted(pods, key=eviction_order):
-            taint = _untolerated(pod, taints)
+            taint = _untolerated(pod.spec.tolerations, taints)
             if taint is not None and not (pod.daemon or pod.mirror or pod.deleting):
                 value = f"={taint.value}" if taint.value else ""
                 yield Proposal(
                     pod=pod,
                     policy="RemovePodsViolatingNodeTaints",
                     reason=f"it does not tolerate {taint.key}{value}:{taint.effect} of {node.name}",
+                    better=tainted.tolerated_by(pod.spec.tolerations),
                     leaves=True,
                 )
+
+
+class _Tainted:
+    """The taints of all nodes that count for the policy."""
+
+    def __init__(self, arguments: NodeTaints, facts: Facts) -> None:
+        self._arguments = arguments
+        numbers: dict[tuple[Taint, ...], int] = {}
+        of_rows = [
+            numbers.setdefault(self.of(node), len(numbers)) for node in facts.view.nodes.values()
+        ]
+        self._number_of_row = np.array(of_rows, dtype=np.int64)
+        self._sets = tuple(numbers)
+        self._tolerated: dict[tuple[Toleration, ...], BoolArray] = {}
+
+    def of(self, node: Node) -> tuple[Taint, ...]:
+        """Return the taints of a node that count."""
+        return tuple(taint for taint in node.taints if _counts(taint, self._arguments))
+
+    def tolerated_by(self, tolerations: tuple[Toleration, ...]) -> BoolArray:
+        """Return the rows of the nodes all of whose taints these tolerations tolerate."""
+        if tolerations not in self._tolerated:
+            tolerated = [_untolerated(tolerations, taints) is None for taints in self._sets]
+            self._tolerated[tolerations] = np.array(tolerated)[self._number_of_row]
+        return self._tolerated[tolerations]
 
 
 def _counts(taint: Taint, arguments: NodeTaints) -> bool:
@@ -47,6 +80,5 @@ def _counts(taint: Taint, arguments: NodeTaints) -> bool:
     )
 
 
-def _untolerated(pod: Pod, taints: list[Taint]) -> Taint | None:
-    tolerations = pod.spec.tolerations
+def _untolerated(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> Taint | None:
     return next((t for t in taints if not any(each.tolerates(t) for each in tolerations)), None)

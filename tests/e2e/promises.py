@@ -72,9 +72,10 @@ class Promises:
         self._thread.start()
 
     def stop(self) -> None:
-        """End."""
+        """End, with the plan that is the last one now: the test may have waited for that one."""
         self._stopping.set()
         self._thread.join()
+        self._look()
 
     @property
     def moments(self) -> int:
@@ -130,13 +131,16 @@ class Promises:
 
     def _read(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
-            try:
-                status, body = self._get("/api/plan")
-            except OSError:
-                continue
-            if status == 200 and body != self._last:
-                self._last = body
-                self._hear(json.loads(body))
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            status, body = self._get("/api/plan")
+        except OSError:
+            return
+        if status == 200 and body != self._last:
+            self._last = body
+            self._hear(json.loads(body))
 
     def _hear(self, plan: Mapping[str, Any]) -> None:
         self._moments.add(plan["at"])

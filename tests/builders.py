@@ -369,9 +369,10 @@ def make_cloud_of(
 def make_snapshot(
     *objects: Pod | Node, cloud: CloudState | None = None, at: datetime = NOW, **changed: Any
 ) -> Snapshot:
-    """A snapshot of pods and nodes; keywords go to ClusterState."""
+    """A snapshot of pods and nodes; keywords but `previous_at` go to ClusterState."""
     return Snapshot(
         at=at,
+        previous_at=changed.pop("previous_at", None),
         cluster=ClusterState(
             pods=tuple(o for o in objects if isinstance(o, Pod)),
             nodes=tuple(o for o in objects if isinstance(o, Node)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
@@ -129,6 +130,7 @@ class ReconcileLoop:
     with those of which the cycle's snapshot shows that nothing is left to do, and with those of
     them about instances that a lifecycle hook holds and that are empty."""
     _memory: OwnMemory = field(default_factory=OwnMemory)
+    _planned_at: datetime | None = None
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
     _errors_in_a_row: int = field(default=0)
@@ -165,10 +167,11 @@ class ReconcileLoop:
         now = self.clock.monotonic_seconds
         began = now()
         seen = self.observe()
-        snapshot = self._memory.recalled(seen)
+        snapshot = replace(self._memory.recalled(seen), previous_at=self._planned_at)
         observed = now()
         plan = self.plan(snapshot)
         planned = now()
+        self._planned_at = snapshot.at
         self.reporter.plan_made(snapshot, plan)
         outcomes: tuple[Outcome, ...] = ()
         unkept: PortError | None = None

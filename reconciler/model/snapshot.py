@@ -108,6 +108,8 @@ class Snapshot:
 
     at: datetime
     """The clock, aware UTC."""
+    previous_at: datetime | None = None
+    """When this process made the plan before; None: it has made none."""
     cluster: ClusterState = field(default_factory=ClusterState)
     cloud: CloudState | None = None
     """None: no answer of EC2 at all (offline planning from the cluster alone)."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from math import ceil
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
@@ -39,10 +40,12 @@ BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
 EXAMINED_MIN = 20
 EXAMINED_SHARE = 20
-"""Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
-once. The others keep their timers and have their turn ten seconds later. With 50 instead of 20 the
-benchmark `disturbance` evicts and costs the same and plans for half as long again."""
+"""Nodes whose moves are simulated within `TURN_SECONDS`: a twentieth of all, at least 20, or as
+many as may go at once. The others keep their timers and have their turn after them. With 50
+instead of 20 the benchmark `disturbance` evicts and costs the same and plans for half as long
+again."""
 TURN_SECONDS = 10
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
 EXAMINED_WHILE_BUYING = 10
 """Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
@@ -162,28 +165,47 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
 def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Candidate]:
     """As many candidates as one plan has time for: eligible ones, and of the others some in turn.
 
-    Half of the places are for those whose time has not come: some have no timer yet.
-    Those that may not go whatever the answer come after all others: however many a budget keeps,
-    the rest have their turn.
+    Those in turn are as many as the time since the plan before is worth: a plan a second looks at
+    two of them, and plans that are ten seconds apart at twenty, so that each is looked at as often.
+    At least half of the places are for them: some have no timer yet. Those that may not go whatever
+    the answer come after all others: however many a budget keeps, the rest have their turn.
     """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    most = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE)
+    in_a_turn = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE, at_once)
+    most = in_a_turn
     if context.builder.purchases.pods:
-        most = EXAMINED_WHILE_BUYING
-    most = max(most, at_once)
+        most = max(EXAMINED_WHILE_BUYING, at_once)
     if len(candidates) <= most:
         return candidates
     eligible = (c for c in candidates if c.eligible(context.view.at) and may_go_in_time(context, c))
     able = list(islice(eligible, most))
     others = [c for c in candidates if not c.eligible(context.view.at)]
     first = able[: max(most // 2, most - len(others))]
-    places = most - len(first)
-    turn = int(context.view.at.timestamp() // TURN_SECONDS) * places % max(1, len(others))
+    turn, due = _turn(context.view, in_a_turn, len(others))
+    places = min(due, most - len(first))
     in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
+    most = len(first) + places
     able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}
     blocked = (c for c in candidates if c.node.name not in chosen)
     return [*able, *islice(blocked, most - len(able))]
+
+
+def _turn(view: ClusterView, in_a_turn: int, count: int) -> tuple[int, int]:
+    """Which of `count` candidates comes first in this plan, and how many have their turn in it.
+
+    By multiples of the golden ratio the turns begin evenly all over the candidates, however far
+    apart plans are: if each began where the one before ended, plans at the time that a round takes
+    would always look at the same nodes.
+    """
+    elapsed_seconds = float(TURN_SECONDS)
+    if view.snapshot.previous_at is not None and view.snapshot.previous_at <= view.at:
+        since = view.at - view.snapshot.previous_at
+        elapsed_seconds = min(elapsed_seconds, since.total_seconds())
+    due = max(1, ceil(elapsed_seconds * in_a_turn / TURN_SECONDS))
+    number, fraction = divmod(view.at.timestamp() / TURN_SECONDS, 1)
+    begin = number * _GOLDEN_RATIO % 1 * count
+    return int(begin + fraction * in_a_turn - due) % max(1, count), due
 
 
 def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:

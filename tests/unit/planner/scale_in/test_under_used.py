@@ -301,22 +301,28 @@ def test_nodes_that_go_together_are_spread_together() -> None:
     assert kept(made)["b"] == "no-destination"
 
 
-def test_nodes_that_wait_for_their_time_leave_turns_for_the_others() -> None:
-    """A sector with a long `unneeded_time` would keep all others from ever being looked at."""
+@pytest.mark.parametrize("apart_seconds", [2, 10, 30, 60])
+def test_nodes_that_wait_for_their_time_leave_turns_for_the_others(apart_seconds: int) -> None:
+    """A sector with a long `unneeded_time` would keep all others from ever being looked at.
+
+    So would plans that are as far apart as a round of all nodes takes: thirty seconds here.
+    """
     slow, quick = (
         make_fleet_settings(sector=name, scale_in=ScaleInSettings(unneeded_seconds=seconds))
         for name, seconds in (("slow", 86_400), ("quick", 60))
     )
-    waiting = [unneeded(f"w{n:02}", slow) for n in range(60)]
+    waiting = [unneeded(f"w{n:02}", slow) for n in range(58)]
     nodes = [*waiting, make_node("a", quick), make_node("b", quick)]
     pods = [on(node.name, sector=node.labels["sector"]) for node in nodes]
     settings = make_settings(slow, quick)
     begun: set[str] = set()
-    for minute in range(4):
-        at = NOW + timedelta(minutes=minute)
-        made = planned(settings, *nodes, *pods, at=at)
+    previous_at = None
+    for number in range(max(8, 100 // apart_seconds)):
+        at = NOW + timedelta(seconds=number * apart_seconds)
+        made = planned(settings, *nodes, *pods, at=at, previous_at=previous_at)
         begun |= {node for node, _, value in annotations_set(made) if value}
-    assert begun == {"a"}  # b takes its pod
+        previous_at = at
+    assert begun, "neither of the two that could take each other's pods was looked at"
 
 
 def test_stopping_pod_that_comes_again_needs_a_place_before_a_drain_begins() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from math import ceil
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
@@ -40,10 +39,9 @@ BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
 EXAMINED_MIN = 20
 EXAMINED_SHARE = 20
-"""Nodes whose moves are simulated within `TURN_SECONDS`: a twentieth of all, at least 20, or as
-many as may go at once. The others keep their timers and have their turn after them. With 50
-instead of 20 the benchmark `disturbance` evicts and costs the same and plans for half as long
-again."""
+"""Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
+once. The others keep their timers and have their turn ten seconds later. With 50 instead of 20 the
+benchmark `disturbance` evicts and costs the same and plans for half as long again."""
 TURN_SECONDS = 10
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 EXAMINED_WHILE_BUYING = 10
@@ -165,14 +163,13 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
 def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Candidate]:
     """As many candidates as one plan has time for: eligible ones, and of the others some in turn.
 
-    Those in turn are as many as the time since the plan before is worth: a plan a second looks at
-    two of them, and plans that are ten seconds apart at twenty, so that each is looked at as often.
-    At least half of the places are for them: some have no timer yet. Those that may not go whatever
-    the answer come after all others: however many a budget keeps, the rest have their turn.
+    Those in turn are looked at in the first plan of every ten seconds: together, as the answer for
+    one depends on the others, and not again in the plans after it. At least half of the places are
+    for them: some have no timer yet. Those that may not go whatever the answer come after all
+    others: however many a budget keeps, the rest have their turn.
     """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    in_a_turn = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE, at_once)
-    most = in_a_turn
+    most = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE, at_once)
     if context.builder.purchases.pods:
         most = max(EXAMINED_WHILE_BUYING, at_once)
     if len(candidates) <= most:
@@ -181,31 +178,34 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     able = list(islice(eligible, most))
     others = [c for c in candidates if not c.eligible(context.view.at)]
     first = able[: max(most // 2, most - len(others))]
-    turn, due = _turn(context.view, in_a_turn, len(others))
-    places = min(due, most - len(first))
+    if not _begins_a_turn(context.view):
+        return first
+    turn = _first_in_turn(context.view, len(others))
     in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
-    most = len(first) + places
-    able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
+    able = [*first, *islice(in_turn, most - len(first)), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}
     blocked = (c for c in candidates if c.node.name not in chosen)
     return [*able, *islice(blocked, most - len(able))]
 
 
-def _turn(view: ClusterView, in_a_turn: int, count: int) -> tuple[int, int]:
-    """Which of `count` candidates comes first in this plan, and how many have their turn in it.
+def _begins_a_turn(view: ClusterView) -> bool:
+    """Whether the plan before this one was made in an earlier turn, or is not known."""
+    previous_at = view.snapshot.previous_at
+    return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)
+
+
+def _first_in_turn(view: ClusterView, count: int) -> int:
+    """Which of `count` candidates comes first in this turn.
 
     By multiples of the golden ratio the turns begin evenly all over the candidates, however far
     apart plans are: if each began where the one before ended, plans at the time that a round takes
     would always look at the same nodes.
     """
-    elapsed_seconds = float(TURN_SECONDS)
-    if view.snapshot.previous_at is not None and view.snapshot.previous_at <= view.at:
-        since = view.at - view.snapshot.previous_at
-        elapsed_seconds = min(elapsed_seconds, since.total_seconds())
-    due = max(1, ceil(elapsed_seconds * in_a_turn / TURN_SECONDS))
-    number, fraction = divmod(view.at.timestamp() / TURN_SECONDS, 1)
-    begin = number * _GOLDEN_RATIO % 1 * count
-    return int(begin + fraction * in_a_turn - due) % max(1, count), due
+    return int(_turn_of(view.at) * _GOLDEN_RATIO % 1 * count)
+
+
+def _turn_of(at: datetime) -> int:
+    return int(at.timestamp() // TURN_SECONDS)
 
 
 def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:

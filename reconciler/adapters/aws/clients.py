@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
+import botocore.utils
 from botocore.config import Config
 
 from reconciler import __version__
@@ -50,6 +52,36 @@ def home_region() -> str | None:
     stated = os.environ.get("AWS_REGION", "")  # noqa: TID251 - the SDKs' variable, which boto3 skips
     with translated("AWS settings", changing=False):
         return stated or boto3.session.Session().region_name
+
+
+def make_session() -> boto3.session.Session:
+    """Return a session that reads times quickly.
+
+    An answer about a thousand instances holds thousands of them, and botocore tries many formats
+    on each: that was a twelfth of the program's CPU time in a busy cluster.
+    """
+    session = botocore.session.Session()
+    factory: Any = session.get_component("response_parser_factory")
+    factory.set_parser_defaults(timestamp_parser=parse_time)
+    return boto3.session.Session(botocore_session=session)
+
+
+def parse_time(stated: Any) -> datetime:
+    """Return a time of an answer, in any of the formats that botocore knows.
+
+    Raises:
+        ValueError: It is no time.
+    """
+    if isinstance(stated, str) and "T" in stated:
+        try:
+            found = datetime.fromisoformat(stated)
+        except ValueError:
+            pass
+        else:
+            if found.tzinfo is not None:
+                return found
+    parsed: datetime = botocore.utils.parse_timestamp(stated)
+    return parsed
 
 
 class Clients:
@@ -149,7 +181,7 @@ class Clients:
             key = service, region, changing
             if key not in self._clients:
                 with translated(f"{service} {region}", changing=False):
-                    self._session = self._session or boto3.session.Session()
+                    self._session = self._session or make_session()
                     make: Any = self._session.client
                     config = self._config.merge(ONCE) if changing else self._config
                     config = config.merge(LONG_POLL) if service == "sqs" else config

@@ -1,5 +1,7 @@
 """Times in answers of AWS: read quickly, and as botocore reads them."""
 
+from typing import Any
+
 import botocore.utils
 import pytest
 
@@ -21,7 +23,7 @@ from reconciler.adapters.aws.clients import parse_time
         "1795784803.5",
     ],
 )
-def test_times_are_those_that_botocore_reads(stated: str | float) -> None:
+def test_times_are_those_that_botocore_reads(stated: Any) -> None:
     """EC2 states ISO 8601 with Z, other services seconds since 1970."""
     assert parse_time(stated) == botocore.utils.parse_timestamp(stated)
 

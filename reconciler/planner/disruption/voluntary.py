@@ -61,11 +61,20 @@ class VoluntaryRun:
         last = [c.node.name for c in reversed(candidates)]
         self.simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
         self.departures = Departures(context, self.simulator, self._examined)
-        context.not_looked_at |= {c.node.name for c in candidates}
-        context.not_looked_at -= {c.node.name for c in self._examined}
+        looked_at = {c.node.name for c in self._examined}
+        for candidate in candidates:
+            if candidate.node.name not in looked_at:
+                self._leave_for_later(candidate)
         row_of = context.view.row_of
         leaving = [(row_of[c.node.name], self.departures.grouped(c)) for c in self._examined]
         self.simulator.room_at_first.expect(leaving)
+
+    def _leave_for_later(self, candidate: Candidate) -> None:
+        """It keeps its timer, if it has one, and its soft taint; other nodes have their turn."""
+        self.context.not_looked_at.add(candidate.node.name)
+        waits = _waits_for_its_time(self.context, candidate) if candidate.timed else None
+        if waits is not None:
+            self.context.builder.block(candidate.node, *waits)
 
     def drain(self, selects: Callable[[Candidate], bool]) -> None:
         """Begin the drains of the selected candidates as far as the limits allow."""
@@ -231,15 +240,13 @@ def _limit(
     decided: bool,
 ) -> Blocker | None:
     """See `VoluntaryRun.limit_of`."""
-    view, settings = context.view, candidate.status.settings.scale_in
+    view = context.view
     if view.row_of[candidate.node.name] in simulator.receiving:
         return IN_USE
+    waits = None if decided else _waits_for_its_time(context, candidate)
+    if waits is not None:
+        return waits
     settling = candidate.settles_for(view.at)
-    if not (decided or candidate.unneeded_long_enough(view.at)):
-        waits = timedelta(seconds=settings.unneeded_seconds)
-        waits -= view.at - (candidate.since or view.at)
-        detail = f"{candidate.because}; {duration(waits)} to go"
-        return Blocker("unneeded-time", detail, view.at + waits)
     if settling is not None:
         return settles(settling, view.at)
     found = lasting_blocker(context, candidate)
@@ -249,6 +256,17 @@ def _limit(
         return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
     reason = "consolidation" if decided else candidate.reason
     return context.ledger.node_blocker(candidate.status.key, reason)
+
+
+def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
+    """A blocker until it has been unneeded for `unneeded_time`; None when it has been."""
+    at = context.view.at
+    if candidate.unneeded_long_enough(at):
+        return None
+    waits = timedelta(seconds=candidate.status.settings.scale_in.unneeded_seconds)
+    waits -= at - (candidate.since or at)
+    detail = f"{candidate.because}; {duration(waits)} to go"
+    return Blocker("unneeded-time", detail, at + waits)
 
 
 def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:

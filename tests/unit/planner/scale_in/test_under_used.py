@@ -325,6 +325,17 @@ def test_nodes_that_wait_for_their_time_leave_turns_for_the_others(apart_seconds
     assert begun & {"a", "b"}, "neither of two that could take each other's pods was looked at"
 
 
+def test_nodes_with_timers_say_so_between_their_turns() -> None:
+    """What happens next, on the status page and in `plan --explain-node`, would come and go."""
+    fleet = make_scene_fleet()
+    nodes = [unneeded(f"n{n:02}", fleet, 30) for n in range(60)]
+    pods = [on(node.name) for node in nodes]
+    later = NOW + timedelta(seconds=1)
+    made = planned(fleet, *nodes, *pods, at=later, previous_at=NOW)
+    assert kept(made) == {node.name: "unneeded-time" for node in nodes}
+    assert not made.actions
+
+
 def test_stopping_pod_that_comes_again_needs_a_place_before_a_drain_begins() -> None:
     """The drain would evict the rest, find no place for it, and be given up in the next plan."""
     fleet = make_scene_fleet()

@@ -44,6 +44,8 @@ class DisruptionContext:
     """Empty nodes that stay as spares of their instance type."""
     unneeded: dict[NodeName, PolicyName] = field(default_factory=dict)
     """Nodes that may go when their time comes, in that order, and for which policy."""
+    timed_for_later: set[NodeName] = field(default_factory=set)
+    """Of the nodes that had no turn in this plan those with a timer: they may leave in time."""
     not_looked_at: set[NodeName] = field(default_factory=set)
     """Candidates whose turn did not come in this plan."""
     empty_begun: int = 0

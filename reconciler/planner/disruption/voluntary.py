@@ -74,6 +74,7 @@ class VoluntaryRun:
         self.context.not_looked_at.add(candidate.node.name)
         waits = _waits_for_its_time(self.context, candidate) if candidate.timed else None
         if waits is not None:
+            self.context.timed_for_later.add(candidate.node.name)
             self.context.builder.block(candidate.node, *waits)
 
     def drain(self, selects: Callable[[Candidate], bool]) -> None:
@@ -138,6 +139,7 @@ class VoluntaryRun:
         context.closed -= taken
         context.waiting -= taken
         context.spares -= taken
+        context.timed_for_later -= taken
         context.room.leave(candidate.status.key)
         context.non_empty_begun += 1
         builder.begin_removal(_removal(context, candidate, moves))

@@ -49,7 +49,8 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
     changing = {p.key for p in builder.planned_nodes.values()}
     changing |= {key for key in statuses if builder.new_nodes(key)}
     changing |= {r.key for r in builder.removals if r.key in statuses}
-    moving = [*run.context.unneeded, *(n for n in owners if is_draining(view.nodes[n]))]
+    moving = [*run.context.unneeded, *run.context.timed_for_later]
+    moving += (n for n in owners if is_draining(view.nodes[n]))
     changing |= {owners[name] for name in moving if name in owners}
     return busy | {statuses[key].settings.sector for key in changing}
 

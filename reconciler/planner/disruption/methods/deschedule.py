@@ -37,7 +37,7 @@ def _propose(run: VoluntaryRun) -> None:
     facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, replicas=replicas)
     staying = run.simulator.staying
     closed = {name for name, row in view.row_of.items() if not staying[row]}
-    closed |= context.closed | context.idle | context.unneeded.keys()
+    closed |= context.closed | context.idle | context.unneeded.keys() | context.timed_for_later
     _ask_to_stay_empty(run, facts, settings)
     if rests:
         return

@@ -1,6 +1,9 @@
 """Policies about where pods are: violation made, violation gone, nothing else moved."""
 
 from dataclasses import replace
+from datetime import timedelta
+
+import pytest
 
 from reconciler.model.actions import UNNEEDED_TAINT, TaintNode, UntaintNode
 from reconciler.model.cluster import Node, Owner, Pod, Taint, TopologySpreadConstraint
@@ -13,7 +16,17 @@ from reconciler.planner.descheduler_settings import (
     RemoveDuplicates,
     TopologySpread,
 )
-from tests.builders import HOSTNAME, ZONE, ago, make_node, make_settings, near, selecting, spread
+from tests.builders import (
+    HOSTNAME,
+    NOW,
+    ZONE,
+    ago,
+    make_node,
+    make_settings,
+    near,
+    selecting,
+    spread,
+)
 from tests.unit.planner.descheduler.scene import (
     FLEET,
     Objects,
@@ -23,7 +36,7 @@ from tests.unit.planner.descheduler.scene import (
     old,
     said,
 )
-from tests.unit.planner.scale_in.scene import moves, planned
+from tests.unit.planner.scale_in.scene import make_scene_fleet, moves, planned, unneeded
 
 LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
 WEB = Owner(kind="ReplicaSet", name="web", uid="1")
@@ -193,6 +206,22 @@ def test_extended_resources_have_thresholds_too() -> None:
         assert pod.spec.requests
     made = planned(descheduling(policy), *ours, *pods)
     assert len(evicted(made)) == 2
+
+
+@pytest.mark.parametrize(("timed", "moved"), [(False, True), (True, False)])
+def test_nodes_with_timers_take_no_pods_between_their_turns(timed: bool, moved: bool) -> None:
+    """They leave in time: the pods would be evicted twice."""
+    fleet = make_scene_fleet()
+    settings = replace(make_settings(fleet), descheduler=descheduling(LOW).descheduler)
+    little = [
+        unneeded(f"n{n:02}", fleet, 30) if timed else make_node(f"n{n:02}", fleet)
+        for n in range(30)
+    ]
+    pods = [old("a", f"p{i}", cpu="500m") for i in range(6)]
+    objects: Objects = [make_node("a", fleet), *little, *pods]
+    objects += [old(node.name, cpu="100m") for node in little]
+    made = planned(settings, *objects, at=NOW + timedelta(seconds=1), previous_at=NOW)
+    assert bool(evicted(made)) is moved
 
 
 def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:

@@ -1,6 +1,7 @@
 """Several nodes are replaced together by fewer or cheaper ones (docs/scale-in.md)."""
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,9 +21,18 @@ from reconciler.model.plan import Plan
 from reconciler.planner.disruption.replacement_sets import encode
 from reconciler.planner.settings import DisruptionBudget, DisruptionReason, ScaleInSettings
 from reconciler.planner.text import rfc3339
-from tests.builders import HOME, ago, make_fleet_settings, make_node, make_pod
+from tests.builders import (
+    HOME,
+    NOW,
+    ago,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+)
+from tests.unit.planner.scale_in import scene
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told
+from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
 
 MID = make_fleet_settings("mid", cpu=8, memory="32Gi", price="0.16")
 FLEETS = (MID, SMALL)
@@ -98,6 +108,18 @@ def test_a_sector_that_buys_is_not_at_rest() -> None:
     """The nodes of the set may be needed."""
     made = of(*nodes(), *pods(), make_pod("waits", cpu="3500m"))
     assert "consolidation" not in {policy for *_, policy in raised(made)}
+
+
+@pytest.mark.parametrize(("timers", "asks"), [(0, True), (10, False)])
+def test_a_sector_with_timers_is_not_at_rest_between_their_turns(timers: int, asks: bool) -> None:
+    """The nodes with timers leave in time, and the set's pods may need the others' places."""
+    settings = make_settings(*FLEETS, consolidation=True)
+    timed = [unneeded(f"timed-{n:02}", SMALL, 30) for n in range(timers)]
+    filled = [make_node(f"full-{n:02}", SMALL) for n in range(30 - timers)]
+    little = [on(node.name, cpu="3500m" if node in filled else "1") for node in [*timed, *filled]]
+    objects = [*nodes(), *pods(), *timed, *filled, *little]
+    made = scene.planned(settings, *objects, at=NOW + timedelta(seconds=1), previous_at=NOW)
+    assert bool(raised(made)) is asks
 
 
 def test_while_the_new_node_comes_nothing_is_asked_for_again() -> None:

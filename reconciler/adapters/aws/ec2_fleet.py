@@ -149,7 +149,7 @@ class Ec2FleetCloud:
                 InstanceIds=list(ids),
             )
         finally:
-            self._known.forget(region)
+            self._known.ended(region, ids)
 
     def close(self) -> None:
         """Close all connections."""

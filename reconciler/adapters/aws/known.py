@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -53,10 +53,10 @@ class KnownInstances:
     A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
     much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
     there from its launch to its end: while it says the same of every fleet, and nothing is on its
-    way in or out, the last answer holds. Otherwise only instances in motion and those launched
-    since the last time are asked for, and the result is used when it adds up to what the fleets
-    count. A full answer is fetched beside the cycle once the last one is 30 s old, and waited for
-    when it is 60 s old.
+    way in or out, the last answer holds. Otherwise only instances in motion, those that this
+    program has just ended and those launched since the last time are asked for, and the result is
+    used when it adds up to what the fleets count. A full answer is fetched beside the cycle once
+    the last one is 30 s old, and waited for when it is 60 s old.
 
     Args:
         monotonic: A clock that never jumps.
@@ -74,9 +74,9 @@ class KnownInstances:
         self._known: dict[Region, _Known] = {}
         self._background = InBackground("ec2")
         self._closing = threading.Event()
-        self._ended_at: dict[Region, float] = {}
-        self._ends = Counter[Region]()
-        """How often instances were ended: an answer that was asked for before shows them alive."""
+        self._ended_at: dict[Region, dict[str, float]] = {}
+        """Instances that were ended lately. An answer may show them running: one that was asked for
+        before, or any, as EC2's lists are eventually consistent. They are asked for again then."""
 
     def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
         """All instances of a region, asked for as far as necessary.
@@ -98,17 +98,20 @@ class KnownInstances:
             self._refresh(region, fleets, ask)
         return self._read_moving(region, known, fleets, ask)
 
-    def forget(self, region: Region) -> None:
-        """Instances were ended; answers that are under way are not kept either."""
+    def ended(self, region: Region, ids: Iterable[str]) -> None:
+        """Take note that EC2 was told to end these instances, whatever it answered."""
+        now = self._monotonic()
         with self._lock:
-            self._ends[region] += 1
-            self._ended_at[region] = self._monotonic()
-            self._known.pop(region, None)
+            before = self._ended_at.get(region, {})
+            lately = {name: at for name, at in before.items() if now - at < OLD_SECONDS}
+            self._ended_at[region] = lately | dict.fromkeys(ids, now)
 
-    def _ended_lately(self, region: Region) -> bool:
-        """Whether a full answer may have been behind: EC2's lists are eventually consistent."""
-        ended_at = self._ended_at.get(region)
-        return ended_at is not None and self._monotonic() - ended_at < OLD_SECONDS
+    def _ended_lately(self, region: Region) -> set[str]:
+        """Instances that an answer may still show running; later a full answer has been read."""
+        now = self._monotonic()
+        with self._lock:
+            found = self._ended_at.get(region, {})
+        return {name for name, ended_at in found.items() if now - ended_at < OLD_SECONDS}
 
     def close(self) -> None:
         """Wait until nothing is being asked for any more."""
@@ -118,22 +121,20 @@ class KnownInstances:
     def _read_all(
         self, region: Region, fleets: Fleets, ask: Asking, pause_seconds: float = 0.0
     ) -> Reservations:
-        with self._lock:
-            ends = self._ends[region]
         asked_at = self._monotonic()
         found = ask.all_instances(lambda: self._closing.wait(pause_seconds))
         with self._lock:
             newest = self._known.get(region)
-            if ends == self._ends[region] and (newest is None or newest.at <= asked_at):
+            if newest is None or newest.at <= asked_at:
                 self._known[region] = _Known(asked_at, asked_at, _said_of(fleets), found)
         return found
 
     def _read_moving(
         self, region: Region, known: _Known, fleets: Fleets, ask: Asking
     ) -> Reservations:
-        said, moving = _said_of(fleets), _moving_ids(known.reservations)
-        same = said == known.fleets and not moving and not any(map(_waits, fleets))
-        if same and not (self._ended_lately(region) and not _adds_up(fleets, known.reservations)):
+        said = _said_of(fleets)
+        moving = _moving_ids(known.reservations, self._ended_lately(region))
+        if said == known.fleets and not moving and not any(map(_waits, fleets)):
             return known.reservations
         asked_at = self._monotonic()
         newer = ask.newer_instances(asked_at - known.newest_at, moving)
@@ -182,8 +183,13 @@ def _state(instance: Mapping[str, Any]) -> str:
     return str((instance.get("State") or {}).get("Name", ""))
 
 
-def _moving_ids(reservations: Reservations) -> list[str]:
-    return [str(each["InstanceId"]) for each in _instances(reservations) if _state(each) in MOVING]
+def _moving_ids(reservations: Reservations, ended: set[str]) -> list[str]:
+    """Instances whose state is about to change; of those that were ended the running ones too."""
+    return [
+        str(each["InstanceId"])
+        for each in _instances(reservations)
+        if _state(each) in MOVING or (each["InstanceId"] in ended and _state(each) == "running")
+    ]
 
 
 def _merged(before: Reservations, changed: Reservations) -> Reservations:

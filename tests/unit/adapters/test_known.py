@@ -180,14 +180,38 @@ def test_instance_that_was_launched_and_runs_by_now_is_asked_for_alone(
     assert ec2.asked == ["all", "newer"]
 
 
-def test_ended_instances_are_asked_for_in_full(known: KnownInstances, ec2: Ec2) -> None:
-    """The cycle after a termination would plan with the node that it has just ended."""
-    known.forget(HOME)
-    known.read(HOME, [fleet(2)], ec2)
+def test_ended_instances_are_asked_for_alone(known: KnownInstances, ec2: Ec2) -> None:
+    """Unseen, they would be planned with; and a thousand others need not be read for one end."""
+    known.ended(HOME, ["a"])
+    ec2.states["a"] = "shutting-down"
+    assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
+    ec2.states["a"] = "terminated"
+    assert states(known.read(HOME, [fleet(1)], ec2)) == ec2.states
+    known.read(HOME, [fleet(1)], ec2)
+    assert ec2.asked == ["all", "newer", "newer"]
+
+
+def test_ended_instances_are_asked_for_until_ec2_knows(known: KnownInstances, ec2: Ec2) -> None:
+    """EC2's lists are eventually consistent: a dead machine would count as a node for a minute."""
+    known.ended(HOME, ["a"])
+    for _ in range(2):
+        assert states(known.read(HOME, [fleet(2)], ec2))["a"] == "running"
+    ec2.states["a"] = "terminated"
+    assert states(known.read(HOME, [fleet(1)], ec2)) == ec2.states
+
+
+def test_instance_that_ec2_refused_to_end_is_not_asked_for_for_ever(
+    known: KnownInstances, ec2: Ec2, clock: Time
+) -> None:
+    """Every cycle would ask for it."""
+    known.ended(HOME, ["a"])
+    clock.now += OLD_SECONDS + 1
+    for _ in range(2):
+        known.read(HOME, [fleet(2)], ec2)
     assert ec2.asked == ["all", "all"]
 
 
-def test_answer_from_before_an_end_is_not_kept(clock: Time, ec2: Ec2) -> None:
+def test_answer_from_before_an_end_is_not_believed(clock: Time, ec2: Ec2) -> None:
     """An ended instance that looks alive would be taken back for the pods that come."""
     known = KnownInstances(clock)
 
@@ -200,7 +224,7 @@ def test_answer_from_before_an_end_is_not_kept(clock: Time, ec2: Ec2) -> None:
             answer = super().all_instances(between_pages)
             if self.asked == ["all"]:
                 self.states["a"] = "shutting-down"
-                known.forget(HOME)
+                known.ended(HOME, ["a"])
             return answer
 
     slow = Slow(a="running", b="running")
@@ -272,12 +296,12 @@ def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) ->
     assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
 
 
-def test_full_answer_that_is_behind_after_an_end_is_not_believed(
-    known: KnownInstances, ec2: Ec2, clock: Time
-) -> None:
+def test_full_answer_that_is_behind_after_an_end_is_not_believed(clock: Time, ec2: Ec2) -> None:
     """A dead machine would count as a node for a minute, and pods be promised to it."""
-    known.forget(HOME)
+    known = KnownInstances(clock)
+    known.ended(HOME, ["b"])
     known.read(HOME, [fleet(1)], ec2)
     ec2.states["b"] = "terminated"
     clock.now += 1.0
     assert states(known.read(HOME, [fleet(1)], ec2)) == ec2.states
+    assert ec2.asked == ["all", "newer"]

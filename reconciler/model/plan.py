@@ -284,6 +284,10 @@ class Plan:
     """What the spot rescheduler looks at; nothing while it is off."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
+    demanding: frozenset[str] = frozenset()
+    """Namespaces whose pending pods take long to plan, while others use the cluster."""
+    put_off: frozenset[str] = frozenset()
+    """Those of them that gave way to pods which no plan had seen; the next plan comes soon."""
 
     @property
     def updates(self) -> tuple[FleetUpdate, ...]:

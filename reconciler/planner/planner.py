@@ -157,6 +157,8 @@ def _finish(builder: PlanBuilder) -> Plan:
         last_descheduled_at=last_descheduled(builder),
         nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
+        demanding=view.demand.demanding,
+        put_off=view.demand.put_off,
     )
 
 

@@ -5,11 +5,12 @@ pending pods, the rows that each is compared with, its rules about other pods. W
 together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
 dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
 No namespace gets more than a part of a plan while others use the cluster, and a smaller one while
-pods of others have just come.
+pods of others have just come; a demanding one gives way to those that no plan has seen.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -36,6 +37,15 @@ for when it ends."""
 NEW_SECONDS = 5
 """Pods that were created earlier were in a plan before this one, as batching and a long plan take
 less time together: what they wait for is a node."""
+DEMANDING = 64
+"""A namespace that asks for more than this part of a plan is called demanding: while others use the
+cluster its changes gather for longer before a plan, as a pod of theirs that comes then waits for
+the end of a long one."""
+BESIDE_UNSEEN_PODS = 256
+"""The part of a demanding namespace in the first plan that sees pods of others, never twice in a
+row."""
+UNSEEN_MARGIN_SECONDS = 1
+"""The API server writes when a pod was created in whole seconds."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -55,6 +65,17 @@ PER_NAMESPACE = 400
 Shown = frozenset[tuple[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When plans are made."""
+
+    at: datetime
+    previous_at: datetime | None
+    """The plan before this one; None when it is not known."""
+    put_off: frozenset[str]
+    """Namespaces that gave way to unseen pods in that plan; they do not do so twice in a row."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """What kinds of pods are compared with."""
@@ -68,7 +89,7 @@ def within_work(
     demand: Demand,
     bound: Sequence[PodGroup],
     world: World,
-    at: datetime,
+    times: Times,
     steps_max: int = STEPS_MAX,
 ) -> Demand:
     """The demand that one plan may look at; the rest is deferred.
@@ -77,7 +98,7 @@ def within_work(
         demand: All of it.
         bound: What runs.
         world: What kinds are compared with.
-        at: The moment of the plan.
+        times: When the plan is made, and when the one before it was.
         steps_max: Of the whole plan.
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
@@ -85,7 +106,11 @@ def within_work(
     asked: Counter[str] = Counter()
     for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
         asked[unschedulable_pods.group.traits.namespace] += own
-    shares = _shares(asked, demand.unschedulable, bound, at, steps_max)
+    shares = _shares(asked, demand.unschedulable, bound, times, steps_max)
+    much, beside_others = steps_max // DEMANDING, steps_max // BESIDE_OTHERS
+    demanding = {n for n, own in asked.items() if own > much and shares[n] <= beside_others}
+    put_off = {n for n in demanding if shares[n] <= steps_max // BESIDE_UNSEEN_PODS}
+    demand = replace(demand, demanding=frozenset(demanding), put_off=frozenset(put_off))
     if all(own <= shares[namespace] for namespace, own in asked.items()):
         return demand
     ordered = sorted(
@@ -134,37 +159,51 @@ def _shares(
     asked: Mapping[str, int],
     unschedulable: Sequence[UnschedulablePods],
     bound: Sequence[PodGroup],
-    at: datetime,
+    times: Times,
     steps_max: int,
 ) -> Mapping[str, int]:
     """The steps that each namespace with pending pods may have at most."""
     fair = _fair_share(list(asked.values()), steps_max)
-    if max(asked.values(), default=0) <= min(fair, steps_max // BESIDE_NEW_PODS):
+    if max(asked.values(), default=0) <= min(fair, steps_max // DEMANDING):
         return dict.fromkeys(asked, fair)
-    with_new = {
-        each.group.traits.namespace
-        for each in unschedulable
-        if _any_since(each.group, at, NEW_SECONDS)
-    }
-    active = set(asked) | {
-        group.traits.namespace
-        for group in bound
-        if not group.traits.daemon and _any_since(group, at, ACTIVE_SECONDS)
-    }
+    active = _active(asked, bound, times.at)
+    new_since = times.at - timedelta(seconds=NEW_SECONDS)
+    with_new = _created_since(unschedulable, new_since)
+    with_unseen: AbstractSet[str] = frozenset()
+    if times.previous_at is not None:
+        unseen_since = times.previous_at - timedelta(seconds=UNSEEN_MARGIN_SECONDS)
+        with_unseen = _created_since(unschedulable, max(new_since, unseen_since))
     shares = {}
-    for namespace in asked:
+    for namespace, own in asked.items():
         part = 1
         if active - {namespace}:
             part = BESIDE_OTHERS
         if with_new - {namespace}:
             part = BESIDE_NEW_PODS
+        demanding = own > steps_max // DEMANDING and namespace not in times.put_off
+        if demanding and with_unseen - {namespace}:
+            part = BESIDE_UNSEEN_PODS
         shares[namespace] = min(fair, steps_max // part)
     return shares
 
 
-def _any_since(group: PodGroup, at: datetime, seconds: int) -> bool:
-    """Whether a pod of the group was created within this time, or at an unknown one."""
-    since = at - timedelta(seconds=seconds)
+def _active(asked: Iterable[str], bound: Sequence[PodGroup], at: datetime) -> AbstractSet[str]:
+    """Namespaces that use the cluster."""
+    since = at - timedelta(seconds=ACTIVE_SECONDS)
+    return set(asked) | {
+        group.traits.namespace
+        for group in bound
+        if not group.traits.daemon and _any_since(group, since)
+    }
+
+
+def _created_since(unschedulable: Iterable[UnschedulablePods], since: datetime) -> AbstractSet[str]:
+    """Namespaces with a pending pod that was created since then, or at an unknown time."""
+    return {each.group.traits.namespace for each in unschedulable if _any_since(each.group, since)}
+
+
+def _any_since(group: PodGroup, since: datetime) -> bool:
+    """Whether a pod of the group was created since then, or at an unknown time."""
     return any(pod.created_at is None or pod.created_at >= since for pod in group.pods)
 
 

@@ -1,6 +1,6 @@
 """What ends the pause of the loop: a signal that several sources notify, each by its name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,7 +59,13 @@ class Changes(Protocol):
         """Whether a pod without a node came since the last observation."""
         ...
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,
+        calm_seconds: float,
+        unhurried: Container[str] = (),
+    ) -> float:
         """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
 

@@ -1,6 +1,6 @@
 """The Kubernetes cluster: one observation and the few verbs that the plan's actions need."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Protocol
 
 from reconciler.model.cluster import Node, Taint
@@ -36,14 +36,21 @@ class Cluster(Protocol):
         """Whether a pod without a node came since the last `observe`; returns at once."""
         ...
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,
+        calm_seconds: float,
+        unhurried: Container[str] = (),
+    ) -> float:
         """Let a burst of changes come in before it is planned for as one.
 
         Each namespace has a burst of its own, and the first one that is over ends the wait: no
         team's pods wait for those of another. A burst is over `window_seconds` after its first
         change since the last `observe`, later while its changes keep coming less than 0.2 s apart
         or what tells of them was cut off, after `longest_seconds` in any case. Changes of no
-        namespace, as those of nodes, are one burst.
+        namespace, as those of nodes, are one burst. Bursts of the `unhurried` namespaces always
+        take `longest_seconds`.
 
         Returns at once when nothing changed or the program is asked to stop. As long as no change
         asks for anything (see `ChangeSignal.notify`) it is `calm_seconds` after the first of them.

@@ -1,6 +1,6 @@
 """The Cluster port over files that `kubectl get … -o json` wrote: one observation, no change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
@@ -50,7 +50,13 @@ class FileCluster:
         """Files do not change."""
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:  # noqa: ARG002 - part of the port
+    def gather(
+        self,
+        window_seconds: float,  # noqa: ARG002 - part of the port
+        longest_seconds: float,  # noqa: ARG002 - part of the port
+        calm_seconds: float,  # noqa: ARG002 - part of the port
+        unhurried: Container[str] = (),  # noqa: ARG002 - part of the port
+    ) -> float:
         """Files do not change: returns at once."""
         return 0.0
 

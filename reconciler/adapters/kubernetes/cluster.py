@@ -1,7 +1,7 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,9 +119,15 @@ class KubernetesCluster:
         """Whether a pod without a node came since the last `observe`."""
         return self._signal.demand
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,
+        calm_seconds: float,
+        unhurried: Container[str] = (),
+    ) -> float:
         """Let a burst of changes come in; how long its window was, in seconds."""
-        return self._signal.gather(window_seconds, longest_seconds, calm_seconds)
+        return self._signal.gather(window_seconds, longest_seconds, calm_seconds, unhurried)
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """See ports.changes."""

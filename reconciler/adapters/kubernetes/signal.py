@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -142,7 +142,13 @@ class ThreadedChangeSignal:
             self._condition.wait_for(lambda: bool(self._pending) or self._closed, longest)
             return bool(self._pending) and not self._closed
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,
+        calm_seconds: float,
+        unhurried: Container[str] = (),
+    ) -> float:
         """Let a burst come in; see ports.cluster."""
         began: float | None = None
         with self._condition:
@@ -152,8 +158,14 @@ class ThreadedChangeSignal:
                 bursts = len(self._bursts)
                 if bursts:
                     window = window_seconds
-                    times = (window_seconds, longest_seconds, self._more_until)
-                    end = min(burst.ends_at(*times) for burst in self._bursts.values())
+                    end = min(
+                        burst.ends_at(
+                            longest_seconds if namespace in unhurried else window,
+                            longest_seconds,
+                            self._more_until,
+                        )
+                        for namespace, burst in self._bursts.items()
+                    )
                 else:
                     window = max(window_seconds, calm_seconds)
                     end = self._first_at + window

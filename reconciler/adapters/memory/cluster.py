@@ -1,6 +1,6 @@
 """The Cluster port over the in-memory world."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -99,7 +99,13 @@ class MemoryCluster:
         """Whether a pod without a node came since the last observation."""
         return self._objects.demand_came
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:  # noqa: ARG002 - part of the port
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,  # noqa: ARG002 - part of the port
+        calm_seconds: float,
+        unhurried: Container[str] = (),  # noqa: ARG002 - part of the port
+    ) -> float:
         """Let the window pass: a burst in virtual time ends by itself."""
         clock, objects = self._world.clock, self._objects
         if not objects.changed or self._closed:

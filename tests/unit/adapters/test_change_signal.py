@@ -144,6 +144,26 @@ def test_namespace_whose_pods_keep_coming_prolongs_no_window_of_others() -> None
     assert signal.gather(0.5, LONG_SECONDS, 0.0) == 0.5, "the other's burst is over"
 
 
+def test_namespace_that_takes_long_to_plan_is_planned_for_seldom() -> None:
+    """Each pod of another would wait for the end of a long plan that began just before."""
+    signal, began = ThreadedChangeSignal(), time.monotonic()
+    signal.notify("pods", demand=True, namespace="long")
+    signal.gather(0.0, SHORT_SECONDS, 0.0, {"long"})
+    assert time.monotonic() - began >= SHORT_SECONDS
+
+
+def test_burst_of_another_does_not_wait_for_the_one_that_takes_long() -> None:
+    """A pod that comes while it is gathered is planned for after the usual window."""
+    signal = ThreadedChangeSignal()
+    signal.notify("pods", demand=True, namespace="long")
+    other = threading.Timer(SHORT_SECONDS, signal.notify, ["pods"], {"namespace": "other"})
+    other.start()
+    began = time.monotonic()
+    signal.gather(SHORT_SECONDS, LONG_SECONDS, 0.0, {"long"})
+    assert 2 * SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
+    other.join()
+
+
 def test_burst_that_begins_while_another_is_gathered_may_end_first() -> None:
     """A pod that comes into the middle of a burst would wait for all of it."""
     signal = ThreadedChangeSignal()

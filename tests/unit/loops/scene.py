@@ -1,6 +1,6 @@
 """A capacity loop over the in-memory world, and what it reported."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
@@ -108,7 +108,13 @@ class NoSignal:
         """No pod came."""
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
+    def gather(
+        self,
+        window_seconds: float,
+        longest_seconds: float,
+        calm_seconds: float,
+        unhurried: Container[str] = (),
+    ) -> float:
         """There is no burst."""
         return 0.0
 

@@ -1,13 +1,14 @@
 """The capacity loop: when it turns, how it backs off, when it gives up, what it remembers."""
 
+from collections.abc import Container
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
-from reconciler.loops.reconcile_loop import AWAIT_SECONDS
+from reconciler.loops.reconcile_loop import AWAIT_SECONDS, BATCH_MAX_SECONDS
 from reconciler.model.actions import (
     FLEET_STATE,
     LAST_DESCHEDULED,
@@ -28,6 +29,7 @@ from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.builders import (
     HOME,
@@ -324,6 +326,54 @@ def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
     scene.run(6)
     (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
     assert memory.failures == 1
+
+
+def test_plan_after_one_in_which_a_namespace_gave_way_comes_soon() -> None:
+    """His pods would wait for the next change, or a whole pause."""
+    asked: list[tuple[datetime | None, frozenset[str]]] = []
+
+    def planned(snapshot: Snapshot) -> Plan:
+        asked.append((snapshot.previous_at, snapshot.put_off))
+        put_off = frozenset({"greedy"} if len(asked) == 1 else ())
+        return replace(plan(snapshot, scene.settings), put_off=put_off)
+
+    scene = Scene(planned)
+    scene.loop.changes = NoSignal(scene)
+    scene.run(3)
+    assert [put_off for _, put_off in asked] == [frozenset(), {"greedy"}, frozenset()]
+    assert scene.pauses == [BATCH_MAX_SECONDS, SLEEP_SECONDS]
+
+
+def test_changes_of_demanding_namespaces_gather_for_longer() -> None:
+    """A pod of others that comes meanwhile would wait for the end of each of his long plans."""
+    gathered: list[Container[str]] = []
+
+    class Gathering(NoSignal):
+        """There is a change in each pause."""
+
+        def wait_for_change(self, timeout_seconds: float) -> bool:
+            super().wait_for_change(timeout_seconds)
+            return True
+
+        def gather(
+            self,
+            window_seconds: float,
+            longest_seconds: float,
+            calm_seconds: float,
+            unhurried: Container[str] = (),
+        ) -> float:
+            gathered.append(unhurried)
+            return super().gather(window_seconds, longest_seconds, calm_seconds)
+
+    def planned(snapshot: Snapshot) -> Plan:
+        first = snapshot.previous_at is None
+        made = plan(snapshot, scene.settings)
+        return replace(made, demanding=frozenset({"greedy"} if first else ()))
+
+    scene = Scene(planned)
+    scene.loop.changes = Gathering(scene)
+    scene.run(3)
+    assert gathered == [{"greedy"}, frozenset()]
 
 
 def test_failure_elsewhere_does_not_delay_the_look_at_launches() -> None:

@@ -213,6 +213,15 @@ def _end_work(api: Transport, namespace: str) -> None:
     _delete(api, f"/api/v1/namespaces/{namespace}/pods", {"gracePeriodSeconds": 0})
 
 
+def _is_without_pods(api: Transport, namespace: str) -> bool:
+    """Whether none is left; else they are deleted, as the API server may not have come to all."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    if not api.expect("GET", path, query={"limit": 1}).json()["items"]:
+        return True
+    _end_work(api, namespace)
+    return False
+
+
 def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> None:
     """Delete one or all; hundreds of pods may take the API server longer than it has to answer."""
     with suppress(OutcomeUnknown):
@@ -270,5 +279,5 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     refused = [str(each["reasons"]) for each in running.events("pod_unplaceable")]
     assert any("too-complex" in reasons for reasons in refused)
     # With his pods still there kube-scheduler would be busy with them for minutes.
-    _end_work(api, HOSTILE)
+    until("his pods are gone", lambda: _is_without_pods(api, HOSTILE), look_seconds=5)
     until("kube-scheduler has bound every pod of the others", lambda: others.unbound() == 0)

@@ -131,7 +131,6 @@ class ReconcileLoop:
     them about instances that a lifecycle hook holds and that are empty."""
     _memory: OwnMemory = field(default_factory=OwnMemory)
     _planned_at: datetime | None = None
-    _put_off: frozenset[str] = frozenset()
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
     _errors_in_a_row: int = field(default=0)
@@ -168,13 +167,11 @@ class ReconcileLoop:
         now = self.clock.monotonic_seconds
         began = now()
         seen = self.observe()
-        snapshot = replace(
-            self._memory.recalled(seen), previous_at=self._planned_at, put_off=self._put_off
-        )
+        snapshot = replace(self._memory.recalled(seen), previous_at=self._planned_at)
         observed = now()
         plan = self.plan(snapshot)
         planned = now()
-        self._planned_at, self._put_off = snapshot.at, plan.put_off
+        self._planned_at = snapshot.at
         self.reporter.plan_made(snapshot, plan)
         outcomes: tuple[Outcome, ...] = ()
         unkept: PortError | None = None
@@ -231,8 +228,6 @@ class ReconcileLoop:
             longest = self._backoff(longest)
         if report.awaits_launches:
             longest = min(longest, AWAIT_SECONDS)
-        if self._put_off:
-            longest = min(longest, BATCH_MAX_SECONDS)
         if self.changes.wait_for_change(longest) and not self.stopping():
             calm = min(longest, CALM_SECONDS, CALM_SHARE * self.sleep_seconds())
             calm = BATCH_SECONDS if report.is_pressed else calm

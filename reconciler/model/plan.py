@@ -260,8 +260,9 @@ class Plan:
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """The same about where EC2 took spot instances of ours back in the last half hour."""
     fallbacks: tuple[FallbackNodes, ...] = ()
-    headroom: tuple[HeadroomPlan, ...] = ()
     """On-demand nodes that were bought because a spot fleet was unavailable."""
+    headroom: tuple[HeadroomPlan, ...] = ()
+    """What became of each item of the config."""
     new_nodes: tuple[NewNodes, ...] = ()
     """What demand adds to the targets, by fleet."""
     ran_before: tuple[int, int] = (0, 0)
@@ -286,8 +287,6 @@ class Plan:
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pending pods take long to plan, while others use the cluster."""
-    put_off: frozenset[str] = frozenset()
-    """Those of them that gave way to pods which no plan had seen; the next plan comes soon."""
 
     @property
     def updates(self) -> tuple[FleetUpdate, ...]:

@@ -110,8 +110,6 @@ class Snapshot:
     """The clock, aware UTC."""
     previous_at: datetime | None = None
     """When this process made the plan before; None: it has made none."""
-    put_off: frozenset[str] = frozenset()
-    """What that plan said of itself (`Plan.put_off`)."""
     cluster: ClusterState = field(default_factory=ClusterState)
     cloud: CloudState | None = None
     """None: no answer of EC2 at all (offline planning from the cluster alone)."""

@@ -37,8 +37,6 @@ class Demand:
     """Pods of ours beyond the work that their namespace may ask for, and why."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pods take long to plan while others use the cluster."""
-    put_off: frozenset[str] = frozenset()
-    """Those of them that gave way to pods which no plan has seen before this one."""
 
 
 def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:

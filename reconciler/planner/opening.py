@@ -31,7 +31,7 @@ from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
-from reconciler.planner.work import STEPS_MAX, Times, World, within_work
+from reconciler.planner.work import STEPS_MAX, World, within_work
 
 
 def open_builder(
@@ -64,8 +64,7 @@ def open_builder(
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
-    times = Times(snapshot.at, snapshot.previous_at, snapshot.put_off)
-    demand = within_work(found, bound, world, times, STEPS_MAX)
+    demand = within_work(found, bound, world, snapshot.at, STEPS_MAX)
     headroom = headroom_pieces(settings, inventory, offers, bound, demand.unschedulable)
     asked_about += [pieces.pod for pieces in headroom]
     table = ClassTable(

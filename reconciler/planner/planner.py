@@ -158,7 +158,6 @@ def _finish(builder: PlanBuilder) -> Plan:
         nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
         demanding=view.demand.demanding,
-        put_off=view.demand.put_off,
     )
 
 

@@ -5,12 +5,11 @@ pending pods, the rows that each is compared with, its rules about other pods. W
 together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
 dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
 No namespace gets more than a part of a plan while others use the cluster, and a smaller one while
-pods of others have just come; a demanding one gives way to those that no plan has seen.
+pods of others have come lately.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -32,20 +31,14 @@ ACTIVE_SECONDS = 600
 """A namespace uses the cluster if a pod waits there or one was created within this time, those of
 DaemonSets left out: they come with nodes, whoever the nodes are for."""
 BESIDE_NEW_PODS = 16
-"""The same while the plan is for pods of others too that have just come: their nodes are asked
-for when it ends."""
-NEW_SECONDS = 5
-"""Pods that were created earlier were in a plan before this one, as batching and a long plan take
-less time together: what they wait for is a node."""
+"""The same while pods of others come: their nodes are asked for when the plan ends."""
+NEW_SECONDS = 60
+"""Pods of others come if one was created within this time. With a few seconds the share, and what
+is deferred, would change from plan to plan: nodes of deferred pods look empty."""
 DEMANDING = 64
 """A namespace that asks for more than this part of a plan is called demanding: while others use the
 cluster its changes gather for longer before a plan, as a pod of theirs that comes then waits for
 the end of a long one."""
-BESIDE_UNSEEN_PODS = 256
-"""The part of a demanding namespace in the first plan that sees pods of others, never twice in a
-row."""
-UNSEEN_MARGIN_SECONDS = 1
-"""The API server writes when a pod was created in whole seconds."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -65,17 +58,6 @@ PER_NAMESPACE = 400
 Shown = frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """When plans are made."""
-
-    at: datetime
-    previous_at: datetime | None
-    """The plan before this one; None when it is not known."""
-    put_off: frozenset[str]
-    """Namespaces that gave way to unseen pods in that plan; they do not do so twice in a row."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """What kinds of pods are compared with."""
@@ -89,7 +71,7 @@ def within_work(
     demand: Demand,
     bound: Sequence[PodGroup],
     world: World,
-    times: Times,
+    at: datetime,
     steps_max: int = STEPS_MAX,
 ) -> Demand:
     """The demand that one plan may look at; the rest is deferred.
@@ -98,7 +80,7 @@ def within_work(
         demand: All of it.
         bound: What runs.
         world: What kinds are compared with.
-        times: When the plan is made, and when the one before it was.
+        at: The moment of the plan.
         steps_max: Of the whole plan.
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
@@ -106,11 +88,10 @@ def within_work(
     asked: Counter[str] = Counter()
     for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
         asked[unschedulable_pods.group.traits.namespace] += own
-    shares = _shares(asked, demand.unschedulable, bound, times, steps_max)
+    shares = _shares(asked, demand.unschedulable, bound, at, steps_max)
     much, beside_others = steps_max // DEMANDING, steps_max // BESIDE_OTHERS
     demanding = {n for n, own in asked.items() if own > much and shares[n] <= beside_others}
-    put_off = {n for n in demanding if shares[n] <= steps_max // BESIDE_UNSEEN_PODS}
-    demand = replace(demand, demanding=frozenset(demanding), put_off=frozenset(put_off))
+    demand = replace(demand, demanding=frozenset(demanding))
     if all(own <= shares[namespace] for namespace, own in asked.items()):
         return demand
     ordered = sorted(
@@ -159,47 +140,31 @@ def _shares(
     asked: Mapping[str, int],
     unschedulable: Sequence[UnschedulablePods],
     bound: Sequence[PodGroup],
-    times: Times,
+    at: datetime,
     steps_max: int,
 ) -> Mapping[str, int]:
     """The steps that each namespace with pending pods may have at most."""
     fair = _fair_share(list(asked.values()), steps_max)
     if max(asked.values(), default=0) <= min(fair, steps_max // DEMANDING):
         return dict.fromkeys(asked, fair)
-    active = _active(asked, bound, times.at)
-    new_since = times.at - timedelta(seconds=NEW_SECONDS)
-    with_new = _created_since(unschedulable, new_since)
-    with_unseen: AbstractSet[str] = frozenset()
-    if times.previous_at is not None:
-        unseen_since = times.previous_at - timedelta(seconds=UNSEEN_MARGIN_SECONDS)
-        with_unseen = _created_since(unschedulable, max(new_since, unseen_since))
+    others = [group for group in bound if not group.traits.daemon]
+    others += [each.group for each in unschedulable]
+    active = set(asked) | _with_pods_since(others, at - timedelta(seconds=ACTIVE_SECONDS))
+    with_new = _with_pods_since(others, at - timedelta(seconds=NEW_SECONDS))
     shares = {}
-    for namespace, own in asked.items():
+    for namespace in asked:
         part = 1
         if active - {namespace}:
             part = BESIDE_OTHERS
         if with_new - {namespace}:
             part = BESIDE_NEW_PODS
-        demanding = own > steps_max // DEMANDING and namespace not in times.put_off
-        if demanding and with_unseen - {namespace}:
-            part = BESIDE_UNSEEN_PODS
         shares[namespace] = min(fair, steps_max // part)
     return shares
 
 
-def _active(asked: Iterable[str], bound: Sequence[PodGroup], at: datetime) -> AbstractSet[str]:
-    """Namespaces that use the cluster."""
-    since = at - timedelta(seconds=ACTIVE_SECONDS)
-    return set(asked) | {
-        group.traits.namespace
-        for group in bound
-        if not group.traits.daemon and _any_since(group, since)
-    }
-
-
-def _created_since(unschedulable: Iterable[UnschedulablePods], since: datetime) -> AbstractSet[str]:
-    """Namespaces with a pending pod that was created since then, or at an unknown time."""
-    return {each.group.traits.namespace for each in unschedulable if _any_since(each.group, since)}
+def _with_pods_since(groups: Iterable[PodGroup], since: datetime) -> set[str]:
+    """Namespaces with a pod that was created since then, or at an unknown time."""
+    return {group.traits.namespace for group in groups if _any_since(group, since)}
 
 
 def _any_since(group: PodGroup, since: datetime) -> bool:

@@ -2,13 +2,13 @@
 
 from collections.abc import Container
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
-from reconciler.loops.reconcile_loop import AWAIT_SECONDS, BATCH_MAX_SECONDS
+from reconciler.loops.reconcile_loop import AWAIT_SECONDS
 from reconciler.model.actions import (
     FLEET_STATE,
     LAST_DESCHEDULED,
@@ -326,22 +326,6 @@ def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
     scene.run(6)
     (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
     assert memory.failures == 1
-
-
-def test_plan_after_one_in_which_a_namespace_gave_way_comes_soon() -> None:
-    """His pods would wait for the next change, or a whole pause."""
-    asked: list[tuple[datetime | None, frozenset[str]]] = []
-
-    def planned(snapshot: Snapshot) -> Plan:
-        asked.append((snapshot.previous_at, snapshot.put_off))
-        put_off = frozenset({"greedy"} if len(asked) == 1 else ())
-        return replace(plan(snapshot, scene.settings), put_off=put_off)
-
-    scene = Scene(planned)
-    scene.loop.changes = NoSignal(scene)
-    scene.run(3)
-    assert [put_off for _, put_off in asked] == [frozenset(), {"greedy"}, frozenset()]
-    assert scene.pauses == [BATCH_MAX_SECONDS, SLEEP_SECONDS]
 
 
 def test_changes_of_demanding_namespaces_gather_for_longer() -> None:

@@ -2,8 +2,8 @@
 
 import cProfile
 import pstats
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from math import log
 from typing import Any
 
@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan
 from reconciler.planner.census import take_census
 from reconciler.planner.demand import Demand, find_demand
 from reconciler.planner.planner import plan
-from reconciler.planner.work import Times, World, within_work
+from reconciler.planner.work import World, within_work
 from tests.benchmarks import hostile
 from tests.benchmarks.hostile import HOSTILE, PEACEFUL
 from tests.builders import (
@@ -144,18 +144,12 @@ def kinds(namespace: str, count: int) -> list[Any]:
     ]
 
 
-def within(
-    *pods: Any,
-    steps_max: int,
-    bound: Sequence[Any] = (),
-    previous_at: datetime | None = None,
-    put_off: Iterable[str] = (),
-) -> Demand:
+def within(*pods: Any, steps_max: int, bound: Sequence[Any] = ()) -> Demand:
     """What a plan looks at."""
     groups = take_census(pods)
     settings = make_settings(make_fleet_settings())
-    world, times = World(rows=100, namespaces=2), Times(NOW, previous_at, frozenset(put_off))
-    return within_work(find_demand(groups, settings), take_census(bound), world, times, steps_max)
+    world = World(rows=100, namespaces=2)
+    return within_work(find_demand(groups, settings), take_census(bound), world, NOW, steps_max)
 
 
 def deferred(*pods: Any, **asked: Any) -> list[tuple[str, str]]:
@@ -193,35 +187,14 @@ def created(seconds_ago: float, **fields: Any) -> Any:
     return make_pod("p", "modest", created_at=NOW - timedelta(seconds=seconds_ago), **fields)
 
 
-def test_one_namespace_gets_a_sixteenth_of_a_plan_that_is_for_new_pods_of_others_too() -> None:
+def test_one_namespace_gets_a_sixteenth_of_a_plan_while_pods_of_others_come() -> None:
     """Their nodes would be asked for only when all of his pods are planned."""
-    beside_new = deferred(*GREEDY, created(4), steps_max=ENOUGH)
-    beside_old = deferred(*GREEDY, created(6), steps_max=ENOUGH)
+    beside_new = deferred(*GREEDY, created(50), steps_max=ENOUGH)
+    beside_old = deferred(*GREEDY, created(70), steps_max=ENOUGH)
     assert deferred(*GREEDY, steps_max=ENOUGH) == []
+    assert beside_new == deferred(*GREEDY, bound=[created(50, node="node-1")], steps_max=ENOUGH)
     assert {namespace for namespace, _ in beside_new} == {"greedy"}
     assert 0 < len(beside_old) < len(beside_new) < 200
-
-
-def test_demanding_namespace_gives_way_to_pods_of_others_that_no_plan_has_seen() -> None:
-    """They wait for that plan alone; those after it have room for his."""
-    asked: dict[str, Any] = {"steps_max": ENOUGH, "previous_at": NOW - timedelta(seconds=2)}
-    unseen = deferred(*GREEDY, created(1), **asked)
-    seen = deferred(*GREEDY, created(4), **asked)
-    assert 0 < len(seen) < len(unseen) < 200
-    modest = kinds("greedy", 5)
-    assert deferred(*modest, created(1), **asked) == []
-    assert seen == deferred(*GREEDY, created(4), steps_max=ENOUGH)
-
-
-def test_no_namespace_gives_way_to_unseen_pods_in_two_plans_in_a_row() -> None:
-    """Where pods of others never end to come, his dearest kinds would wait for ever."""
-    asked: dict[str, Any] = {"steps_max": ENOUGH, "previous_at": NOW - timedelta(seconds=2)}
-    first = within(*GREEDY, created(1), **asked)
-    second = within(*GREEDY, created(1), **asked, put_off=first.put_off)
-    assert [set(each.put_off) for each in (first, second)] == [{"greedy"}, set()]
-    assert len(second.deferred) < len(first.deferred)
-    third = within(*GREEDY, created(1), **asked, put_off=second.put_off)
-    assert third.deferred == first.deferred
 
 
 @pytest.mark.parametrize(

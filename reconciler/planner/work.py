@@ -147,10 +147,12 @@ def _shares(
     fair = _fair_share(list(asked.values()), steps_max)
     if max(asked.values(), default=0) <= min(fair, steps_max // DEMANDING):
         return dict.fromkeys(asked, fair)
-    others = [group for group in bound if not group.traits.daemon]
-    others += [each.group for each in unschedulable]
-    active = set(asked) | _with_pods_since(others, at - timedelta(seconds=ACTIVE_SECONDS))
-    with_new = _with_pods_since(others, at - timedelta(seconds=NEW_SECONDS))
+    running = [group for group in bound if not group.traits.daemon]
+    pending = [each.group for each in unschedulable]
+    new_since = at - timedelta(seconds=NEW_SECONDS)
+    active = set(asked) | _with_pods_since(running, at - timedelta(seconds=ACTIVE_SECONDS))
+    with_new = _with_pods_since(pending, new_since)
+    with_new |= _with_pods_since(running, new_since, unknown=False)
     shares = {}
     for namespace in asked:
         part = 1
@@ -162,14 +164,15 @@ def _shares(
     return shares
 
 
-def _with_pods_since(groups: Iterable[PodGroup], since: datetime) -> set[str]:
-    """Namespaces with a pod that was created since then, or at an unknown time."""
-    return {group.traits.namespace for group in groups if _any_since(group, since)}
-
-
-def _any_since(group: PodGroup, since: datetime) -> bool:
-    """Whether a pod of the group was created since then, or at an unknown time."""
-    return any(pod.created_at is None or pod.created_at >= since for pod in group.pods)
+def _with_pods_since(
+    groups: Iterable[PodGroup], since: datetime, *, unknown: bool = True
+) -> set[str]:
+    """Namespaces with a pod that was created since then, or at an unknown time if that counts."""
+    return {
+        group.traits.namespace
+        for group in groups
+        if any(unknown if pod.created_at is None else pod.created_at >= since for pod in group.pods)
+    }
 
 
 def _detail(namespace: str) -> str:

@@ -193,6 +193,8 @@ def test_one_namespace_gets_a_sixteenth_of_a_plan_while_pods_of_others_come() ->
     beside_old = deferred(*GREEDY, created(70), steps_max=ENOUGH)
     assert deferred(*GREEDY, steps_max=ENOUGH) == []
     assert beside_new == deferred(*GREEDY, bound=[created(50, node="node-1")], steps_max=ENOUGH)
+    unknown = make_pod("p", "modest", node="node-1", created_at=None)
+    assert beside_old == deferred(*GREEDY, bound=[unknown], steps_max=ENOUGH)
     assert {namespace for namespace, _ in beside_new} == {"greedy"}
     assert 0 < len(beside_old) < len(beside_new) < 200
 

@@ -13,7 +13,7 @@ from reconciler.model.notices import MessageId, emptied_messages, settled_messag
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports.changes import Changes, Handled
+from reconciler.ports.changes import Changes, Handled, Window
 from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
@@ -233,7 +233,7 @@ class ReconcileLoop:
             calm = BATCH_SECONDS if report.is_pressed else calm
             unhurried = report.plan.demanding if report.plan is not None else frozenset[str]()
             self._gathered_seconds = self.changes.gather(
-                BATCH_SECONDS, BATCH_MAX_SECONDS, calm, unhurried
+                Window(BATCH_SECONDS, BATCH_MAX_SECONDS, calm, unhurried)
             )
 
     def _backoff(self, longest: float) -> float:

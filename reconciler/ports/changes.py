@@ -48,6 +48,17 @@ class ChangeSignal(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How long bursts of changes gather before a plan (`Cluster.gather` says what each means)."""
+
+    window_seconds: float
+    longest_seconds: float
+    calm_seconds: float
+    unhurried: Container[str] = ()
+    """Namespaces."""
+
+
 class Changes(Protocol):
     """The side of the loop."""
 
@@ -59,13 +70,7 @@ class Changes(Protocol):
         """Whether a pod without a node came since the last observation."""
         ...
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,
-        calm_seconds: float,
-        unhurried: Container[str] = (),
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
 

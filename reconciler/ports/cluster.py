@@ -1,12 +1,12 @@
 """The Kubernetes cluster: one observation and the few verbs that the plan's actions need."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import Handled, Window
 
 
 class Cluster(Protocol):
@@ -36,13 +36,7 @@ class Cluster(Protocol):
         """Whether a pod without a node came since the last `observe`; returns at once."""
         ...
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,
-        calm_seconds: float,
-        unhurried: Container[str] = (),
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """Let a burst of changes come in before it is planned for as one.
 
         Each namespace has a burst of its own, and the first one that is over ends the wait: no

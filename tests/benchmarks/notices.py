@@ -33,6 +33,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
+from reconciler.ports.changes import Window
 from tests.builders import (
     make_cloud,
     make_fleet,
@@ -189,7 +190,7 @@ def measure() -> dict[str, float]:
         queue.settle([])
         while left(child) and perf_counter() - began < LONGEST_SECONDS:
             signal.wait(BATCH_MAX_SECONDS)
-            signal.gather(BATCH_SECONDS, BATCH_MAX_SECONDS, BATCH_SECONDS)
+            signal.gather(Window(BATCH_SECONDS, BATCH_MAX_SECONDS, BATCH_SECONDS))
             signal.clear()
             notices = queue.held()
             held_most = max(held_most, len(notices))

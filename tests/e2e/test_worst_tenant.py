@@ -56,7 +56,7 @@ WRITTEN_MIN = rounds(5, 1000)
 """Objects that the attacker must get written, or nothing was attacked."""
 DEADLINE_SECONDS = 180
 WATCH_SECONDS = 60
-"""Then a watch is opened anew, or ends when nothing is waited for any more."""
+"""After that the watch is opened again, unless the test has ended."""
 PLAN_SECONDS_MAX = 5.0
 """One plan, at the 99th percentile, on a machine that runs other tests beside; a pod with 8,000
 spread constraints once took more than 200."""

@@ -1,6 +1,6 @@
 """The Cluster port over files that `kubectl get … -o json` wrote: one observation, no change."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
@@ -9,7 +9,7 @@ from reconciler.model.counted import counts
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import Handled, Window
 from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split_documents
 
 
@@ -50,13 +50,7 @@ class FileCluster:
         """Files do not change."""
         return False
 
-    def gather(
-        self,
-        window_seconds: float,  # noqa: ARG002 - part of the port
-        longest_seconds: float,  # noqa: ARG002 - part of the port
-        calm_seconds: float,  # noqa: ARG002 - part of the port
-        unhurried: Container[str] = (),  # noqa: ARG002 - part of the port
-    ) -> float:
+    def gather(self, window: Window) -> float:  # noqa: ARG002 - part of the port
         """Files do not change: returns at once."""
         return 0.0
 

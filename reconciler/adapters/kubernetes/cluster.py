@@ -1,7 +1,7 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import ChangeSignal, Handled
+from reconciler.ports.changes import ChangeSignal, Handled, Window
 from reconciler.ports.clock import RemoteClock
 from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble
@@ -119,15 +119,9 @@ class KubernetesCluster:
         """Whether a pod without a node came since the last `observe`."""
         return self._signal.demand
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,
-        calm_seconds: float,
-        unhurried: Container[str] = (),
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """Let a burst of changes come in; how long its window was, in seconds."""
-        return self._signal.gather(window_seconds, longest_seconds, calm_seconds, unhurried)
+        return self._signal.gather(window)
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """See ports.changes."""

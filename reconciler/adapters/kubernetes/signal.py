@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import Handled, Window
 
 QUIET_SECONDS: Final = 0.2
 """A burst goes on while its changes come closer together than this: an API server that admits a
@@ -142,13 +142,7 @@ class ThreadedChangeSignal:
             self._condition.wait_for(lambda: bool(self._pending) or self._closed, longest)
             return bool(self._pending) and not self._closed
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,
-        calm_seconds: float,
-        unhurried: Container[str] = (),
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """Let a burst come in; see ports.cluster."""
         began: float | None = None
         with self._condition:
@@ -157,21 +151,21 @@ class ThreadedChangeSignal:
                 began = now if began is None else began
                 bursts = len(self._bursts)
                 if bursts:
-                    window = window_seconds
+                    length = window.window_seconds
                     end = min(
                         burst.ends_at(
-                            longest_seconds if namespace in unhurried else window,
-                            longest_seconds,
+                            window.longest_seconds if namespace in window.unhurried else length,
+                            window.longest_seconds,
                             self._more_until,
                         )
                         for namespace, burst in self._bursts.items()
                     )
                 else:
-                    window = max(window_seconds, calm_seconds)
-                    end = self._first_at + window
+                    length = max(window.window_seconds, window.calm_seconds)
+                    end = self._first_at + length
                 left = end - now
                 if left <= 0:
-                    return min(began - self._first_at, window) + now - began
+                    return min(began - self._first_at, length) + now - began
                 self._condition.wait_for(partial(self._has_begun_since, bursts), left)
         return 0.0
 

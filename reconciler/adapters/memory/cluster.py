@@ -1,6 +1,6 @@
 """The Cluster port over the in-memory world."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import Handled, Window
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
 
 Listed = TypeVar("Listed", Pod, Node)
@@ -99,25 +99,19 @@ class MemoryCluster:
         """Whether a pod without a node came since the last observation."""
         return self._objects.demand_came
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,  # noqa: ARG002 - part of the port
-        calm_seconds: float,
-        unhurried: Container[str] = (),  # noqa: ARG002 - part of the port
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """Let the window pass: a burst in virtual time ends by itself."""
         clock, objects = self._world.clock, self._objects
         if not objects.changed or self._closed:
             return 0.0
         began = clock.monotonic_seconds()
-        calm_until = objects.changed_at + calm_seconds
+        calm_until = objects.changed_at + window.calm_seconds
         while not objects.pressing and clock.monotonic_seconds() < calm_until:
             left = calm_until - clock.monotonic_seconds()
             due = clock.next_due_seconds()
             clock.advance(left if due is None else min(due, left))
-        if objects.pressing or calm_seconds < window_seconds:
-            clock.advance(window_seconds)
+        if objects.pressing or window.calm_seconds < window.window_seconds:
+            clock.advance(window.window_seconds)
         return clock.monotonic_seconds() - began
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - no source here asks for it

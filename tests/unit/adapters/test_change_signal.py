@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from reconciler.adapters.kubernetes.signal import BURSTS_MAX, ThreadedChangeSignal
+from reconciler.ports.changes import Window
 
 SHORT_SECONDS = 0.2
 """What is waited for in a test."""
@@ -21,7 +22,7 @@ def gathered_seconds(
 ) -> float:
     """How long gathering took."""
     began = time.monotonic()
-    signal.gather(window_seconds, longest_seconds, calm_seconds)
+    signal.gather(Window(window_seconds, longest_seconds, calm_seconds))
     return time.monotonic() - began
 
 
@@ -54,7 +55,7 @@ def test_gather_after_one_ring_waits_for_the_window() -> None:
     """A Deployment's pods come one by one; planning for the first alone buys twice."""
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
-    signal.gather(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS)
+    signal.gather(Window(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS))
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
 
@@ -71,7 +72,7 @@ def test_gather_of_an_endless_burst_ends_at_the_limit() -> None:
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
     with notifying(signal, every_seconds=0.02):
-        signal.gather(LONG_SECONDS, SHORT_SECONDS, LONG_SECONDS)
+        signal.gather(Window(LONG_SECONDS, SHORT_SECONDS, LONG_SECONDS))
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
 
@@ -80,7 +81,7 @@ def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
-    signal.gather(0.0, LONG_SECONDS, LONG_SECONDS)
+    signal.gather(Window(0.0, LONG_SECONDS, LONG_SECONDS))
     assert time.monotonic() - began >= 2 * SHORT_SECONDS
     signal.expect_more(LONG_SECONDS)
     assert gathered_seconds(signal, 0.0, SHORT_SECONDS) < LONG_SECONDS
@@ -90,12 +91,12 @@ def test_gathering_tells_how_long_the_window_was() -> None:
     """Time spent on the cycle before would pass for batching, and its slowness be hidden."""
     now = [0.0]
     signal = ThreadedChangeSignal(monotonic=lambda: now[0])
-    assert signal.gather(0.5, 2.0, 5.0) == 0.0
+    assert signal.gather(Window(0.5, 2.0, 5.0)) == 0.0
     for busy_seconds, window_seconds in ((1.25, 1.0), (5.0, 1.0)):
         signal.clear()
         signal.notify("test")
         now[0] += busy_seconds
-        assert signal.gather(window_seconds, 2.0, 5.0) == window_seconds
+        assert signal.gather(Window(window_seconds, 2.0, 5.0)) == window_seconds
 
 
 def test_window_of_a_burst_is_what_was_waited() -> None:
@@ -104,7 +105,7 @@ def test_window_of_a_burst_is_what_was_waited() -> None:
     signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
     began = time.monotonic()
-    window_seconds = signal.gather(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS)
+    window_seconds = signal.gather(Window(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS))
     assert window_seconds >= 2 * SHORT_SECONDS - 0.05
     assert window_seconds <= SHORT_SECONDS + time.monotonic() - began
 
@@ -114,7 +115,7 @@ def test_changes_that_ask_for_nothing_wait_for_each_other() -> None:
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test", calm=True)
     signal.notify("test", calm=True)
-    assert signal.gather(0.0, 0.0, SHORT_SECONDS) >= SHORT_SECONDS - 0.05
+    assert signal.gather(Window(0.0, 0.0, SHORT_SECONDS)) >= SHORT_SECONDS - 0.05
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
 
@@ -128,7 +129,7 @@ def test_change_that_asks_for_something_ends_the_calm() -> None:
     asking.join()
     signal.clear()
     signal.notify("test", calm=True)
-    assert signal.gather(0.0, 0.0, SHORT_SECONDS) >= SHORT_SECONDS - 0.05
+    assert signal.gather(Window(0.0, 0.0, SHORT_SECONDS)) >= SHORT_SECONDS - 0.05
 
 
 def test_namespace_whose_pods_keep_coming_prolongs_no_window_of_others() -> None:
@@ -141,14 +142,14 @@ def test_namespace_whose_pods_keep_coming_prolongs_no_window_of_others() -> None
     for _ in range(4):
         now[0] += 0.125
         signal.notify("pods", demand=True, namespace="stream")
-    assert signal.gather(0.5, LONG_SECONDS, 0.0) == 0.5, "the other's burst is over"
+    assert signal.gather(Window(0.5, LONG_SECONDS, 0.0)) == 0.5, "the other's burst is over"
 
 
 def test_namespace_that_takes_long_to_plan_is_planned_for_seldom() -> None:
     """Each pod of another would wait for the end of a long plan that began just before."""
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("pods", demand=True, namespace="long")
-    signal.gather(0.0, SHORT_SECONDS, 0.0, {"long"})
+    signal.gather(Window(0.0, SHORT_SECONDS, 0.0, {"long"}))
     assert time.monotonic() - began >= SHORT_SECONDS
 
 
@@ -159,7 +160,7 @@ def test_burst_of_another_does_not_wait_for_the_one_that_takes_long() -> None:
     other = threading.Timer(SHORT_SECONDS, signal.notify, ["pods"], {"namespace": "other"})
     other.start()
     began = time.monotonic()
-    signal.gather(SHORT_SECONDS, LONG_SECONDS, 0.0, {"long"})
+    signal.gather(Window(SHORT_SECONDS, LONG_SECONDS, 0.0, {"long"}))
     assert 2 * SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
     other.join()
 
@@ -182,7 +183,7 @@ def test_bursts_of_many_namespaces_are_bounded() -> None:
         signal.notify("pods", demand=True, namespace=f"team-{number}")
     now[0] += 0.5
     assert signal.demand
-    assert signal.gather(0.5, LONG_SECONDS, 0.0) == 0.5
+    assert signal.gather(Window(0.5, LONG_SECONDS, 0.0)) == 0.5
 
 
 def test_closed_bell_gathers_no_longer() -> None:

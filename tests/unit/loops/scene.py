@@ -1,6 +1,6 @@
 """A capacity loop over the in-memory world, and what it reported."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
@@ -11,7 +11,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
-from reconciler.ports.changes import Handled
+from reconciler.ports.changes import Handled, Window
 from tests.builders import HOME, amounts, labelled, make_fleet_settings, make_settings
 
 SLEEP_SECONDS = 20.0
@@ -108,13 +108,7 @@ class NoSignal:
         """No pod came."""
         return False
 
-    def gather(
-        self,
-        window_seconds: float,
-        longest_seconds: float,
-        calm_seconds: float,
-        unhurried: Container[str] = (),
-    ) -> float:
+    def gather(self, window: Window) -> float:
         """There is no burst."""
         return 0.0
 

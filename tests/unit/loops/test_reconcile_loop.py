@@ -30,6 +30,7 @@ from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
+from reconciler.ports.changes import Window
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.builders import (
     HOME,
@@ -339,15 +340,9 @@ def test_changes_of_demanding_namespaces_gather_for_longer() -> None:
             super().wait_for_change(timeout_seconds)
             return True
 
-        def gather(
-            self,
-            window_seconds: float,
-            longest_seconds: float,
-            calm_seconds: float,
-            unhurried: Container[str] = (),
-        ) -> float:
-            gathered.append(unhurried)
-            return super().gather(window_seconds, longest_seconds, calm_seconds)
+        def gather(self, window: Window) -> float:
+            gathered.append(window.unhurried)
+            return super().gather(window)
 
     def planned(snapshot: Snapshot) -> Plan:
         first = snapshot.previous_at is None

@@ -205,7 +205,7 @@ def test_one_namespace_gets_a_sixteenth_of_a_plan_while_pods_of_others_come() ->
 def test_who_takes_long_to_plan_beside_others_is_demanding(
     others: list[Any], demanding: set[str]
 ) -> None:
-    """The loop plans for him seldom; there is no need to where nobody else is."""
+    """The loop plans less often for such a namespace, but not if it is the only one."""
     assert within(*GREEDY, *others, steps_max=ENOUGH).demanding == demanding
     assert within(*GREEDY[:5], *others, steps_max=ENOUGH).demanding == set()
 

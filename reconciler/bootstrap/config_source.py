@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from reconciler.config.catalogue import Catalogue, load_catalogue
 from reconciler.config.environment import (
@@ -18,6 +17,7 @@ from reconciler.config.settings import planner_settings
 from reconciler.gitops.followed import FollowedConfig, is_inside
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.planner.settings import PlannerSettings
+from reconciler.records.private_folder import PrivateFolder
 
 FIXED = (
     "kubeconfig",
@@ -143,8 +143,7 @@ class ConfigSource:
         policies = config.descheduler.policy_file
         if policies and not is_inside(policies):
             raise UsageError(name, f"descheduler.policy_file {policies!r} is not beside the config")
-        with TemporaryDirectory(prefix="fleet-reconciler-config-") as private:
-            directory = Path(private)
+        with PrivateFolder("config") as directory:
             for path, content in followed.files.items():
                 (directory / path).parent.mkdir(parents=True, exist_ok=True)
                 (directory / path).write_bytes(content)

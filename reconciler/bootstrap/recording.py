@@ -1,7 +1,6 @@
 """Wires `reconciler record`: demand from a live cluster, Prometheus, or the files of the loop."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from reconciler.records.demand import (
     read_recorded,
     seen_in,
 )
+from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.prometheus import PodHistory, queries
 
 LOOK_SECONDS: Final = 10.0
@@ -219,9 +219,9 @@ def recorded_demand(recording: str, days: float | None) -> Demand:
     place = place_in_s3(recording)
     if place is None:
         return demand_of_days(_from(Path(recording), oldest), recording)
-    with tempfile.TemporaryDirectory() as folder:
-        fetch_days(place, s3_client(), oldest, Path(folder))
-        return demand_of_days(_from(Path(folder), oldest), recording)
+    with PrivateFolder("recording") as folder:
+        fetch_days(place, s3_client(), oldest, folder)
+        return demand_of_days(_from(folder, oldest), recording)
 
 
 def _from(directory: Path, oldest: str) -> list[Path]:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import IO, Final
 
 import structlog
@@ -20,6 +19,7 @@ from reconciler.bootstrap.gitops import GitopsOptions
 from reconciler.bootstrap.second_loop_child import ACT, STAND_BY
 from reconciler.gitops.channel import LINE_BYTES_MAX, Message, decode
 from reconciler.model.errors import InputError
+from reconciler.records.private_folder import PrivateFolder
 from reconciler.telemetry import events
 
 JOIN_SECONDS: Final = 1.0
@@ -107,13 +107,13 @@ class SecondLoop:
     def _live(self) -> str:
         """Run the process until it ends or is to end; why it ended."""
         try:
-            with TemporaryDirectory(prefix="fleet-reconciler-gitops-") as private:
+            with PrivateFolder("gitops") as private:
                 process = subprocess.Popen(  # noqa: S603 - this program, and no shell
                     [*self._command, str(os.getpid())],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env=_environment(os.environ, private),  # noqa: TID251 - handed on
+                    env=_environment(os.environ, str(private)),  # noqa: TID251 - handed on
                     start_new_session=True,  # Ctrl-C is for this process to hear, and to pass on
                 )
                 life = _Life(process, heard_seconds=time.monotonic())

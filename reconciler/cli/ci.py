@@ -1,7 +1,6 @@
 """`reconciler ci`: what pipelines call."""
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +28,7 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.plain import plain
 from reconciler.cli.working import working
+from reconciler.records.private_folder import PrivateFolder
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {
@@ -207,10 +207,10 @@ def drift(
     """
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
-    with errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
+    with errors_exit_1(when=detailed_exitcode), PrivateFolder("ci") as scratch:
         stages = ci_stages(
             directory,
-            Path(scratch),
+            scratch,
             backend_config,
             lock_timeout,
             config=config,

@@ -1,8 +1,6 @@
 """`reconciler ci finish`: removes approved fleets once they are drained."""
 
 import sys
-import tempfile
-from pathlib import Path
 
 from reconciler.cli.ci_options import (
     BackendOption,
@@ -16,6 +14,7 @@ from reconciler.cli.ci_options import (
 from reconciler.cli.ci_stage import stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.working import working
+from reconciler.records.private_folder import PrivateFolder
 
 
 def finish(
@@ -34,10 +33,10 @@ def finish(
     and asks for no approval: the config's allow_destroy is one, and no node ends by it. Without
     a fleet in allow_destroy Terraform is not started. Exit code 0 also while a drain goes on.
     """
-    with tempfile.TemporaryDirectory() as scratch:
+    with PrivateFolder("ci") as scratch:
         stages = ci_stages(
             directory,
-            Path(scratch),
+            scratch,
             backend_config,
             lock_timeout,
             config=config,

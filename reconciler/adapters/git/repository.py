@@ -4,7 +4,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +20,7 @@ from reconciler.model.errors import (
     UsageError,
 )
 from reconciler.ports.repository import Commit, CommitId, FileChange, TreeFile
+from reconciler.records.private_folder import PrivateFolder
 
 _TRACKING = "refs/remotes/origin/followed"
 _DEEPER = 10
@@ -43,9 +43,9 @@ class GitRepository:
     def __init__(self, settings: GitSettings) -> None:
         settings.assert_not_a_file()
         self._settings = settings
-        self._private = Path(tempfile.mkdtemp(prefix="fleet-reconciler-git-"))
-        directory = settings.directory or self._private / "copy.git"
-        self._git = GitProcess(settings, directory, self._private)
+        self._private = PrivateFolder("git")
+        directory = settings.directory or self._private.path / "copy.git"
+        self._git = GitProcess(settings, directory, self._private.path)
         self._lock = _lock(settings.directory) if settings.directory else None
         self._trusted = False
         """Whether the local copy was checked, or made, by this object and never failed since."""
@@ -181,7 +181,7 @@ class GitRepository:
 
     def close(self) -> None:
         """See Repository.close."""
-        shutil.rmtree(self._private, ignore_errors=True)
+        self._private.close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

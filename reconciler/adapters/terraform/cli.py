@@ -8,7 +8,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from reconciler.adapters.terraform.failures import failure
@@ -18,7 +17,7 @@ from reconciler.adapters.terraform.mirror import (
     cli_config,
     provider_sources,
 )
-from reconciler.adapters.terraform.program import FLAG, Finished, Program
+from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, Finished, Program
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.adapters.terraform.surroundings import Surroundings, cli_config_file
 from reconciler.model.errors import ToolError
@@ -29,6 +28,7 @@ from reconciler.ports.terraform import (
     TerraformDiagnostic,
     TerraformPlanJson,
 )
+from reconciler.records.private_folder import PrivateFolder
 from reconciler.telemetry.scrub import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
@@ -58,8 +58,9 @@ class TerraformCli:
         place = Surroundings(users=self._users, module=settings.directory)
         place.assert_apart()
         # Apart from the module: what is in there comes from the authors of the repository.
-        self._own = Path(mkdtemp(prefix="fleet-reconciler-terraform-data-"))
-        weakref.finalize(self, shutil.rmtree, self._own, ignore_errors=True)
+        folder = PrivateFolder("terraform-data", outlived_seconds=OUTLIVED_SECONDS)
+        weakref.finalize(self, folder.close)
+        self._own = folder.path
         self._providers = provider_sources(self._users, place.is_inside)
         self._program = Program(
             path=_found(settings.program or self._users.get(PROGRAM_VARIABLE, ""), place),

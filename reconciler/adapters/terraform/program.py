@@ -9,7 +9,6 @@ process, without a shell; time limits and signals are ours.
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -21,9 +20,12 @@ from typing import Any, Self
 from python_terraform import IsFlagged, Terraform
 
 from reconciler.model.errors import ToolError
+from reconciler.records.private_folder import PrivateFolder
 
 FLAG = IsFlagged
 """Value of an option that is present or absent, such as `-json`."""
+OUTLIVED_SECONDS = 86_400.0
+"""Terraform may go on for so long after this process was killed, so its files stay meanwhile."""
 _SLICE_SECONDS = 0.5
 """How often a wait for the end looks at deadlines."""
 _TO_FILES = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err"'
@@ -129,10 +131,10 @@ class Program:
             ToolError: The program cannot be started.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="fleet-reconciler-terraform-") as folder,
+            PrivateFolder("terraform-output", outlived_seconds=OUTLIVED_SECONDS) as folder,
             _Forwarding() as forwarding,
         ):
-            output = _Output(folder=Path(folder))
+            output = _Output(folder=folder)
             line = _CommandLine(self.path, self.directory, self.environment, output)
             try:
                 process, _, _ = line.cmd(command, *arguments, synchronous=False, **options)

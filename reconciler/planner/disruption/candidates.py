@@ -178,7 +178,7 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     able = list(islice(eligible, most))
     others = [c for c in candidates if not c.eligible(context.view.at)]
     first = able[: max(most // 2, most - len(others))]
-    if not _begins_a_turn(context.view):
+    if not begins_a_turn(context.view):
         return first
     turn = _first_in_turn(context.view, len(others))
     in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
@@ -188,7 +188,7 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     return [*able, *islice(blocked, most - len(able))]
 
 
-def _begins_a_turn(view: ClusterView) -> bool:
+def begins_a_turn(view: ClusterView) -> bool:
     """Whether the plan before this one was made in an earlier turn, or is not known."""
     previous_at = view.snapshot.previous_at
     return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)

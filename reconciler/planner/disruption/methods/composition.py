@@ -1,8 +1,8 @@
 """Sets of nodes that fewer or cheaper ones together can replace (docs/scale-in.md).
 
 The last step of consolidation: it decides only in a sector where nothing else is to do, and where
-no set is under way. The new nodes are asked for first; `consolidation` empties the set when they
-have come.
+no set is under way, in the first plan of every ten seconds. The new nodes are asked for first;
+`consolidation` empties the set when they have come.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET
 from reconciler.planner.disruption.blockers.settling import last_bound
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidates import Candidate, begins_a_turn
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
@@ -24,7 +24,7 @@ from reconciler.planner.text import counted_noun
 def propose(run: VoluntaryRun) -> None:
     """Decide on the best set of each sector that is at rest."""
     view = run.context.view
-    if not view.settings.consolidation or not run.candidates:
+    if not view.settings.consolidation or not run.candidates or not begins_a_turn(view):
         return
     busy = _busy_sectors(run)
     pools: dict[tuple[str, str], list[Candidate]] = {}

@@ -30,7 +30,7 @@ NODES_MAX = 100
 NODES_PER_DRAIN = 20
 """So many for each node that may be emptied at once: a set is to be gone within an hour."""
 SMALL_POOL = 12
-"""A pool of so few nodes is looked at in every plan, a larger one once in `TURN_MINUTES`."""
+"""A pool of so few nodes is looked at every ten seconds, a larger one so in one minute of five."""
 TURN_MINUTES = 5
 REPACKED_MAX = 3
 """So many sets are checked that leave no node alone, when no other set saves enough."""

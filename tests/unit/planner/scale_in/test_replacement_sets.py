@@ -110,15 +110,28 @@ def test_a_sector_that_buys_is_not_at_rest() -> None:
     assert "consolidation" not in {policy for *_, policy in raised(made)}
 
 
-@pytest.mark.parametrize(("timers", "asks"), [(0, True), (10, False)])
+@pytest.mark.parametrize(("timers", "asks"), [(0, True), (2, False)])
 def test_a_sector_with_timers_is_not_at_rest_between_their_turns(timers: int, asks: bool) -> None:
     """The nodes with timers leave in time, and the set's pods may need the others' places."""
     settings = make_settings(*FLEETS, consolidation=True)
     timed = [unneeded(f"timed-{n:02}", SMALL, 30) for n in range(timers)]
-    filled = [make_node(f"full-{n:02}", SMALL) for n in range(30 - timers)]
+    filled = [make_node(f"full-{n:02}", SMALL) for n in range(40 - timers)]
     little = [on(node.name, cpu="3500m" if node in filled else "1") for node in [*timed, *filled]]
     objects = [*nodes(), *pods(), *timed, *filled, *little]
-    made = scene.planned(settings, *objects, at=NOW + timedelta(seconds=1), previous_at=NOW)
+    turns = [NOW + timedelta(seconds=10 * number) for number in range(6)]
+    made = [scene.planned(settings, *objects, at=at) for at in turns]
+    assert {bool(raised(each)) for each in made} == {asks}
+
+
+@pytest.mark.parametrize(("seconds", "asks"), [(0, True), (1, False), (9, False), (10, True)])
+def test_sets_are_looked_for_in_the_first_plan_of_every_ten_seconds(
+    seconds: float, asks: bool
+) -> None:
+    """A sector at rest costs nothing in the plans that another sector's changes cause."""
+    settings = make_settings(*FLEETS, consolidation=True)
+    at = NOW + timedelta(seconds=seconds)
+    previous_at = NOW if seconds else None
+    made = scene.planned(settings, *nodes(), *pods(), at=at, previous_at=previous_at)
     assert bool(raised(made)) is asks
 
 

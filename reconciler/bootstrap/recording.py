@@ -133,7 +133,7 @@ def _watched(
         with DemandFile(out, fresh=True) as file:
             while True:
                 state, at = cluster.observe(), clock.now()
-                now = seen_in(state, at, {})
+                now = seen_in(state, None, at, {})
                 for line in tally.encoded(changes(before, now, state, at, KEPT)):
                     file.append(line)
                 file.flush()

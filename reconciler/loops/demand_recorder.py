@@ -32,7 +32,8 @@ class DemandRecorder:
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Write down how the snapshot differs from the one before."""
         at, cluster = snapshot.at, snapshot.cluster
-        now = seen_in(cluster, at, {f.fleet: (f.target, f.joined) for f in plan.fleets})
+        fleets = {f.fleet: (f.target, f.joined) for f in plan.fleets}
+        now = seen_in(cluster, snapshot.cloud, at, fleets)
         lines = b"".join(
             encode_line(line) for line in changes(self._before, now, cluster, at, self._keep)
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from reconciler.model.cluster import Owner, PodSpec
+from reconciler.model.cluster import Owner, PodSpec, Resources
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import LabelSelector
 
@@ -29,6 +29,8 @@ class PodDemand:
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
     ran_seconds: float | None = None
+    kept_seconds: float | None = None
+    """For how long it stays in the cluster after it has ended by itself; None: unknown."""
     until: datetime | None = None
 
 
@@ -40,6 +42,8 @@ class PodEnd:
     id: str
     ran_seconds: float | None = None
     """How long it ran, of one that ended by itself; None: it was deleted at this time."""
+    kept_seconds: float | None = None
+    """For how long it stayed in the cluster after that; None: it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +136,29 @@ class FleetFact:
     """Nodes that it had; None: unknown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFact:
+    """What nodes of a type of a fleet offered to pods: recorded, so that a replay's offer the same.
+
+    A config tells no more than an estimate of it.
+    """
+
+    at: datetime
+    instance_type: str
+    allocatable: Resources
+    fleet: str = ""
+    """Empty: of nodes of no fleet, or it was not known."""
+
+
 DemandLine = (
-    PodDemand | PodEnd | ControllerDemand | BudgetDemand | CronDemand | FaultDemand | FleetFact
+    PodDemand
+    | PodEnd
+    | ControllerDemand
+    | BudgetDemand
+    | CronDemand
+    | FaultDemand
+    | FleetFact
+    | NodeFact
 )
 
 

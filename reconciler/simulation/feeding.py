@@ -18,6 +18,7 @@ from reconciler.model.demand import (
     DemandLine,
     FaultDemand,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
@@ -41,7 +42,8 @@ class Feeder:
         lines: In order of time.
         fleets: The fleets by name, for faults.
         end: Lines from then on are not played.
-        finished_kept_seconds: For how long pods that ended by themselves stay in the cluster.
+        finished_kept_seconds: For how long pods that ended by themselves stay in the cluster, where
+            demand does not say.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Feeder:
                 self._fault(line)
             case FleetFact():
                 self.facts.append(line)
-            case PodEnd():  # folded into its pod
+            case PodEnd() | NodeFact():  # folded into its pod; known from the begin
                 pass
             case _:
                 assert_never(line)
@@ -148,10 +150,11 @@ class Feeder:
         pod = self._world.objects.find(key)
         if pod is None or pod.deleting or pod.finished:
             return
-        del self._runs[key.uid]
+        kept = self._runs.pop(key.uid).demand.kept_seconds
         self._world.finish_pod(key)
         self._world.clock.call_later(
-            self._finished_kept_seconds, partial(self._world.remove_pod, key)
+            self._finished_kept_seconds if kept is None else kept,
+            partial(self._world.remove_pod, key),
         )
 
     def _budget(self, budget: BudgetDemand) -> None:

@@ -1,10 +1,11 @@
 """The fleets of a config as the world in memory has them: types, zones, prices, node labels."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.model.cluster import Node, Resources
+from reconciler.model.demand import DemandLine, NodeFact
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
@@ -39,12 +40,29 @@ class Offer:
         )
 
 
-def offers_of(settings: PlannerSettings) -> list[Offer]:
-    """Every type of every fleet in each of its regions, a fleet's cheapest first."""
+def offers_of(settings: PlannerSettings, lines: Iterable[DemandLine] = ()) -> list[Offer]:
+    """Every type of every fleet in each of its regions, a fleet's cheapest first.
+
+    Args:
+        settings: The fleets.
+        lines: Demand. Where nodes of a type were recorded with it, the type offers what they did:
+            those of the same fleet, else of any other; the latest.
+    """
+    known = _recorded(lines)
     found = []
     for fleet, region in fleets_of(settings):
-        made = [_offer(fleet, region, each, settings.reserved) for each in fleet.options]
+        made = [_offer(fleet, region, each, settings.reserved, known) for each in fleet.options]
         found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
+    return found
+
+
+def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources]:
+    """What nodes offered, by fleet and instance type; by the type alone under an empty name."""
+    found: dict[tuple[str, str], Resources] = {}
+    for line in lines:
+        if isinstance(line, NodeFact):
+            for fleet in (line.fleet, ""):
+                found[fleet, line.instance_type] = line.allocatable
     return found
 
 
@@ -90,16 +108,21 @@ def _tags(fleet: FleetSettings) -> dict[str, str]:
 
 
 def _offer(
-    fleet: FleetSettings, region: Region, option: InstanceOption, reserved: Resources
+    fleet: FleetSettings,
+    region: Region,
+    option: InstanceOption,
+    reserved: Resources,
+    recorded: Mapping[tuple[str, str], Resources],
 ) -> Offer:
-    usd = option.usd_per_hour
+    usd, kind = option.usd_per_hour, option.instance_type
+    offered = recorded.get((fleet.name, kind)) or recorded.get(("", kind))
     return Offer(
         fleet=fleet,
         region=region,
-        instance_type=option.instance_type,
+        instance_type=kind,
         usd_per_hour=usual_usd_per_hour(option.resources) if usd is None else float(usd),
         priced=usd is not None,
-        allocatable=_allocatable(fleet, option, reserved),
+        allocatable=offered or _allocatable(fleet, option, reserved),
         labels=FrozenMap(
             {**fleet.labels, ARCH: option.arch, OPERATING_SYSTEM: "linux", REGION: region}
         ),

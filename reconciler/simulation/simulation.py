@@ -36,7 +36,8 @@ class Options:
     calm_seconds: float = 15.0
     """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
     finished_kept_seconds: float = 60.0
-    """For how long a pod that ended by itself stays, as with ttlSecondsAfterFinished."""
+    """For how long a pod that ended by itself stays, as with ttlSecondsAfterFinished, where the
+    demand does not say."""
     scoring: Scoring = "least-allocated"
     chances: Chances = field(default_factory=Chances)
 
@@ -118,7 +119,7 @@ class Simulation:
         ), start=start, scoring=options.scoring)  # fmt: skip
         self.world.calm_seconds = options.calm_seconds
         self.world.log.keeps_calls = False
-        self.offers = offers_of(settings)
+        self.offers = offers_of(settings, demand.lines)
         self._usd = {(o.fleet.name, o.region, o.instance_type): o.usd_per_hour for o in self.offers}
         self._types: dict[str, str] = {}
         self._targets: dict[str, list[tuple[float, int]]] = {}

@@ -21,6 +21,7 @@ from reconciler.model.demand import (
     DemandLine,
     FaultDemand,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
@@ -99,7 +100,7 @@ class Anonymiser:
                     labels=self._labels(line.labels),
                     annotations=_for_planning(line.annotations),
                 )
-            case FaultDemand() | FleetFact():
+            case FaultDemand() | FleetFact() | NodeFact():
                 return line
             case _:
                 assert_never(line)

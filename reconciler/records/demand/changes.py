@@ -1,19 +1,24 @@
 """How a cluster's demand changed between two looks at it, as lines of recorded demand."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 
-from reconciler.model.cluster import DaemonSet, Owner, Pod, PodDisruptionBudget
+from reconciler.model.cluster import DaemonSet, Owner, Pod, PodDisruptionBudget, Resources
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
     DemandLine,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
-from reconciler.model.snapshot import ClusterState
+from reconciler.model.ids import InstanceId
+from reconciler.model.snapshot import CloudState, ClusterState
+from reconciler.planner.placement.kinds import INSTANCE_TYPE
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,22 +29,48 @@ class Seen:
     """None: nothing was seen yet."""
     pods: Mapping[str, Pod] = field(default_factory=dict)
     """Those that ask for room, by UID."""
+    finished: Mapping[str, Pod] = field(default_factory=dict)
+    """Those that have ended by themselves and are still there, by UID."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Target and nodes of each fleet, by name."""
+    nodes: Mapping[tuple[str, str], Resources] = field(default_factory=dict)
+    """What the newest Ready node of each fleet and instance type offers to pods; the fleet is
+    empty for nodes of none, and where EC2 was not asked."""
 
 
-def seen_in(cluster: ClusterState, at: datetime, fleets: Mapping[str, tuple[int, int]]) -> Seen:
-    """Return what this state of the cluster shows."""
+def seen_in(
+    cluster: ClusterState,
+    cloud: CloudState | None,
+    at: datetime,
+    fleets: Mapping[str, tuple[int, int]],
+) -> Seen:
+    """Return what this state of cluster and cloud shows."""
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
     return Seen(
         day=at.date(),
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
+        finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
         daemon_sets={f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets},
         budgets=budgets,
         fleets=fleets,
+        nodes=_nodes(cluster, cloud),
     )
+
+
+def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str, str], Resources]:
+    fleets, instances = (cloud.fleets, cloud.instances) if cloud is not None else ((), ())
+    names = {fleet.id: fleet.name for fleet in fleets}
+    fleet_of: dict[InstanceId | None, str] = {
+        each.id: names[each.fleet_id] for each in instances if each.fleet_id in names
+    }
+    ready = (n for n in cluster.nodes if n.ready and not n.unreadable and n.allocatable)
+    return {
+        (fleet_of.get(node.instance_id, ""), node.labels[INSTANCE_TYPE]): node.allocatable
+        for node in sorted(ready, key=lambda n: (n.created_at or _LONG_AGO, n.name))
+        if node.labels.get(INSTANCE_TYPE)
+    }
 
 
 def changes(
@@ -70,6 +101,9 @@ def changes(
     known = Seen() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
     yield from _changed_budgets(known, now, at)
+    for (fleet, instance_type), allocatable in sorted(now.nodes.items()):
+        if known.nodes.get((fleet, instance_type)) != allocatable:
+            yield NodeFact(at=at, fleet=fleet, instance_type=instance_type, allocatable=allocatable)
     for name, (target, joined) in now.fleets.items():
         if known.fleets.get(name) != (target, joined):
             yield FleetFact(at=at, fleet=name, target=target, joined=joined)
@@ -77,7 +111,7 @@ def changes(
 
 def _finished(cluster: ClusterState, oldest: datetime) -> Iterator[DemandLine]:
     for pod in cluster.pods:
-        if pod.finished and pod.created_at is not None and not (pod.daemon or pod.mirror):
+        if pod.created_at is not None and _has_ended(pod):
             end = _pod_end(pod.created_at, pod.key.uid, pod)
             if end.ran_seconds is not None and pod.created_at >= oldest:
                 yield _pod_demand(pod.created_at, pod)
@@ -89,6 +123,10 @@ def _ended(before: Seen, now: Seen, cluster: ClusterState, at: datetime) -> Iter
     finished = {pod.key.uid: pod for pod in cluster.pods if pod.finished} if gone else {}
     for uid in sorted(gone):
         yield _pod_end(at, uid, finished.get(uid))
+    for uid in sorted(before.finished.keys() - now.finished.keys()):
+        end = _pod_end(at, uid, before.finished[uid])
+        if end.ran_seconds is not None:
+            yield replace(end, kept_seconds=max(0.0, (at - end.at).total_seconds()))
 
 
 def _changed_daemon_sets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
@@ -120,6 +158,11 @@ def _asks_for_room(pod: Pod) -> bool:
     """Whether it asks for room: of its own, not with a node, and not before it is let go."""
     waits = pod.gated and pod.node_name is None
     return not (pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits)
+
+
+def _has_ended(pod: Pod) -> bool:
+    """Whether it asked for room of its own, and has ended by itself."""
+    return pod.finished and not (pod.daemon or pod.mirror)
 
 
 def _pod_demand(at: datetime, pod: Pod) -> PodDemand:

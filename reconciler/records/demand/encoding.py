@@ -13,10 +13,15 @@ from reconciler.model.demand import (
     DemandLine,
     FaultDemand,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
-from reconciler.records.kubernetes.encoding import encode_pod_spec, encode_selector
+from reconciler.records.kubernetes.encoding import (
+    encode_pod_spec,
+    encode_resources,
+    encode_selector,
+)
 from reconciler.records.times import rfc3339
 
 Json = dict[str, Any]
@@ -25,6 +30,7 @@ _USUAL: Mapping[str, object] = {
     "namespace": "default",
     "labels": {},
     "annotations": {},
+    "fleet": "",
     "time_zone": "UTC",
     "pods": 1,
     "deleted": False,
@@ -48,7 +54,8 @@ def _fields(line: DemandLine) -> Json:  # noqa: PLR0911 - one for each kind
         case PodDemand():
             return _pod(line)
         case PodEnd():
-            return {"kind": "end", "id": line.id, "ran_seconds": line.ran_seconds}
+            return {"kind": "end", "id": line.id, "ran_seconds": line.ran_seconds,
+                    "kept_seconds": line.kept_seconds}  # fmt: skip
         case ControllerDemand():
             return _controller(line)
         case BudgetDemand():
@@ -60,6 +67,9 @@ def _fields(line: DemandLine) -> Json:  # noqa: PLR0911 - one for each kind
         case FleetFact():
             return {"kind": "fleet", "fleet": line.fleet, "target": line.target,
                     "joined": line.joined}  # fmt: skip
+        case NodeFact():
+            return {"kind": "node", "fleet": line.fleet, "instance_type": line.instance_type,
+                    "allocatable": encode_resources(line.allocatable)}  # fmt: skip
         case _:
             assert_never(line)
 
@@ -74,6 +84,7 @@ def _pod(pod: PodDemand) -> Json:
         "annotations": dict(pod.annotations),
         "spec": encode_pod_spec(pod.spec),
         "ran_seconds": pod.ran_seconds,
+        "kept_seconds": pod.kept_seconds,
         "until": rfc3339(pod.until) if pod.until is not None else None,
     }
 

@@ -21,11 +21,18 @@ from reconciler.model.demand import (
     FaultDemand,
     FaultKind,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.records.kubernetes.fields import LabelSelectorWire, label_selector_of, utc
+from reconciler.records.kubernetes.fields import (
+    LabelSelectorWire,
+    Quantity,
+    label_selector_of,
+    resources_of,
+    utc,
+)
 from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_selector_size
 from reconciler.records.kubernetes.pods import PodDecoder
 
@@ -68,12 +75,14 @@ class _Pod(_Line, tag="pod"):
     labels: Raw = _NONE
     annotations: Raw = _NONE
     ran_seconds: Seconds | None = None
+    kept_seconds: Seconds | None = None
     until: datetime | None = None
 
 
 class _End(_Line, tag="end"):
     id: Name
     ran_seconds: Seconds | None = None
+    kept_seconds: Seconds | None = None
 
 
 class _Controller(_Line, tag="controller"):
@@ -125,7 +134,13 @@ class _Fleet(_Line, tag="fleet"):
     joined: Count | None = field(default=None)
 
 
-_Any = _Pod | _End | _Controller | _Budget | _Cron | _Fault | _Fleet
+class _Node(_Line, tag="node"):
+    instance_type: Name
+    allocatable: dict[Name, Quantity]
+    fleet: Text = ""
+
+
+_Any = _Pod | _End | _Controller | _Budget | _Cron | _Fault | _Fleet | _Node
 
 
 class LineDecoder:
@@ -147,7 +162,7 @@ class LineDecoder:
             case _Pod() as wire:
                 return self._pod(wire)
             case _End() as wire:
-                return PodEnd(at=_time(wire.t), id=wire.id, ran_seconds=wire.ran_seconds)
+                return _end(wire)
             case _Controller() as wire:
                 return self._controller(wire)
             case _Budget() as wire:
@@ -160,6 +175,8 @@ class LineDecoder:
                 return FleetFact(
                     at=_time(wire.t), fleet=wire.fleet, target=wire.target, joined=wire.joined
                 )
+            case _Node() as wire:
+                return _node(wire)
             case _:
                 assert_never(found)
 
@@ -167,6 +184,7 @@ class LineDecoder:
         at = _time(wire.t)
         if wire.ran_seconds is not None and wire.until is not None:
             raise ValueError("ran_seconds: a pod with `until` has none")
+        _check_kept(wire)
         return PodDemand(
             at=at,
             id=wire.id,
@@ -176,6 +194,7 @@ class LineDecoder:
             labels=self._labels(wire.labels, "labels"),
             annotations=self._labels(wire.annotations, "annotations"),
             ran_seconds=wire.ran_seconds,
+            kept_seconds=wire.kept_seconds,
             until=_until(wire.until, at),
         )
 
@@ -236,6 +255,34 @@ def _within(error: ValueError, key: str) -> ValueError:
 
 def _owner(wire: _OwnerWire | None) -> Owner | None:
     return None if wire is None else Owner(kind=wire.kind, name=wire.name)
+
+
+def _end(wire: _End) -> PodEnd:
+    _check_kept(wire)
+    return PodEnd(
+        at=_time(wire.t),
+        id=wire.id,
+        ran_seconds=wire.ran_seconds,
+        kept_seconds=wire.kept_seconds,
+    )
+
+
+def _check_kept(wire: _Pod | _End) -> None:
+    if wire.kept_seconds is not None and wire.ran_seconds is None:
+        raise ValueError("kept_seconds: only a pod with `ran_seconds` ends by itself")
+
+
+def _node(wire: _Node) -> NodeFact:
+    try:
+        allocatable = resources_of(wire.allocatable)
+    except ValueError as error:
+        raise ValueError(f"allocatable: {error}") from error
+    return NodeFact(
+        at=_time(wire.t),
+        fleet=wire.fleet,
+        instance_type=wire.instance_type,
+        allocatable=allocatable,
+    )
 
 
 def _budget(wire: _Budget) -> BudgetDemand:

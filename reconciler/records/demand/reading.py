@@ -202,8 +202,8 @@ def _said(error: ValueError) -> str:
 
 def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
     if end.ran_seconds is not None:
-        return replace(pod, ran_seconds=end.ran_seconds, until=None)
-    return replace(pod, until=max(end.at, pod.at), ran_seconds=None)
+        return replace(pod, ran_seconds=end.ran_seconds, kept_seconds=end.kept_seconds, until=None)
+    return replace(pod, until=max(end.at, pod.at), ran_seconds=None, kept_seconds=None)
 
 
 def _end(line: DemandLine) -> datetime:

@@ -145,7 +145,7 @@ def played(
     return replace(
         result,
         settings=settings,
-        offers=tuple(offers_of(settings)),
+        offers=tuple(offers_of(settings, demand.lines)),
         launches=tuple(
             replace(each, fleet=groups.fleet_of[each.fleet]) for each in result.launches
         ),

@@ -6,12 +6,25 @@ from typing import Any
 
 from reconciler.loops.demand_recorder import DemandRecorder
 from reconciler.model.cluster import Pod
-from reconciler.model.demand import Demand, FleetFact, PodDemand
+from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
+from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from reconciler.records.demand import read_demand
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.simulation import Options, Simulation
-from tests.builders import NOW, make_fleet_settings, make_pod, make_settings, make_snapshot
+from tests.builders import (
+    NOW,
+    amounts,
+    labelled,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
 
 KEEP_SECONDS = 14 * 86_400.0
 
@@ -78,6 +91,44 @@ def test_finished_pod_is_recorded_with_how_long_it_ran() -> None:
     (recorded,) = log.pods().values()
     assert recorded.ran_seconds == 42
     assert recorded.until is None
+
+
+def test_finished_pod_is_recorded_with_how_long_it_stayed() -> None:
+    """Gone sooner or later than it was, a replay's nodes would count their idle time otherwise."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    began, ended = NOW + timedelta(seconds=10), NOW + timedelta(seconds=52)
+    finished = made("job", owner="Job", phase="Succeeded", started_at=began, finished_at=ended)
+    record(recorder, made("job", owner="Job"))
+    record(recorder, finished, after=60)
+    assert log.pods()["uid-ns-job"].kept_seconds is None
+    record(recorder, after=115)
+    (recorded,) = log.pods().values()
+    assert (recorded.ran_seconds, recorded.kept_seconds, recorded.until) == (42, 63, None)
+
+
+def test_what_nodes_offer_is_recorded_by_fleet_and_type() -> None:
+    """A replay on nodes as the config estimates them would need others than there were."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    settings = make_fleet_settings("small")
+    fleet = make_fleet(settings, 1)
+    offered = amounts(cpu="3920m", memory="29Gi", pods=58)
+    node = make_node("n", settings, allocatable=offered)
+    joining = make_node("joining", settings, ready=False, allocatable=amounts(cpu="1"))
+    other = make_node("other", labels=labelled(**{INSTANCE_TYPE: "m7i.large"}), allocatable=offered)
+    cloud = make_cloud(fleet, instances=[make_instance(node, fleet)])
+    for after in (0, 30):
+        snapshot = make_snapshot(
+            node, joining, other, cloud=cloud, at=NOW + timedelta(seconds=after)
+        )
+        recorder.plan_made(snapshot, plan(snapshot, SETTINGS))
+    facts = [each for each in log.demand().lines if isinstance(each, NodeFact)]
+    assert {(each.fleet, each.instance_type, each.allocatable) for each in facts} == {
+        ("primary-small", "small.type", offered),
+        ("", "m7i.large", offered),
+    }
+    assert len(facts) == 2
 
 
 def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:

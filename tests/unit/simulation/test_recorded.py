@@ -5,12 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reconciler.model.demand import DemandLine, FleetFact, PodDemand
+import pytest
+
+from reconciler.model.demand import DemandLine, FleetFact, NodeFact, PodDemand
 from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.report import report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
-from tests.builders import idle, make_fleet_settings, make_settings, make_spec
+from tests.builders import amounts, idle, make_fleet_settings, make_settings, make_spec
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OPTIONS = Options(days=0.05, chances=Chances(interruptions_per_hour=0, capacity_errors_per_day=0))
@@ -24,6 +26,11 @@ def played(lines: Iterable[DemandLine]) -> Result:
     """The lines under a config with one fleet."""
     settings = make_settings(make_fleet_settings(scale_in=idle(600)), search_budget_seconds=0.0)
     return Simulation(folded(lines), settings, OPTIONS).run()
+
+
+def node_seconds(result: Result) -> float:
+    """For how long all nodes were there, together."""
+    return sum(launch.end - launch.begin for launch in result.launches)
 
 
 def facts(result: Result, times: int = 1) -> list[FleetFact]:
@@ -80,3 +87,32 @@ def test_without_recorded_targets_nothing_is_said() -> None:
     for lines in told:
         found = report([("sectors.yaml", played(lines))])
         assert "recorded" not in found["runs"][0]
+
+
+@pytest.mark.parametrize("fleet", ["primary-small", "", "another-fleet"])
+def test_nodes_offer_what_was_recorded_of_their_type(fleet: str) -> None:
+    """A config's estimate may leave out what kubelet leaves in: a replay would keep more nodes."""
+    at_once = [replace(pod, at=AT) for pod in PODS]
+    estimated = played(at_once)
+    (offer,) = estimated.offers
+    larger = amounts(cpu="12", memory="60Gi", pods=58)
+    fact = NodeFact(at=AT, fleet=fleet, instance_type=offer.instance_type, allocatable=larger)
+    found = played([*at_once, fact])
+    assert [each.allocatable for each in found.offers] == [larger]
+    assert node_seconds(found) < 0.75 * node_seconds(estimated)
+
+
+def test_nodes_of_the_fleet_itself_count_before_others_of_the_type() -> None:
+    """Fleets may reserve different shares of the same machine."""
+    own, others = amounts(cpu="12", pods=58), amounts(cpu="2", pods=58)
+    fact = NodeFact(at=AT, fleet="primary-small", instance_type="small.type", allocatable=own)
+    later = replace(fact, at=AT + timedelta(hours=1), fleet="other", allocatable=others)
+    assert [each.allocatable for each in played([*PODS, fact, later]).offers] == [own]
+
+
+def test_finished_pods_stay_as_long_as_they_did() -> None:
+    """While they are there they tell since when their node has been idle (10 minutes here)."""
+    (kept, gone) = (
+        played(replace(pod, kept_seconds=seconds) for pod in PODS[:1]) for seconds in (700, 300)
+    )
+    assert node_seconds(gone) - node_seconds(kept) == pytest.approx(300, abs=61)

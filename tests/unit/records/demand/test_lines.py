@@ -19,13 +19,14 @@ from reconciler.model.demand import (
     DemandLine,
     FaultDemand,
     FleetFact,
+    NodeFact,
     PodDemand,
     PodEnd,
 )
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import FrozenMap
 from reconciler.records.demand import Limits, encode_line, folded, read_demand
-from tests.builders import make_spec, near, selecting, spread
+from tests.builders import amounts, make_spec, near, selecting, spread
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SPEC = make_spec("500m", "1Gi", sector="ci", topology_spread=(spread("zone", app="a"),))
@@ -42,6 +43,10 @@ EVERY: tuple[DemandLine, ...] = (
                pods=4, ran_seconds=600.0),
     FaultDemand(at=AT, fault="capacity", fleet="ci-large", until=AT + timedelta(minutes=10)),
     FleetFact(at=AT, fleet="ci-large", target=7, joined=6),
+    PodDemand(at=AT, id="c-1", spec=SPEC, ran_seconds=61.5, kept_seconds=300.0),
+    NodeFact(at=AT, fleet="ci-large", instance_type="m5.4xlarge",
+             allocatable=amounts(cpu="15890m", memory="60Gi", pods=234)),
+    NodeFact(at=AT, instance_type="m5.large", allocatable=amounts(cpu="1930m", pods=29)),
 )  # fmt: skip
 
 

@@ -1,9 +1,8 @@
 """The real control plane as the sandbox's cluster."""
 
-import shutil
-import tempfile
 from pathlib import Path
 
+from reconciler.records.private_folder import PrivateFolder
 from reconciler.sandbox.cluster.server import default_storage_class
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.control_plane.plane import ControlPlane
@@ -22,8 +21,8 @@ class ControlPlaneCluster:
     """
 
     def __init__(self, programs: Path, settings: ClusterSettings, port: int = 0) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="sandbox-control-plane-"))
-        self._plane = ControlPlane(programs, self._directory, settings, port=port)
+        self._folder = PrivateFolder("control-plane")
+        self._plane = ControlPlane(programs, self._folder.path, settings, port=port)
         self._provisioner: Provisioner | None = None
 
     @property
@@ -58,4 +57,4 @@ class ControlPlaneCluster:
         self._plane.stop()
         if provisioner is not None:
             provisioner.join()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._folder.close()

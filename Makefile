@@ -63,7 +63,7 @@ nightly: setup ## The long proofs that `make test` leaves out (up to an hour)
 laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)
 	@RECONCILER_LAWS=$${RECONCILER_LAWS:-10000} $(BIN)/python -m pytest -q -s --timeout 0 tests/life/test_laws.py
 
-month: setup ## A simulated month of the traces, its figures and plot into docs/ (two to four minutes)
+month: setup ## A simulated month of the traces, its figures and plot into docs/ (4 to 15 minutes)
 	@$(BIN)/python -m tests.life.month --write
 
 e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E2E_BIN; the first run builds it)

@@ -63,7 +63,9 @@ def _made(prefix: str) -> tuple[Path, int]:
 
 
 def _remove_what_was_left(prefix: str, outlived_seconds: float) -> None:
-    with os.scandir(gettempdir()) as entries:
+    found: list[Path] = []
+    # A temporary directory need not be readable to be written to.
+    with suppress(PermissionError), os.scandir(gettempdir()) as entries:
         found = [Path(entry.path) for entry in entries if entry.name.startswith(prefix)]
     for path in found:
         with suppress(OSError):  # it is no folder, somebody else's, or in use

@@ -1,10 +1,13 @@
-"""`python -m tests.life.month [--days N] [--write]`: play the month, print, perhaps write docs."""
+"""`python -m tests.life.month [--days N] [--write]`: play the month, print, perhaps write docs.
+
+It is played twice: with moves of pods, and without them for what they save.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
-from tests.life.month.report import figures, plot, summary, table
+from tests.life.month.report import figures, plot, price_of_moves, summary, table
 from tests.life.month.simulation import Month
 from tests.life.month.trace import arrivals, present
 
@@ -19,8 +22,14 @@ def main() -> None:
     made.add_argument("--days", type=float, default=30)
     made.add_argument("--write", action="store_true", help="also into docs/month.md and its plot")
     arguments = made.parse_args()
-    found = Month(arrivals(arguments.days), arguments.days).run()
-    text = f"{summary(found, real=present())}\n\n{table(figures(found))}"
+    found, without = (
+        Month(arrivals(arguments.days), arguments.days, moves=moves).run()
+        for moves in (True, False)
+    )
+    text = (
+        f"{summary(found, real=present())}\n\n{table(figures(found))}\n\n"
+        f"{price_of_moves(found, without)}"
+    )
     sys.stdout.write(text + "\n")
     if arguments.write:
         page = DOCS / "month.md"

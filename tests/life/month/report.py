@@ -15,6 +15,7 @@ from tests.life.month.simulation import (
     IDLE_SECONDS,
     SIZES,
     SLEEP_SECONDS,
+    USD_PER_CPU,
     Outcome,
     capacity,
 )
@@ -92,6 +93,22 @@ def summary(found: Outcome, *, real: bool) -> str:
         f"most {SLEEP_SECONDS:.0f} s); pods waited {found.wait(50):.0f} s in the middle, "
         f"{found.wait(99):.0f} s at the 99th percentile."
     )
+
+
+def price_of_moves(found: Outcome, without: Outcome) -> str:
+    """What the moves of a month saved, against the same month in which no pod is moved."""
+    dear, cheap = usd(figures(without)), usd(figures(found))
+    ratio = found.evictions / (dear - cheap) if dear > cheap else 0.0
+    return (
+        f"Without moving pods (only empty nodes end) the same nodes cost {dear:,.0f} USD instead "
+        f"of {cheap:,.0f}: {found.evictions:,} moves save {dear - cheap:,.0f} USD, "
+        f"{ratio:.1f} for each dollar."
+    )
+
+
+def usd(rows: Sequence[Figures]) -> float:
+    """What the node-hours of all sectors cost."""
+    return sum(row.hours * SIZES[row.name][0] * USD_PER_CPU for row in rows if row.name in SIZES)
 
 
 def plot(found: Outcome) -> str:

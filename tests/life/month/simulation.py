@@ -55,15 +55,23 @@ def capacity(sector: str) -> tuple[int, int]:
     return cpu * 1000, gib * 1024
 
 
-def month_settings() -> PlannerSettings:
-    """Three sectors of one fleet each; the config's defaults, consolidation on."""
-    scale_in = ScaleInSettings(idle_threshold_seconds=IDLE_SECONDS, unneeded_seconds=IDLE_SECONDS)
+def month_settings(*, moves: bool = True) -> PlannerSettings:
+    """Three sectors of one fleet each; the config's defaults, consolidation on.
+
+    Args:
+        moves: Whether nodes with pods may be emptied; else only empty ones end.
+    """
+    scale_in = ScaleInSettings(
+        idle_threshold_seconds=IDLE_SECONDS,
+        unneeded_seconds=IDLE_SECONDS,
+        non_empty_at_once_max=int(moves),
+    )
     fleets = [
         make_fleet_settings("node", sector, cpu=cpu, memory=f"{gib}Gi", pods=110,
                             price=str(round(cpu * USD_PER_CPU, 3)), scale_in=scale_in)
         for sector, (cpu, gib) in SIZES.items()
     ]  # fmt: skip
-    return make_settings(*fleets, consolidation=True, search_budget_seconds=0.0)
+    return make_settings(*fleets, consolidation=moves, search_budget_seconds=0.0)
 
 
 @dataclass(slots=True)
@@ -99,16 +107,22 @@ class Month:
         arrivals: The workload.
         days: How long.
         scoring: How pods are spread over nodes.
+        moves: Whether nodes with pods may be emptied.
     """
 
     def __init__(
-        self, arrivals: list[Arrival], days: float, scoring: Scoring = "most-allocated"
+        self,
+        arrivals: list[Arrival],
+        days: float,
+        scoring: Scoring = "most-allocated",
+        *,
+        moves: bool = True,
     ) -> None:
         options = Options(
             days=days, sleep_seconds=SLEEP_SECONDS, calm_seconds=0.0, scoring=scoring,
             finished_kept_seconds=FINISHED_KEPT_SECONDS, chances=CHANCES,
         )  # fmt: skip
-        self._simulation = Simulation(demand_of(arrivals), month_settings(), options)
+        self._simulation = Simulation(demand_of(arrivals), month_settings(moves=moves), options)
         self.world, process = self._simulation.world, self._simulation.process
         assert isinstance(process, Process), "no model of another autoscaler was asked for"
         process.plan_hooks.append(self._planned)

@@ -35,8 +35,7 @@ CHANCES = (
     *("--sleep-seconds", "10", "--calm-seconds", "1"),
 )
 """As the sandbox is: no spot instance is taken back, and nothing is short."""
-OVERLAP_LEAST = rounds(80, 90) / 100
-"""A few minutes are mostly the begin, when what nodes offer is not known yet."""
+OVERLAP_LEAST = 0.9
 
 
 @pytest.fixture

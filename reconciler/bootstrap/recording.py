@@ -134,7 +134,7 @@ def _watched(
             while True:
                 state, at = cluster.observe(), clock.now()
                 now = seen_in(state, None, at, {})
-                for line in tally.encoded(changes(before, now, state, at, KEPT)):
+                for line in tally.encoded(changes(before, now, at, KEPT)):
                     file.append(line)
                 file.flush()
                 before = now

@@ -31,12 +31,10 @@ class DemandRecorder:
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Write down how the snapshot differs from the one before."""
-        at, cluster = snapshot.at, snapshot.cluster
+        at = snapshot.at
         fleets = {f.fleet: (f.target, f.joined) for f in plan.fleets}
-        now = seen_in(cluster, snapshot.cloud, at, fleets)
-        lines = b"".join(
-            encode_line(line) for line in changes(self._before, now, cluster, at, self._keep)
-        )
+        now = seen_in(snapshot.cluster, snapshot.cloud, at, fleets)
+        lines = b"".join(encode_line(line) for line in changes(self._before, now, at, self._keep))
         taken = not lines or self._log.append(at, lines)
         if lines:
             self._counted("taken" if taken else "behind")

@@ -20,13 +20,13 @@ PREFIX = "fleet-reconciler-"
 class PrivateFolder:
     """A new folder that only this user may enter; `close` removes it.
 
-    It is locked (flock) until then. Folders of the same purpose that this user's processes left,
-    and nobody holds, are removed before a new one is made.
+    It is locked (flock) until then. Before it is made, folders of the same purpose are removed that
+    belong to this user and that no process has locked.
 
     Args:
         purpose: Part of its name.
-        outlived_seconds: For so long after its last change a folder that nobody holds is left
-            alone: a program that was started there may have outlived its process.
+        outlived_seconds: An unlocked folder that was changed within this time is not removed: a
+            program that was started there may still run after its process was killed.
 
     Raises:
         OSError: It cannot be made.

@@ -73,9 +73,7 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
     }
 
 
-def changes(
-    before: Seen, now: Seen, cluster: ClusterState, at: datetime, keep: timedelta
-) -> Iterator[DemandLine]:
+def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
     """Yield what came, changed and ended between two looks.
 
     The first look of a day tells everything that is there, so that a day can be read alone. The
@@ -85,7 +83,6 @@ def changes(
     Args:
         before: The look before.
         now: This look.
-        cluster: What this look is of.
         at: When this look was.
         keep: Older pods are told as created so long ago.
     """
@@ -93,11 +90,11 @@ def changes(
     fresh = before.day != now.day
     oldest = at - keep
     if first:
-        yield from _finished(cluster, oldest)
+        yield from _finished(now, oldest)
     for uid, pod in now.pods.items():
         if fresh or uid not in before.pods:
             yield _pod_demand(max(pod.created_at or at, oldest), pod)
-    yield from _ended(before, now, cluster, at)
+    yield from _ended(before, now, at)
     known = Seen() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
     yield from _changed_budgets(known, now, at)
@@ -109,20 +106,18 @@ def changes(
             yield FleetFact(at=at, fleet=name, target=target, joined=joined)
 
 
-def _finished(cluster: ClusterState, oldest: datetime) -> Iterator[DemandLine]:
-    for pod in cluster.pods:
-        if pod.created_at is not None and _has_ended(pod):
-            end = _pod_end(pod.created_at, pod.key.uid, pod)
+def _finished(now: Seen, oldest: datetime) -> Iterator[DemandLine]:
+    for uid, pod in now.finished.items():
+        if pod.created_at is not None:
+            end = _pod_end(pod.created_at, uid, pod)
             if end.ran_seconds is not None and pod.created_at >= oldest:
                 yield _pod_demand(pod.created_at, pod)
                 yield end
 
 
-def _ended(before: Seen, now: Seen, cluster: ClusterState, at: datetime) -> Iterator[DemandLine]:
-    gone = before.pods.keys() - now.pods.keys()
-    finished = {pod.key.uid: pod for pod in cluster.pods if pod.finished} if gone else {}
-    for uid in sorted(gone):
-        yield _pod_end(at, uid, finished.get(uid))
+def _ended(before: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+    for uid in sorted(before.pods.keys() - now.pods.keys()):
+        yield _pod_end(at, uid, now.finished.get(uid))
     for uid in sorted(before.finished.keys() - now.finished.keys()):
         end = _pod_end(at, uid, before.finished[uid])
         if end.ran_seconds is not None:

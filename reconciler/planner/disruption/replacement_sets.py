@@ -17,6 +17,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.fleets.starting import takes_pods
 from reconciler.planner.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
@@ -41,11 +42,11 @@ class ReplacementSet:
     members: tuple[Node, ...]
     """The nodes of the set that are still there, those that drain among them."""
     came: tuple[NodeName, ...]
-    """The new nodes that have joined."""
+    """The new nodes that have joined and take pods."""
 
     @property
     def complete(self) -> bool:
-        """Whether all new nodes have joined."""
+        """Whether all new nodes take pods."""
         return len(self.came) >= sum(self.wanted.values())
 
 
@@ -154,7 +155,7 @@ def _read(
 def _came(
     view: ClusterView, key: FleetKey, at: datetime, most: int, members: Iterable[Node]
 ) -> list[NodeName]:
-    """The first nodes of the fleet that joined after the decision."""
+    """The first nodes of the fleet that joined after the decision and take pods."""
     status = view.statuses.get(key)
     if status is None:
         return []
@@ -164,7 +165,7 @@ def _came(
         for node in status.nodes
         if node.created_at is not None
         and node.created_at > at
-        and node.ready
+        and takes_pods(node)
         and node.name not in leaving
         and node.name not in view.unequipped
         and not is_draining(node)

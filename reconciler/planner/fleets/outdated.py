@@ -80,7 +80,7 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
     mark = update.batch[node.name]
     waits = ""
     if node.name not in update.may_go:
-        came = sum(each.ready for each in update.successors)
+        came = len(update.ready_successors)
         waits = f"it waits until {mark.number} new nodes are Ready, {came} are"
         if mark.number == 1:
             waits = "it waits until a new node is Ready"

@@ -2,7 +2,8 @@
 
 Nodes are replaced in batches. The nodes of a batch carry the annotation `ROLLING_UPDATE` with the
 launch template version, the time and their number in the batch. Number k is emptied when k nodes
-that came after that time are Ready, so that the fleet never has fewer Ready nodes than before.
+that came after that time take pods, so that the fleet never has fewer of these than before: a node
+that is Ready may still have a start-up taint.
 Everything else is read from the nodes again in each cycle; only a halt is remembered (on the Lease,
 `FleetMemory.halted_version`). Model: AWS CloudFormation's AutoScalingRollingUpdate policy
 (MinInstancesInService, MaxBatchSize, PauseTime).
@@ -25,6 +26,7 @@ from reconciler.planner.calendar import in_window
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.starting import startup_taint, takes_pods
 from reconciler.planner.fleets.stuck import StuckInstance
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 from reconciler.planner.text import counted_noun, duration, parse_rfc3339, rfc3339
@@ -79,7 +81,7 @@ class Update:
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
     spare: int
-    """How many of the fleet's Ready nodes `min_in_service` can do without; 0 when it is not set."""
+    """How many nodes that take pods `min_in_service` can do without; 0 when it is not set."""
     may_go: frozenset[NodeName]
     """Nodes of the batch that need not wait for a new node any more."""
     batch_max: int
@@ -92,15 +94,20 @@ class Update:
 
     @property
     def successors(self) -> tuple[Node, ...]:
-        """New nodes that came since the batch began, Ready or not."""
+        """New nodes that came since the batch began, whether they take pods yet or not."""
         began = min((mark.at for mark in self.batch.values()), default=None)
         if began is None:
             return ()
         return tuple(n for n in self.new if n.created_at is not None and n.created_at >= began)
 
     @property
+    def ready_successors(self) -> tuple[Node, ...]:
+        """Those that take pods."""
+        return tuple(node for node in self.successors if takes_pods(node))
+
+    @property
     def successors_wanted(self) -> int:
-        """How many of those the batch needs in all."""
+        """How many of these the batch needs in all."""
         return max((mark.number for mark in self.batch.values()), default=0)
 
     @property
@@ -231,9 +238,10 @@ def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
 
 
 def _is_proven(new: Iterable[Node], rules: RollingUpdate, at: datetime) -> bool:
-    """Whether a new node has been Ready for `canary_time`."""
+    """Whether a new node that takes pods has been Ready for `canary_time`."""
     watched = timedelta(seconds=rules.canary_seconds)
-    return any(n.ready and n.ready_changed_at and at - n.ready_changed_at >= watched for n in new)
+    ready = (n.ready_changed_at for n in new if takes_pods(n))
+    return any(since is not None and at - since >= watched for since in ready)
 
 
 def _failure(
@@ -255,8 +263,11 @@ def _failure(
         if node.name in crashing:
             pod = crashing[node.name]
             return f"pod {pod.key} on {node.name} was restarted {pod.restarts} times"
-        if not node.ready and node.created_at is not None and at - node.created_at >= limit:
-            return f"node {node.name} is not Ready {duration(at - node.created_at)} after it joined"
+        if node.created_at is None or takes_pods(node) or at - node.created_at < limit:
+            continue
+        taint = startup_taint(node)
+        lacks = f"still has the taint {taint}" if node.ready and taint else "is not Ready"
+        return f"node {node.name} {lacks} {duration(at - node.created_at)} after it joined"
     return ""
 
 
@@ -318,7 +329,7 @@ def _state(  # noqa: PLR0911 - one return per state
         if proven:
             return "rolling", f"a batch of {nodes} is being replaced"
         return "canary", f"the first node is being replaced: {next(iter(batch))}"
-    ready = [n.ready_changed_at for n in new if n.ready and n.ready_changed_at is not None]
+    ready = [n.ready_changed_at for n in new if takes_pods(n) and n.ready_changed_at]
     if new and not proven:
         if not ready:
             return "canary", "the first new node is not Ready yet"
@@ -341,13 +352,13 @@ def _is_open(rules: RollingUpdate, local: datetime) -> bool:
 def _spare(fleet: FleetNodes, rules: RollingUpdate) -> int:
     if rules.min_in_service is None:
         return 0
-    in_service = sum(node.ready and not is_draining(node) for node in fleet.nodes)
+    in_service = sum(takes_pods(node) and not is_draining(node) for node in fleet.nodes)
     return max(0, in_service - rules.min_in_service)
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
     """The nodes of the batch whose new node is Ready, or without which enough are in service."""
-    came = sum(node.ready for node in update.successors)
+    came = len(update.ready_successors)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
     staying = [name for name in update.batch if name not in draining]

@@ -18,11 +18,22 @@ def is_starting(node: Node) -> bool:
     Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
     Cilium's start-up taints.
     """
-    return any(t.key in STARTUP_TAINTS or t.key.endswith("/agent-not-ready") for t in node.taints)
+    return startup_taint(node) is not None
+
+
+def startup_taint(node: Node) -> str | None:
+    """The key of the first taint that closes a new node to pods; None when it has none."""
+    keys = (taint.key for taint in node.taints)
+    return next((k for k in keys if k in STARTUP_TAINTS or k.endswith("/agent-not-ready")), None)
+
+
+def takes_pods(node: Node) -> bool:
+    """Ready, and open to pods: what has come in the place of a node that is to go."""
+    return node.ready and not is_starting(node)
 
 
 def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
     """Not Ready for pods and younger than `instance_init_time`: counts as launching."""
-    if (node.ready and not is_starting(node)) or node.created_at is None:
+    if takes_pods(node) or node.created_at is None:
         return False
     return at - node.created_at < timedelta(seconds=init_seconds)

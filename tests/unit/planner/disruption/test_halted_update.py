@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.actions import (
     TerminateInstance,
 )
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.memory import FleetMemory
@@ -44,6 +44,7 @@ def never_joined() -> Instance:
     return replace(sample, id=InstanceId("i-x"))
 
 
+CILIUM = Taint(key="node.cilium.io/agent-not-ready", value="", effect="NoSchedule")
 CRASHING = on("c", "app", restarts=3)
 
 
@@ -52,6 +53,11 @@ CRASHING = on("c", "app", restarts=3)
     [
         ((), [never_joined()], "i-x never became a node"),
         ((node("c", 1000, ready=False),), [], "c is not Ready 16m40s after it joined"),
+        (
+            (node("c", 1000, taints=(CILIUM,)),),
+            [],
+            "c still has the taint node.cilium.io/agent-not-ready 16m40s after it joined",
+        ),
         ((node("c", 120), CRASHING), [], "app on c was restarted 3 times"),
     ],
 )

@@ -13,7 +13,7 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
 )
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.plan import FleetUpdate
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
@@ -109,6 +109,19 @@ def test_node_of_a_batch_is_drained_when_its_new_node_is_ready() -> None:
     (taint,) = [a for a in made.actions if isinstance(a, TaintNode)]
     assert (taint.taint, taint.policy) == (TAINT, "rolling-update")
     assert "launch template version 8" in taint.because
+
+
+@pytest.mark.parametrize("key", ["node.kubernetes.io/not-ready", "ebs.csi.aws.com/agent-not-ready"])
+def test_new_node_with_a_startup_taint_is_waited_for(key: str) -> None:
+    """It is Ready, and takes no pods yet: the service would have one node too few."""
+    batch: list[Node | Pod] = [node("a", mark=1), node("b", mark=2), on("a", cpu="100m")]
+    objects = [*batch, on("b", cpu="100m"), node("c", 60), node("p", 9000)]
+    taint = Taint(key=key, value="", effect="NoSchedule")
+    made = made_of(*objects, node("d", 60, taints=(taint,)), new="c d p")
+    assert drained(made) == ["a"]
+    assert targets(made) == [], "it counts as launching: no other is asked for"
+    assert kept(made)["b"] == "replacement"
+    assert drained(made_of(*objects, node("d", 60), new="c d p")) == ["a", "b"]
 
 
 def test_second_node_of_a_batch_waits_for_the_second_new_node() -> None:

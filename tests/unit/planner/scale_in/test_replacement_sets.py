@@ -171,6 +171,15 @@ def test_a_set_whose_new_node_takes_no_pods_is_given_up_and_rests() -> None:
     assert raised(made) == []
 
 
+def test_a_set_whose_new_node_has_a_startup_taint_still_waits() -> None:
+    """Given up, the new node would have been bought for nothing."""
+    taint = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
+    new = make_node("new", MID, created_at=ago(2), taints=(taint,))
+    made = of(*nodes({REPLACEMENT_SET: decided(100)}), *pods(), new, small=1)
+    assert annotations_set(made) == set()
+    assert [code for name, code in kept(made).items() if name in NAMES] == ["consolidation"] * 3
+
+
 @pytest.mark.parametrize(
     ("seconds", "count", "asks"),
     [(290, 1, 0), (310, 1, 1), (1190, 2, 0), (1210, 2, 1), (86_000, 99, 0)],

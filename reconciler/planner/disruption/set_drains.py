@@ -66,7 +66,7 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
         leaving = (c for c in run.candidates if c.node.name in names)
         for candidate in sorted(leaving, key=Candidate.order_in_set):
             able |= _drain_next(run, candidate)
-    return None if able or not staying else "the pods of its nodes fit on no other node now"
+    return None if able or not staying else "none of its nodes can leave any more"
 
 
 def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
@@ -84,7 +84,7 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     if why is not None:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
-        return True
+        return why.code != "min-capacity"
     run.begin(candidate, moves)
     return True
 

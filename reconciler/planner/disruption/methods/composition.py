@@ -76,8 +76,10 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 
 def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:
-    """As many nodes of each fleet as it can do without, the least used ones."""
+    """As many nodes of each fleet as it can do without when its idle ones go, the least used."""
     left = dict(run.context.room.left)
+    for name in run.context.idle:
+        left[run.context.view.inventory.fleet_of_node[name]] -= 1
     found: list[Candidate] = []
     for each in sorted(pool, key=lambda c: (c.share, c.node.name)):
         if left[each.status.key] > 0:

@@ -6,13 +6,17 @@ the nodes that stay, and the purchase search says what the rest would cost. Wher
 the set already has, those nodes stay and the set gets smaller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity.buy import buy
-from reconciler.planner.capacity.items import OfferTable
+from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
@@ -32,6 +36,8 @@ NODES_PER_DRAIN = 20
 SMALL_POOL = 12
 """A pool of so few nodes is looked at every ten seconds, a larger one so in one minute of five."""
 TURN_MINUTES = 5
+ONE_FLEET_MAX = 6
+"""So many sets are checked whose new nodes are of one fleet, when no other set will do."""
 REPACKED_MAX = 3
 """So many sets are checked that leave no node alone, when no other set saves enough."""
 SAVING_NANO_USD_MIN = NANO // 100
@@ -86,6 +92,7 @@ class SetSearch:
             return None
         best: ProposedSet | None = None
         repacked: list[ProposedSet] = []
+        looked_at: list[Sequence[Candidate]] = []
         seen: set[frozenset[str]] = set()
         for size in _sizes(len(ordered)):
             members: Sequence[Candidate] = ordered[:size]
@@ -94,6 +101,7 @@ class SetSearch:
                 if len(members) < 2 or names in seen:
                     break
                 seen.add(names)
+                looked_at.append(members)
                 wanted = self._price(members, table)
                 if wanted is None:
                     break
@@ -107,12 +115,55 @@ class SetSearch:
                 if priced is not None:
                     repacked.append(priced)
                 members = smaller
-        return best or self._best_repacked(repacked)
+        return best or self._best_repacked(repacked) or self._best_of_one_fleet(looked_at, table)
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """The best set that buys again what some of its nodes are: all of its pods move."""
         first = sorted(proposed, key=lambda each: -each.worth)[:REPACKED_MAX]
         return next((found for each in first if (found := self._checked(each))), None)
+
+    def _best_of_one_fleet(
+        self, looked_at: Sequence[Sequence[Candidate]], table: OfferTable
+    ) -> ProposedSet | None:
+        """The best set whose new nodes are all of one fleet, where the cheapest mix is too tight.
+
+        The cheapest new nodes are often full to the last 100 millicores, which kube-scheduler does
+        not pack; a larger node at a little more has room.
+        """
+        if len(table.offers) < 2:
+            return None
+        tables = [OfferTable(self._builder.sim, [offer]) for offer in table.offers]
+        proposed = [
+            each
+            for members in looked_at
+            if len(members) <= SMALL_POOL
+            for each in self._of_one_fleet(members, tables)
+        ]
+        first = sorted(proposed, key=lambda each: -each.worth)[:ONE_FLEET_MAX]
+        return next((found for each in first if (found := self._checked(each))), None)
+
+    def _of_one_fleet(
+        self, members: Sequence[Candidate], tables: Iterable[OfferTable]
+    ) -> Iterator[ProposedSet]:
+        """Replacements of these nodes by new ones of each fleet alone, as far as they save.
+
+        Of fleets alike in size and price, as those of several zones are, the first that will do.
+        """
+        most = sum(map(self._price_of, members)) * (100 - SAVING_PERCENT_MIN) // 100
+        same: set[tuple[int, bytes]] = set()
+        with self._without(members) as left:
+            asked = sum(pod_class.requests * count for pod_class, count in left)
+            for table in tables:
+                (offer,) = table.offers
+                size = (offer.compared_nano_usd, offer.vector.tobytes())
+                fewest = int((-(-asked // np.maximum(offer.vector, 1))).max()) if left else 1
+                if size in same or offer.compared_nano_usd * fewest > most:
+                    continue
+                wanted = self._bought(left, table)
+                priced = self._saving(members, wanted) if wanted else None
+                if priced is not None:
+                    same.add(size)
+                    yield priced
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
         """The nodes with the most unused money first."""
@@ -142,21 +193,30 @@ class SetSearch:
         self, members: Sequence[Candidate], table: OfferTable
     ) -> Mapping[FleetKey, int] | None:
         """The cheapest new nodes that take what fits nowhere else; None when some is left over."""
+        with self._without(members) as left:
+            return self._bought(left, table)
+
+    @contextmanager
+    def _without(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
+        """Take the nodes out meanwhile; their pods that fit on no node that stays, by class."""
         mark = self._simulator.mark()
         pods: list[Pod] = []
         for each in members:
             self._simulator.take_out(each.node, self._departures.grouped(each))
             pods += each.placed
-        left = self._simulator.place_what_fits(grouped(self._context.view, pods))
-        budget = purchase_budget(self._builder, self._sector)
-        bought = buy(self._builder.sim, left, table, "cost", budget, SEARCH_SECONDS)
+        yield self._simulator.place_what_fits(grouped(self._context.view, pods))
         self._simulator.undo(mark)
+
+    def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
+        """The cheapest new nodes for these pods; None when some is left over."""
+        sim = self._builder.sim
+        mark = sim.fork()
+        budget = purchase_budget(self._builder, self._sector)
+        bought = buy(sim, left, table, "cost", budget, SEARCH_SECONDS)
+        sim.revert(mark)
         if bought.left or bought.over_budget:
             return None
-        counts: dict[FleetKey, int] = {}
-        for _, node in bought.rows:
-            counts[node.key] = counts.get(node.key, 0) + 1
-        return counts
+        return Counter(node.key for _, node in bought.rows)
 
     def _without_rebought(
         self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]

@@ -130,8 +130,11 @@ class DrainSimulator:
             return None
         before = self.mark()
         self.take_out(node, groups)
-        groups = successors(self._builder.view, groups)
+        groups, out = successors(self._builder.view, groups), self.mark()
         taken = self.relocate(groups, also)
+        if taken is None and (pinned_first := self._fewest_places_first(groups, also)) != groups:
+            self.undo(out)
+            groups, taken = pinned_first, self.relocate(pinned_first, also)
         if taken is None:
             self.undo(before)
             return None
@@ -153,8 +156,9 @@ class DrainSimulator:
         before, order = self.mark(), self._order
         self.take_out(node, groups)
         groups = successors(self._builder.view, groups)
-        gone = self.staying
-        self.staying, self._order = self._only(rows), np.array(rows, dtype=np.int64)
+        gone, onto = self.staying, np.array(rows, dtype=np.int64)
+        self.staying = np.isin(np.arange(self._builder.sim.rows), onto)
+        self._order = onto
         taken = self.relocate(groups)
         self.staying, self._order = gone, order
         if taken is None:
@@ -190,11 +194,6 @@ class DrainSimulator:
     def dislike(self, rows: Iterable[int]) -> None:
         """Note rows that kube-scheduler takes after all others, for a taint of somebody else."""
         self.marked = sorted({*self.marked, *rows})
-
-    def _only(self, rows: Sequence[int]) -> BoolArray:
-        among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
-        among[list(rows)] = True
-        return among
 
     def take_out(self, node: Node, groups: Sequence[Group]) -> None:
         """Take a node out with its pods, which have no place then."""
@@ -329,9 +328,9 @@ class DrainSimulator:
         first, _ = min(come, key=lambda group: min(pod.key for pod in group[1]))
         mark, marked = self.mark(), [row for row in self.marked if row not in freed]
         self.take_out(node, groups)
-        fits = self._only(rows) & (self._builder.sim.room(first, MOVES) > 0)
+        fits = (self._builder.sim.room(first, MOVES)[list(rows)] > 0).any()
         among = self._with([*rows, *also])
-        lands = spread_over(self._builder.sim, [], [first], among, marked) if fits.any() else []
+        lands = spread_over(self._builder.sim, [], [first], among, marked) if fits else []
         self.undo(mark)
         return lands[0] if lands else None
 
@@ -372,6 +371,12 @@ class DrainSimulator:
         among[: len(self.staying)] = self.staying
         among[list(also)] = True
         return among
+
+    def _fewest_places_first(self, groups: list[Group], also: Sequence[int]) -> list[Group]:
+        """The pods of each priority ordered by how many rows their own rules admit."""
+        sim, open_rows = self._builder.sim, self._with(also)
+        places = {c.static: int((sim.admitted(c) & open_rows).sum()) for c, _ in groups}
+        return sorted(groups, key=lambda each: (-each[0].spec.priority, places[each[0].static]))
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place, which is so for most nodes."""

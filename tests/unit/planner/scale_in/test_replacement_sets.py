@@ -71,6 +71,18 @@ def test_nodes_that_a_larger_one_can_replace_are_decided_on_together() -> None:
     assert set(kept(made).values()) == {"consolidation"}
 
 
+def test_a_roomier_node_is_chosen_where_the_cheapest_ones_are_packed_too_tightly() -> None:
+    """13.2 CPUs fit on 14 at 0.35 USD/h, but not as kube-scheduler spreads them; on 16 they do."""
+    sizes = (("six", 6, "0.16"), ("eight", 8, "0.19"), ("sixteen", 16, "0.37"))
+    fleets = tuple(make_fleet_settings(n, cpu=c, memory="64Gi", price=p) for n, c, p in sizes)
+    requests = {
+        "a": ("1700m", "1700m", "1700m"), "b": ("1300m", "2500m"), "c": ("900m", "900m", "2500m")
+    }  # fmt: skip
+    placed = [on(n, f"{n}-{i}", cpu=c) for n, row in requests.items() for i, c in enumerate(row)]
+    made = of(*(make_node(name, fleets[0]) for name in NAMES), *placed, small=3, fleets=fleets)
+    assert raised(made) == [("primary-sixteen", 1, "consolidation")]
+
+
 @pytest.mark.parametrize(
     "fleets",
     [
@@ -96,6 +108,24 @@ def test_nothing_is_bought_for_nodes_that_a_disruption_budget_keeps(
     budget = DisruptionBudget(nodes=0, reasons=frozenset(reasons))
     made = of(*nodes(), *pods(), disruption_budgets=(budget,))
     assert len(raised(made)) == asks
+
+
+def test_a_set_leaves_as_many_nodes_as_the_minimum_asks_for_when_idle_ones_have_gone() -> None:
+    """A spare goes when its time is over, and the minimum would hold the last node of the set."""
+    spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=3600)
+    fleets = (MID, replace(SMALL, min_capacity=1, scale_in=spares))
+    made = of(*nodes(), *pods(), unneeded("spare", SMALL, 1000), fleets=fleets)
+    assert raised(made) == [("primary-mid", 1, "consolidation")]
+    assert len([each for each in annotations_set(made) if each[1] == "replacement-set"]) == 2
+
+
+def test_a_set_whose_nodes_are_held_by_the_minimum_is_given_up() -> None:
+    """The sector would wait for it for an hour."""
+    last = nodes({REPLACEMENT_SET: decided(1000)})[0]
+    new = make_node("new", MID, created_at=ago(900), ready_changed_at=ago(890))
+    fleets = (MID, replace(SMALL, min_capacity=1))
+    made = of(last, on("a"), new, small=1, fleets=fleets)
+    assert ("a", "replacement-set", None) in annotations_set(made)
 
 
 def test_pods_that_came_a_short_time_ago_are_let_alone() -> None:

@@ -13,6 +13,7 @@ from reconciler.model.actions import (
     TerminateInstance,
 )
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import GracePeriod, ScaleInSettings
 from tests.builders import (
     HOSTNAME,
@@ -54,6 +55,18 @@ def test_under_used_node_is_drained_with_every_pod_promised_a_place() -> None:
     (evicted,) = [a for a in made.actions if isinstance(a, EvictPod)]
     assert (evicted.pod.name, evicted.node, evicted.grace_seconds) == ("on-a", "a", 30)
     assert [f.target for f in made.fleets] == [2]
+
+
+def test_pods_that_few_nodes_take_get_their_places_first() -> None:
+    """The larger ones fill the one node that the small one may go to, and the node stays."""
+    fleet = make_scene_fleet()
+    nodes = [unneeded("a", fleet), make_node("b", fleet, labels={"disk": "fast"})]
+    pinned = on("a", "pinned", cpu="400m", node_selector=FrozenMap({"disk": "fast"}))
+    others = [on("a", "one", cpu="700m"), on("a", "two", cpu="700m")]
+    filled = [full("b", "2600m"), full("c", "2500m")]
+    made = planned(fleet, *nodes, make_node("c", fleet), pinned, *others, *filled)
+    assert told(made, TaintNode) == ["a"]
+    assert moves(made) == {"pinned": "b", "one": "b", "two": "c"}
 
 
 def test_node_first_found_unneeded_starts_its_timer() -> None:

@@ -100,10 +100,15 @@ def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -
     return json.dumps(noted, separators=(",", ":"))
 
 
+def last_failure(view: ClusterView, node: Node) -> Attempts | None:
+    """When a set of the node's was last given up, and how many were; None when none in a day."""
+    noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
+    return read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+
+
 def rests_until(view: ClusterView, node: Node) -> datetime | None:
     """Until when the node belongs to no new set, after one that failed; None when it may."""
-    noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
-    failed = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    failed = last_failure(view, node)
     if failed is None:
         return None
     longer = LONGER_EACH_TIME ** min(failed.count - 1, 8)
@@ -113,8 +118,7 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
 
 def failed_again(view: ClusterView, node: Node) -> Attempts:
     """One more failure of a set that the node belonged to."""
-    noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
-    failed = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    failed = last_failure(view, node)
     return Attempts(latest=view.at, count=1 if failed is None else failed.count + 1)
 
 

@@ -22,6 +22,7 @@ from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement_sets import last_failure
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
 from reconciler.planner.fleets.new_nodes import NANO
@@ -119,8 +120,17 @@ class SetSearch:
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """The best set that buys again what some of its nodes are: all of its pods move."""
-        first = sorted(proposed, key=lambda each: -each.worth)[:REPACKED_MAX]
+        untried = (each for each in proposed if not self._has_failed(each))
+        first = sorted(untried, key=lambda each: -each.worth)[:REPACKED_MAX]
         return next((found for each in first if (found := self._checked(each))), None)
+
+    def _has_failed(self, proposed: ProposedSet) -> bool:
+        """Whether a node of it was in a set that was given up within a day.
+
+        Where the same nodes are bought again, what spoilt the set would spoil it again.
+        """
+        view = self._context.view
+        return any(last_failure(view, each.node) is not None for each in proposed.members)
 
     def _best_of_one_fleet(
         self, looked_at: Sequence[Sequence[Candidate]], table: OfferTable

@@ -222,6 +222,21 @@ def test_a_set_that_failed_rests_four_times_as_long_each_time(
     assert len(raised(of(*nodes(noted), *pods()))) == asks
 
 
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_set_that_buys_again_what_it_has_is_not_tried_twice(failed: bool) -> None:
+    """A large node in the place of a large one: what spoilt it would spoil it again."""
+    sizes = (("four", 4, "0.10"), ("six", 6, "0.16"), ("eight", 8, "0.19"))
+    fleets = tuple(make_fleet_settings(n, cpu=c, memory="64Gi", price=p) for n, c, p in sizes)
+    noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(400))}/1"} if failed else {}
+    members = [make_node("a", fleets[1], annotations=FrozenMap(noted)), make_node("b", fleets[2])]
+    requests = {"a": (2100, 900, 400, 400, 400, 400), "b": (3600, 1300, 1300, 400)}
+    placed = [
+        on(n, f"{n}-{i}", cpu=f"{c}m") for n, row in requests.items() for i, c in enumerate(row)
+    ]
+    asked = {fleet for fleet, *_ in raised(of(*members, *placed, fleets=fleets))}
+    assert asked == ({"primary-four"} if failed else {"primary-four", "primary-eight"})
+
+
 @pytest.mark.parametrize("seconds", [890, 910])
 def test_a_new_node_that_does_not_come_is_waited_for_as_long_as_any(seconds: float) -> None:
     """The time of `instance_init_time`, after which its fleet is asked no more."""

@@ -155,11 +155,10 @@ def test_namespace_that_takes_long_to_plan_is_planned_for_seldom() -> None:
 
 def test_burst_of_another_does_not_wait_for_the_one_that_takes_long() -> None:
     """A pod that comes while it is gathered is planned for after the usual window."""
-    signal = ThreadedChangeSignal()
+    signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("pods", demand=True, namespace="long")
     other = threading.Timer(SHORT_SECONDS, signal.notify, ["pods"], {"namespace": "other"})
     other.start()
-    began = time.monotonic()
     signal.gather(Window(SHORT_SECONDS, LONG_SECONDS, 0.0, {"long"}))
     assert 2 * SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
     other.join()

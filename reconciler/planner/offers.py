@@ -85,6 +85,8 @@ SHOWN_POOLS = 2
 def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
     """Say which pools of other fleets of the sector were interrupted; empty when none was."""
     view = builder.view
+    if not view.inventory.interrupted_pools:
+        return ""
     others = [
         status
         for status in view.inventory.fleets

@@ -176,6 +176,8 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
 def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
     """The interrupted nodes in whose place this plan asks their own fleet for a node."""
     view = builder.view
+    if not view.inventory.interrupted:
+        return frozenset()
     rows: dict[FleetKey, set[int]] = {}
     for row in _rows_for_displaced(builder) | _rows_without_pods(builder):
         planned = builder.planned_nodes[row]

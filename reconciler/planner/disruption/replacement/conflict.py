@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from reconciler.model.cluster import Pod
+from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.consolidator import Consolidator
@@ -35,6 +36,7 @@ class ReplacementConflict:
         self._consolidator = consolidator
         self._candidates = candidates
         self._grouped = grouped_of
+        self._served: dict[FleetKey, list[Candidate]] = {}
 
     def conflicting_candidate(
         self, candidate: Candidate, moves: Relocation, receiving: Container[int]
@@ -52,7 +54,7 @@ class ReplacementConflict:
             receiving: Rows to which pods of nodes before it come.
         """
         key = candidate.status.key
-        others = [c for c in self._candidates if c is not candidate]
+        others = [c for c in self._served_by(key) if c is not candidate]
         if not any(self._consolidator.is_dearer(c, key) for c in others):
             return None
         mark = self._simulator.mark()
@@ -65,6 +67,13 @@ class ReplacementConflict:
             found = next((c for c in others if self._does(c, candidate, {})), None)
             self._simulator.undo(mark)
         return found
+
+    def _served_by(self, key: FleetKey) -> Sequence[Candidate]:
+        """The candidates whose pods a node of the fleet should rather have; found once."""
+        if key not in self._served:
+            better = self._consolidator.is_better
+            self._served[key] = [c for c in self._candidates if better(c, key)]
+        return self._served[key]
 
     def _does(
         self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]

@@ -74,7 +74,7 @@ class Consolidator:
             if name not in view.unequipped
             and name not in passing
             and self._may_stay(view.inventory.fleet_of_node[name])
-            and self._is_better(candidate, view.inventory.fleet_of_node[name])
+            and self.is_better(candidate, view.inventory.fleet_of_node[name])
         ]
 
     def _may_stay(self, key: FleetKey) -> bool:
@@ -111,7 +111,7 @@ class Consolidator:
             row
             for row, key in coming.items()
             if row not in builder.used_rows
-            and self._is_better(candidate, key)
+            and self.is_better(candidate, key)
             and self._may_stay(key)
         ]
 
@@ -122,6 +122,12 @@ class Consolidator:
         view = self._context.view
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
+
+    def is_better(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether a node of the fleet should have its pods rather than the candidate."""
+        if candidate.goes_back_to_spot and not self._context.view.statuses[key].settings.spot:
+            return False
+        return candidate.must_go or self._saves(candidate, key)
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
@@ -181,12 +187,6 @@ class Consolidator:
         """Whether other nodes may be kept or bought for its pods at all."""
         return self._on or candidate.must_go or candidate.goes_back_to_spot
 
-    def _is_better(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether a node of the fleet should have its pods rather than the candidate."""
-        if candidate.goes_back_to_spot and not self._context.view.statuses[key].settings.spot:
-            return False
-        return candidate.must_go or self._saves(candidate, key)
-
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
         offers = self._context.view.offers
         old, new = offers[candidate.status.key], offers[key]
@@ -236,7 +236,7 @@ class Consolidator:
             status.key.region == candidate.status.key.region
             and not status.unavailable
             and not status.settings.departing
-            and self._is_better(candidate, status.key)
+            and self.is_better(candidate, status.key)
             and (status.max is None or self._context.builder.size_of(status.key) < status.max)
             and status.settings.sector in self.sectors_of(candidate)
             and self._affordable(status)

@@ -24,7 +24,7 @@ def moves_rank(pods: Collection[Pod]) -> tuple[int, int, int]:
 
     Of equally many pods those of lower priority come first, then those that end sooner.
     """
-    priority = sum(max(0, pod.spec.priority) for pod in pods)
+    priority = sum(pod.spec.priority for pod in pods if pod.spec.priority > 0)
     grace_seconds = sum(pod.spec.termination_grace_seconds for pod in pods)
     return len(pods), priority, int(grace_seconds)
 

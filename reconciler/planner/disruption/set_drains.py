@@ -84,6 +84,7 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     if why is not None:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
+        # Every other limit may allow it later; its fleet's minimum holds it for good.
         return why.code != "min-capacity"
     run.begin(candidate, moves)
     return True

@@ -80,10 +80,10 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
     mark = update.batch[node.name]
     waits = ""
     if node.name not in update.may_go:
-        came = len(update.ready_successors)
-        waits = f"it waits until {mark.number} new nodes are Ready, {came} are"
+        came = len(update.successors_taking_pods)
+        waits = f"it waits until {mark.number} new nodes take pods, {came} do"
         if mark.number == 1:
-            waits = "it waits until a new node is Ready"
+            waits = "it waits until a new node takes pods"
     return Outdated(
         reason="drifted",
         policy="rolling-update",

@@ -101,7 +101,7 @@ class Update:
         return tuple(n for n in self.new if n.created_at is not None and n.created_at >= began)
 
     @property
-    def ready_successors(self) -> tuple[Node, ...]:
+    def successors_taking_pods(self) -> tuple[Node, ...]:
         """Those that take pods."""
         return tuple(node for node in self.successors if takes_pods(node))
 
@@ -265,8 +265,7 @@ def _failure(
             return f"pod {pod.key} on {node.name} was restarted {pod.restarts} times"
         if node.created_at is None or takes_pods(node) or at - node.created_at < limit:
             continue
-        taint = startup_taint(node)
-        lacks = f"still has the taint {taint}" if node.ready and taint else "is not Ready"
+        lacks = f"still has the taint {startup_taint(node)}" if node.ready else "is not Ready"
         return f"node {node.name} {lacks} {duration(at - node.created_at)} after it joined"
     return ""
 
@@ -332,7 +331,7 @@ def _state(  # noqa: PLR0911 - one return per state
     ready = [n.ready_changed_at for n in new if takes_pods(n) and n.ready_changed_at]
     if new and not proven:
         if not ready:
-            return "canary", "the first new node is not Ready yet"
+            return "canary", "the first new node takes no pods yet"
         left = min(ready) + timedelta(seconds=rules.canary_seconds) - at
         return "canary", f"the first new node is watched for another {duration(left)}"
     paused = timedelta(seconds=rules.pause_seconds)
@@ -357,8 +356,8 @@ def _spare(fleet: FleetNodes, rules: RollingUpdate) -> int:
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
-    """The nodes of the batch whose new node is Ready, or without which enough are in service."""
-    came = len(update.ready_successors)
+    """The nodes of the batch whose new node takes pods, or without which enough are in service."""
+    came = len(update.successors_taking_pods)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}
     staying = [name for name in update.batch if name not in draining]

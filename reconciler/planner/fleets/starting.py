@@ -12,24 +12,20 @@ STARTUP_TAINTS = (
 """Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
 
 
-def is_starting(node: Node) -> bool:
-    """Ready, but not yet open to pods: kubelet, cloud controller and agents follow each other.
+def startup_taint(node: Node) -> str | None:
+    """The key of the first taint that closes a new node to pods; None when it has none.
 
+    A node may be Ready and have one: kubelet, cloud controller and agents follow each other.
     Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
     Cilium's start-up taints.
     """
-    return startup_taint(node) is not None
-
-
-def startup_taint(node: Node) -> str | None:
-    """The key of the first taint that closes a new node to pods; None when it has none."""
     keys = (taint.key for taint in node.taints)
     return next((k for k in keys if k in STARTUP_TAINTS or k.endswith("/agent-not-ready")), None)
 
 
 def takes_pods(node: Node) -> bool:
     """Ready, and open to pods: what has come in the place of a node that is to go."""
-    return node.ready and not is_starting(node)
+    return node.ready and startup_taint(node) is None
 
 
 def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:

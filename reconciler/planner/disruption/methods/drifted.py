@@ -79,14 +79,14 @@ def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
 
 def _has_waited(context: DisruptionContext, update: Update, node: Node) -> bool:
     """Whether a node of the batch may go and still stands there after `PATIENCE`."""
-    ready = [n.ready_changed_at for n in update.ready_successors if n.ready_changed_at]
+    ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
     since = max([update.batch[node.name].at, *ready])
     return node.name in update.may_go and context.view.at - since >= PATIENCE
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
     """Ask for as many new nodes as the batch still lacks; those on their way count."""
-    missing = update.successors_wanted - len(update.ready_successors) - status.launching
+    missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
     if missing <= 0 or not staying:
         return

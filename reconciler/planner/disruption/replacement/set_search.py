@@ -121,7 +121,11 @@ class SetSearch:
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """The best set that buys again what some of its nodes are: all of its pods move."""
         untried = (each for each in proposed if not self._has_failed(each))
-        first = sorted(untried, key=lambda each: -each.worth)[:REPACKED_MAX]
+        return self._first_checked(untried, REPACKED_MAX)
+
+    def _first_checked(self, proposed: Iterable[ProposedSet], most: int) -> ProposedSet | None:
+        """The best of these that can go as proposed; so many are checked."""
+        first = sorted(proposed, key=lambda each: -each.worth)[:most]
         return next((found for each in first if (found := self._checked(each))), None)
 
     def _has_failed(self, proposed: ProposedSet) -> bool:
@@ -138,7 +142,7 @@ class SetSearch:
         """The best set whose new nodes are all of one fleet, where the cheapest mix is too tight.
 
         The cheapest new nodes are often full to the last 100 millicores, which kube-scheduler does
-        not pack; a larger node at a little more has room.
+        not pack; a larger node at a little more has room. For sets of up to `SMALL_POOL` nodes.
         """
         if len(table.offers) < 2:
             return None
@@ -149,31 +153,31 @@ class SetSearch:
             if len(members) <= SMALL_POOL
             for each in self._of_one_fleet(members, tables)
         ]
-        first = sorted(proposed, key=lambda each: -each.worth)[:ONE_FLEET_MAX]
-        return next((found for each in first if (found := self._checked(each))), None)
+        return self._first_checked(proposed, ONE_FLEET_MAX)
 
     def _of_one_fleet(
         self, members: Sequence[Candidate], tables: Iterable[OfferTable]
-    ) -> Iterator[ProposedSet]:
+    ) -> list[ProposedSet]:
         """Replacements of these nodes by new ones of each fleet alone, as far as they save.
 
         Of fleets alike in size and price, as those of several zones are, the first that will do.
         """
         most = sum(map(self._price_of, members)) * (100 - SAVING_PERCENT_MIN) // 100
-        same: set[tuple[int, bytes]] = set()
+        found: dict[tuple[int, bytes], ProposedSet] = {}
         with self._without(members) as left:
+            if not left:
+                return []
             asked = sum(pod_class.requests * count for pod_class, count in left)
             for table in tables:
                 (offer,) = table.offers
                 size = (offer.compared_nano_usd, offer.vector.tobytes())
-                fewest = int((-(-asked // np.maximum(offer.vector, 1))).max()) if left else 1
-                if size in same or offer.compared_nano_usd * fewest > most:
+                fewest = int((-(-asked // np.maximum(offer.vector, 1))).max())
+                if size in found or offer.compared_nano_usd * fewest > most:
                     continue
-                wanted = self._bought(left, table)
-                priced = self._saving(members, wanted) if wanted else None
-                if priced is not None:
-                    same.add(size)
-                    yield priced
+                priced = self._saving(members, self._bought(left, table) or {})
+                if priced is not None and priced.wanted:
+                    found[size] = priced
+        return list(found.values())
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
         """The nodes with the most unused money first."""

@@ -138,6 +138,8 @@ class Rounding:
                 if not self._effort.left:
                     break
                 copies = self._rounded(wanted, found)
+                if not copies.any():
+                    break
             taken = copies.nonzero()[0]
             bins.append(np.repeat(self._master.offers[taken], copies[taken]))
             chosen.append(np.repeat(self._master.amounts[taken], copies[taken], axis=0))
@@ -164,16 +166,21 @@ class Rounding:
         return found
 
     def _rounded(self, wanted: Problem, found: Solved) -> IntArray:
-        """One each of the fullest patterns of which next to everything is asked for."""
-        amounts = self._master.amounts
+        """One each of the fullest patterns of which next to everything is asked for.
+
+        Shares of two patterns may make up one node of an offer that has no other.
+        """
+        amounts, offers = self._master.amounts, self._master.offers
         copies = np.zeros(len(amounts), dtype=np.int64)
-        left = wanted.counts.copy()
+        left, nodes_left = wanted.counts.copy(), wanted.limits.copy()
         ranked = np.argsort(-np.round(found.shares, 6), kind="stable")
         for pattern in ranked[: max(1, int((found.shares >= HALF).sum()))]:
             useful = float(np.minimum(amounts[pattern], left) @ found.worth)
-            if not copies.any() or useful >= USEFUL * float(amounts[pattern] @ found.worth):
+            enough = useful >= USEFUL * float(amounts[pattern] @ found.worth)
+            if nodes_left[offers[pattern]] > 0 and (enough or not copies.any()):
                 copies[pattern] = 1
                 left = np.maximum(left - amounts[pattern], 0)
+                nodes_left[offers[pattern]] -= 1
         return copies
 
 

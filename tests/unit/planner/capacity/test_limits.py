@@ -1,0 +1,44 @@
+"""Purchases from fleets that may grow by a few nodes only."""
+
+from random import Random  # noqa: TID251 - draws are named by their seed
+
+import pytest
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import make_fleet_settings, make_pod, make_settings, make_snapshot
+
+
+def _cheap_ones_are_few(seed: int) -> tuple[list[Pod], list[FleetSettings]]:
+    """Of each of four sizes a fleet that may have up to three nodes, and one four times as dear."""
+    draw = Random(seed)
+    sizes = draw.sample([1, 2, 3, 4, 6, 8], 4)
+    fleets: list[FleetSettings] = []
+    for cpu in sizes:
+        gib = cpu * draw.choice([2, 4, 8])
+        price = 0.04 * cpu + 0.005 * gib
+        of_size = {"cpu": cpu, "memory": f"{gib}Gi"}
+        few = make_fleet_settings(
+            f"few{cpu}", price=f"{price:.3f}", max_capacity=draw.randint(1, 3), **of_size
+        )
+        fleets += [few, make_fleet_settings(f"any{cpu}", price=f"{4 * price:.3f}", **of_size)]
+    most = min(max(sizes), 3)
+    pods = [
+        make_pod(
+            f"p{number}",
+            cpu=f"{draw.randint(1, 10 * most) * 100}m",
+            memory=f"{draw.randint(2, 20 * most) * 100}Mi",
+        )
+        for number in range(draw.randint(15, 40))
+    ]
+    return pods, fleets
+
+
+@pytest.mark.parametrize("seed", [105, 257, 354, 379, 394, 805])
+def test_shares_of_two_nodes_are_not_rounded_up_beyond_the_maximum(seed: int) -> None:
+    """A fleet was asked for one node more than its max_capacity."""
+    pods, fleets = _cheap_ones_are_few(seed)
+    made = plan(make_snapshot(*pods), make_settings(*fleets))
+    assert [f.fleet for f in made.fleets if f.max is not None and f.target > f.max] == []
+    assert made.unplaceable == ()

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from tests.benchmarks import act, hostile_run, notices, rescheduling, scale_down, small
+from tests.benchmarks import act, hostile_run, launching, notices, rescheduling, scale_down, small
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.disturbance import table as disturbance
 from tests.benchmarks.measure import Measurement
@@ -22,7 +22,7 @@ from tests.benchmarks.report import (
 TIMEOUT_SECONDS = 600
 APART = {
     each.NAME: each
-    for each in (scale_down, act, hostile_run, disturbance, notices, rescheduling, small)
+    for each in (scale_down, act, hostile_run, disturbance, notices, rescheduling, small, launching)
 }
 """Benchmarks with a measurement of their own."""
 ALL = (*CASES, *APART)

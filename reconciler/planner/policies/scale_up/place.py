@@ -1,6 +1,7 @@
 """Placing demand on rows that are there: nominated nodes, nodes, launching capacity."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,10 +11,8 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import DEMAND, Terms
+from reconciler.planner.policies.scale_up.launching import Placed, packed_again, place_all
 from reconciler.planner.reservations import WaitingClass
-
-Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
-"""Class, and its rows and amounts."""
 
 
 def place_on_nominated(builder: PlanBuilder) -> None:
@@ -50,14 +49,16 @@ def place_on_existing(builder: PlanBuilder) -> None:
     Soft terms say which of several nodes, as long as that leaves the same pods waiting.
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
+    What launches is packed again when it could hold more of them.
     """
     view = builder.view
     seated = np.zeros(builder.sim.rows, dtype=np.bool_)
     seated[list(builder.planned_nodes)] = True
+    parts = (~seated, seated)
     order = tightness(builder.sim)
     mark = builder.sim.fork()
     preferences = Preferences(builder.sim, [view.nodes[name] for name in view.row_of])
-    placed = _attempt(builder, builder.waiting, seated, order, preferences)
+    placed = _attempt(builder, builder.waiting, parts, order, preferences)
     if any(_left(builder.waiting, placed)):
         builder.sim.revert(mark)
         choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
@@ -65,9 +66,11 @@ def place_on_existing(builder: PlanBuilder) -> None:
         # left out of further attempts. A tenant may have hundreds of such classes.
         able = [w for w in builder.waiting if choice[w.pod_class.number]]
         if preferences.matter([w.pod_class for w in able]):
-            placed = _cheaper(builder, placed, _attempt(builder, able, seated, order))
+            placed = _cheaper(builder, placed, _attempt(builder, able, parts, order))
             builder.sim.revert(mark)
-        placed = _better(builder, placed, able, choice, seated, order)
+        placed = _better(builder, placed, able, choice, parts, order)
+        on_nodes = partial(_attempt, builder, able, parts[:1], order, preferences)
+        placed = packed_again(builder, placed, mark, on_nodes)
     for waiting, taken in placed:
         _reserve(builder, waiting, taken)
 
@@ -91,7 +94,7 @@ def _better(
     placed: Placed,
     able: Sequence[WaitingClass],
     choice: Mapping[int, int],
-    seated: BoolArray,
+    parts: Sequence[BoolArray],
     order: IntArray,
 ) -> Placed:
     """The choosiest classes first instead, where that leaves fewer pods waiting.
@@ -101,7 +104,7 @@ def _better(
         placed: What was found in another order.
         able: The classes that any row could take.
         choice: How many rows could, by the class's number.
-        seated: Rows of nodes that are planned to stay in use.
+        parts: Rows, those that are to be filled first before others.
         order: The rows in the order in which they are filled.
     """
     before = _left(builder.waiting, placed)
@@ -110,13 +113,11 @@ def _better(
         choosy = sorted(
             able, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
         )
-        other = _attempt(builder, choosy, seated, order)
+        other = _attempt(builder, choosy, parts, order)
         if _left(builder.waiting, other) < before:
             return other
         builder.sim.revert(mark)
-    for waiting, taken in placed:
-        for row, amount in taken:
-            builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
+    place_all(builder, placed)
     return placed
 
 
@@ -135,7 +136,7 @@ def _total(taken: list[tuple[int, int]]) -> int:
 def _attempt(
     builder: PlanBuilder,
     classes: Sequence[WaitingClass],
-    seated: BoolArray,
+    parts: Sequence[BoolArray],
     order: IntArray,
     preferences: Preferences | None = None,
 ) -> Placed:
@@ -150,7 +151,7 @@ def _attempt(
     for _ in range(CHAIN_MAX):
         found = 0
         for waiting in asked:
-            for among in (~seated, seated):
+            for among in parts:
                 count = left[id(waiting)]
                 if count and among.any():
                     ask = (waiting.pod_class, count, among, order)

@@ -1,0 +1,266 @@
+"""Packing pods on launching capacity as tightly as it was bought.
+
+A purchase is searched for, and its nodes hold their pods more tightly than first fit could put
+them there. Until the nodes have joined, every plan has to find the places anew: with first fit
+alone it would miss some, and buy more. Where pods seem to be left over, the purchase is therefore
+made once more. If all its nodes are on their way already, the places are found. Else launching
+capacity and what could be bought are looked at as one purchase, in which nodes that are on their
+way come first.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.buy import buy
+from reconciler.planner.capacity.items import OfferTable
+from reconciler.planner.capacity.problem import Offer
+from reconciler.planner.capacity.purchase import UNBOUNDED, Purchase
+from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour
+from reconciler.planner.offers import offer_of
+from reconciler.planner.reservations import WaitingClass
+
+Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
+"""Class, and its rows and amounts."""
+
+DEARER = 4
+"""So many times dearer for its size than launching capacity is what could be bought, at least."""
+TIMES_MAX = 10_000
+"""Its price, where nodes cost next to nothing: sums must stay within 64 bits."""
+PODS_MAX = 10_000
+CELLS_MAX = 5_000_000
+"""Classes x offers. Up to here it takes at most about three times as long as the purchase took, and
+that in every plan until the nodes have joined: more pods are left to first fit."""
+
+_Wanting = list[tuple[WaitingClass, int]]
+"""Classes, and how many of their pods want a place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Outcome:
+    """What a way to place pods leads to; the less the better."""
+
+    left: tuple[int, ...]
+    """Pods without a place, by priority from the highest."""
+    nano_usd_per_hour: int
+    """Of the nodes that would be bought."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Packed:
+    """Places on launching rows, and what they lead to."""
+
+    placed: Placed
+    outcome: _Outcome
+
+
+def packed_again(
+    builder: PlanBuilder, placed: Placed, mark: tuple[int, int], on_nodes: Callable[[], Placed]
+) -> Placed:
+    """Return what was placed, or places that lead to a cheaper purchase.
+
+    Args:
+        builder: The plan; what is returned is in its simulation.
+        placed: Pods on nodes and on launching capacity, in the simulation.
+        mark: Of the simulation, before anything of that was placed.
+        on_nodes: Places pods on nodes only, in the simulation.
+    """
+    launching = _launching(builder)
+    left = _wanting(builder, placed)
+    if not (launching and left and _may_be_searched(builder)):
+        return placed
+    builder.sim.revert(mark)
+    other = on_nodes()
+    wanting = _wanting(builder, other)
+    found = _as_bought(builder, wanting, launching)
+    if found is None or any(found.outcome.left):
+        other_way = _with_what_could_be_bought(builder, wanting, launching)
+        found = min(filter(None, (found, other_way)), key=lambda each: each.outcome)
+    if found.outcome.nano_usd_per_hour or any(found.outcome.left):
+        builder.sim.revert(mark)
+        place_all(builder, placed)
+        if _bought_for(builder, left) <= found.outcome:
+            return placed
+        builder.sim.revert(mark)
+        place_all(builder, other)
+    place_all(builder, found.placed)
+    return other + found.placed
+
+
+def place_all(builder: PlanBuilder, placed: Placed) -> None:
+    """Place pods in the simulation, where they were placed before."""
+    for waiting, taken in placed:
+        for row, amount in taken:
+            builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
+
+
+def _launching(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
+    """The rows of each fleet's nodes that are on their way."""
+    found: dict[FleetKey, list[int]] = {}
+    for row, planned in builder.planned_nodes.items():
+        if planned.launching:
+            found.setdefault(planned.key, []).append(row)
+    return found
+
+
+def _may_be_searched(builder: PlanBuilder) -> bool:
+    pods = sum(waiting.left for waiting in builder.waiting)
+    return pods <= PODS_MAX and len(builder.waiting) * len(builder.view.offers) <= CELLS_MAX
+
+
+def _wanting(builder: PlanBuilder, placed: Placed) -> dict[tuple[str, ...], _Wanting]:
+    """By sectors, the pods that want a place when these have theirs."""
+    left = {id(waiting): waiting.left for waiting in builder.waiting}
+    for waiting, taken in placed:
+        left[id(waiting)] -= sum(amount for _, amount in taken)
+    found: dict[tuple[str, ...], _Wanting] = {}
+    for waiting in builder.waiting:
+        if left[id(waiting)]:
+            found.setdefault(waiting.sectors, []).append((waiting, left[id(waiting)]))
+    return found
+
+
+def _bought_for(builder: PlanBuilder, wanting: Mapping[tuple[str, ...], _Wanting]) -> _Outcome:
+    """What would be bought for these pods; the simulation is left as it was."""
+    mark = builder.sim.fork()
+    purchases = [_buy(builder, _new(builder, s), asked) for s, asked in wanting.items()]
+    builder.sim.revert(mark)
+    return _Outcome(
+        left=_left(builder, purchases), nano_usd_per_hour=sum(p.nano_usd for p in purchases)
+    )
+
+
+def _as_bought(
+    builder: PlanBuilder,
+    wanting: Mapping[tuple[str, ...], _Wanting],
+    launching: Mapping[FleetKey, Sequence[int]],
+) -> _Packed | None:
+    """The purchase made once more; None unless all its nodes are on their way.
+
+    While nothing has changed since, it is the same.
+
+    Args:
+        builder: The plan; its simulation is left as it was.
+        wanting: Pods that want a place.
+        launching: The rows of each fleet's nodes that are on their way.
+    """
+    rows = {key: list(each) for key, each in launching.items()}
+    mark = builder.sim.fork()
+    placed: Placed = []
+    purchases = []
+    for sectors, asked in wanting.items():
+        purchase = _buy(builder, _new(builder, sectors), asked)
+        nodes = Counter(node.key for _, node in purchase.rows)
+        if any(count > len(rows.get(key, ())) for key, count in nodes.items()):
+            builder.sim.revert(mark)
+            return None
+        seats = {row: rows[node.key].pop(0) for row, node in purchase.rows}
+        placed += _on_seats(purchase, seats, asked)
+        purchases.append(purchase)
+    builder.sim.revert(mark)
+    left = _left(builder, purchases)
+    return _Packed(placed=placed, outcome=_Outcome(left=left, nano_usd_per_hour=0))
+
+
+def _with_what_could_be_bought(
+    builder: PlanBuilder,
+    wanting: Mapping[tuple[str, ...], _Wanting],
+    launching: Mapping[FleetKey, Sequence[int]],
+) -> _Packed:
+    """One purchase of launching capacity and of dearer new nodes; arguments as above."""
+    rows = {key: list(each) for key, each in launching.items()}
+    mark = builder.sim.fork()
+    placed: Placed = []
+    purchases = []
+    nano_usd = 0
+    for sectors, asked in wanting.items():
+        coming, new = _coming(builder, sectors, rows), _new(builder, sectors)
+        times = max(map(_times_dearer, new), default=1)
+        purchase = _buy(builder, [*coming, *(_dearer(offer, times) for offer in new)], asked)
+        own = {id(offer.node) for offer in coming}
+        seats = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
+        placed += _on_seats(purchase, seats, asked)
+        paid = sum(n.nano_usd_per_hour for _, n in purchase.rows if id(n) not in own)
+        nano_usd += paid // times
+        purchases.append(purchase)
+    builder.sim.revert(mark)
+    return _Packed(
+        placed=placed,
+        outcome=_Outcome(left=_left(builder, purchases), nano_usd_per_hour=nano_usd),
+    )
+
+
+def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
+    """What may be bought, in the first region of each fleet of these sectors."""
+    return [
+        offer_of(builder, status)
+        for status in builder.view.inventory.fleets
+        if status.settings.sector in sectors
+        and status.key.region == status.settings.regions[0]
+        and not status.unavailable
+    ]
+
+
+def _coming(
+    builder: PlanBuilder, sectors: Collection[str], rows: Mapping[FleetKey, Sequence[int]]
+) -> list[Offer]:
+    """Nodes of these sectors that are on their way, as something to buy by size."""
+    offers = builder.view.offers
+    return [
+        Offer(
+            node=replace(offers[status.key], nano_usd_per_hour=_by_size(offers[status.key])),
+            most=len(rows[status.key]),
+            vector=builder.sim.offer_of(offers[status.key].row),
+            over_subscription=0,
+            priority=status.settings.priority,
+        )
+        for status in builder.view.inventory.fleets
+        if status.settings.sector in sectors and rows.get(status.key)
+    ]
+
+
+def _by_size(node: NewNode) -> int:
+    """What a node of this size usually costs, in billionths of a dollar per hour."""
+    return max(1, round(usual_usd_per_hour(node.row.allocatable) * NANO))
+
+
+def _times_dearer(offer: Offer) -> int:
+    """How many times its price it has to cost."""
+    price = max(1, offer.node.nano_usd_per_hour)
+    return min(TIMES_MAX, -(-DEARER * _by_size(offer.node) // price))
+
+
+def _dearer(offer: Offer, times: int) -> Offer:
+    price = times * offer.node.nano_usd_per_hour
+    return replace(offer, node=replace(offer.node, nano_usd_per_hour=price), balanced=None)
+
+
+def _buy(builder: PlanBuilder, offers: Sequence[Offer], asked: _Wanting) -> Purchase:
+    wants = [(waiting.pod_class, count) for waiting, count in asked]
+    seconds = builder.view.settings.search_budget_seconds
+    return buy(builder.sim, wants, OfferTable(builder.sim, offers), "cost", UNBOUNDED, seconds)
+
+
+def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...]:
+    """Pods that are not served, by priority from the highest."""
+    levels = dict.fromkeys(sorted({-w.pod_class.spec.priority for w in builder.waiting}), 0)
+    for purchase in purchases:
+        for pod_class, count in purchase.left:
+            levels[-pod_class.spec.priority] += count
+    return tuple(levels.values())
+
+
+def _on_seats(purchase: Purchase, seats: Mapping[int, int], asked: _Wanting) -> Placed:
+    """The pods of a purchase on launching rows, which stand for rows of it."""
+    waiting_of = {waiting.pod_class.number: waiting for waiting, _ in asked}
+    found: Placed = []
+    for taken in purchase.taken:
+        pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+        places = [(seats[row], amount) for row, amount in pairs if row in seats and amount]
+        if places:
+            found.append((waiting_of[taken.pod_class.number], places))
+    return found

@@ -1,0 +1,114 @@
+"""Pods and capacity that is on its way: what was bought for them is enough (docs/scale-up.md)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reconciler.model.actions import SetCapacity
+from reconciler.model.cluster import Pod
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    HOSTNAME,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    near,
+)
+from tests.properties.optimum import dozen
+from tests.properties.reached import asked_for
+from tests.unit.planner.placed import raises, seats
+
+
+def _launched(pods: Sequence[Pod], fleets: Sequence[FleetSettings]) -> Snapshot:
+    """Right after the first plan: its nodes are on their way, and no pod is bound."""
+    settings = make_settings(*fleets)
+    before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(each, 0) for each in fleets)))
+    return asked_for(before, plan(before, settings))
+
+
+def test_pods_that_first_fit_would_leave_over_have_places_on_launching_nodes() -> None:
+    """3+2+2 twice fills two nodes; with the largest first a pod is left, and a node is bought."""
+    fleet = make_fleet_settings(cpu=7)
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
+    made = plan(_launched(pods, [fleet]), make_settings(fleet))
+    assert raises(made) == {}
+    assert sorted(set(seats(made).values()), key=str) == [
+        ("primary-small", 0, None),
+        ("primary-small", 1, None),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_purchase_is_not_repeated_while_its_nodes_launch(seed: int) -> None:
+    """Each plan until the nodes have joined would buy a few more."""
+    pods, fleets = dozen(seed)
+    again = plan(_launched(pods, fleets), make_settings(*fleets))
+    assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
+    assert len(seats(again)) == len(pods)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_purchase_for_pods_of_many_rules_is_not_repeated(seed: int) -> None:
+    """Pods that must be apart are dealt out with the others, on launching nodes too."""
+    pods, fleets = dozen(seed)
+    apart = (near(HOSTNAME, app="apart"),)
+    pods = tuple(
+        replace(
+            pod,
+            labels=make_pod(labels={"app": "apart"}).labels,
+            spec=replace(pod.spec, pod_anti_affinity=apart),
+        )
+        if number % 3 == 0
+        else pod
+        for number, pod in enumerate(pods)
+    )
+    again = plan(_launched(pods, fleets), make_settings(*fleets))
+    assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
+    assert len(seats(again)) == len(pods)
+
+
+def test_pod_that_comes_later_costs_one_node_and_not_two() -> None:
+    """What launches is filled as tightly as it was bought: only the new pod needs a node."""
+    fleet = make_fleet_settings(cpu=7)
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
+    launched = _launched(pods, [fleet])
+    later = make_pod("later", cpu=7, created_at=ago(0))
+    cluster = replace(launched.cluster, pods=(*launched.cluster.pods, later))
+    made = plan(replace(launched, cluster=cluster), make_settings(fleet))
+    assert raises(made) == {("primary-small", "us-west-2"): 3}
+    assert len(seats(made)) == len(pods) + 1
+
+
+def test_launching_capacity_comes_before_cheaper_nodes_that_could_be_bought() -> None:
+    """It is paid for already."""
+    dear = make_fleet_settings("dear", cpu=7, price="0.7")
+    cheap = make_fleet_settings("cheap", cpu=7, price="0.1")
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
+    cloud = make_cloud(make_fleet(dear, 2), make_fleet(cheap, 0))
+    made = plan(make_snapshot(*pods, cloud=cloud), make_settings(dear, cheap))
+    assert raises(made) == {}
+
+
+def test_pod_that_nothing_can_serve_leaves_the_others_their_places() -> None:
+    """With it one pod is always left over: the others' nodes would be bought again and again."""
+    fleet = make_fleet_settings(cpu=7)
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2), make_pod("huge", cpu=64))
+    made = plan(_launched(pods, [fleet]), make_settings(fleet))
+    assert raises(made) == {}
+    assert [each.pod.name for each in made.unplaceable] == ["huge"]
+
+
+def test_fleet_at_its_maximum_takes_what_its_launching_nodes_can_hold() -> None:
+    """A pod would be called unplaceable that has a place on a node which is on its way."""
+    fleet = make_fleet_settings(cpu=7, max_capacity=2)
+    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
+    made = plan(_launched(pods, [fleet]), make_settings(fleet))
+    assert (raises(made), made.unplaceable) == ({}, ())

@@ -8,8 +8,10 @@ import numpy as np
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
+from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
 from reconciler.planner.capacity.known_searches import known_or_searched
+from reconciler.planner.capacity.node_set_search import on_set
 from reconciler.planner.capacity.one_by_one import Singles
 from reconciler.planner.capacity.problem import (
     Packing,
@@ -69,6 +71,25 @@ def buy(
         )
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
+
+
+def serve_from_all(
+    sim: Simulation, wants: Sequence[Want], table: OfferTable, search_seconds: float
+) -> Purchase | None:
+    """Serve all `wants` from as many nodes as each offer has; None where no way is found.
+
+    Rows and reservations stay in the simulation.
+    """
+    dealt = deal(sim, wants, table)
+    problem = state_problem(table.offers, dealt.items, dealt.caps)
+    if dealt.singly or problem.inflated or not problem.servable().all():
+        return None
+    packing = on_set(problem, problem.limits, Effort(search_seconds))
+    if packing is None:
+        return None
+    purchase = _Carrier(sim, table).carry(problem, packing)
+    served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
+    return purchase if served == sum(count for _, count in wants) else None
 
 
 def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:

@@ -87,6 +87,19 @@ def cheapest_set(
     return _Search(problem, known, patterns, divisible, effort).run()
 
 
+def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> Packing | None:
+    """All pods on (offers,) so many nodes; None where no way is found."""
+    filled = fill_set(problem, nodes)
+    program = SetProgram(problem)
+    for care in (QUICK, THOROUGH):
+        if filled is not None or not effort.left:
+            break
+        filled, refutation = _tried(problem, program, nodes, effort, care)
+        if refutation is not None:
+            break
+    return filled
+
+
 class _Search:
     """One search; sets that were neither refuted nor filled stay open."""
 
@@ -190,14 +203,21 @@ class _Search:
 
     def _try(self, nodes: IntArray, care: "_Care") -> tuple[Packing | None, Refutation | None]:
         """A packing on these nodes, or what refutes them, or neither."""
-        answer = self._program.ask(nodes, self._effort, care.widths)
-        if answer.shares is None:
-            return None, answer.refutation
-        dive = _Dive(self._problem, self._program, self._effort, care)
-        try:
-            return dive.fill(nodes, self._problem.counts, answer.shares), None
-        finally:
-            self._program.demand(self._problem.counts)
+        return _tried(self._problem, self._program, nodes, self._effort, care)
+
+
+def _tried(
+    problem: Problem, program: SetProgram, nodes: IntArray, effort: Effort, care: "_Care"
+) -> tuple[Packing | None, Refutation | None]:
+    """A packing on these nodes, or what refutes them, or neither."""
+    answer = program.ask(nodes, effort, care.widths)
+    if answer.shares is None:
+        return None, answer.refutation
+    dive = _Dive(problem, program, effort, care)
+    try:
+        return dive.fill(nodes, problem.counts, answer.shares), None
+    finally:
+        program.demand(problem.counts)
 
 
 def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:

@@ -16,7 +16,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.buy import buy
+from reconciler.planner.capacity.buy import buy, serve_from_all
 from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import UNBOUNDED, Purchase
@@ -31,6 +31,10 @@ DEARER = 4
 """So many times dearer for its size than launching capacity is what could be bought, at least."""
 TIMES_MAX = 10_000
 """Its price, where nodes cost next to nothing: sums must stay within 64 bits."""
+SHARE = 0.3
+"""Of the search budget: places on nodes that are on their way are looked for in each plan."""
+ON_ALL_PODS_MAX, NODES_MAX = 400, 200
+"""More are not looked at one by one."""
 PODS_MAX = 10_000
 CELLS_MAX = 5_000_000
 """Classes x offers. Up to here it takes at most about three times as long as the purchase took, and
@@ -76,7 +80,9 @@ def packed_again(
     builder.sim.revert(mark)
     other = on_nodes()
     wanting = _wanting(builder, other)
-    found = _as_bought(builder, wanting, launching)
+    found = None
+    if _may_hold(builder, launching, wanting):
+        found = _on_all(builder, wanting, launching) or _as_bought(builder, wanting, launching)
     if found is None or any(found.outcome.left):
         other_way = _with_what_could_be_bought(builder, wanting, launching)
         found = min(filter(None, (found, other_way)), key=lambda each: each.outcome)
@@ -112,6 +118,19 @@ def _may_be_searched(builder: PlanBuilder) -> bool:
     return pods <= PODS_MAX and len(builder.waiting) * len(builder.view.offers) <= CELLS_MAX
 
 
+def _may_hold(
+    builder: PlanBuilder,
+    launching: Mapping[FleetKey, Sequence[int]],
+    wanting: Mapping[tuple[str, ...], _Wanting],
+) -> bool:
+    """Whether nodes on their way have enough of each resource for all pods together."""
+    rows = [row for each in launching.values() for row in each]
+    asked = sum(
+        waiting.pod_class.requests * count for each in wanting.values() for waiting, count in each
+    )
+    return bool((builder.sim.free[rows].sum(axis=0) >= asked).all())
+
+
 def _wanting(builder: PlanBuilder, placed: Placed) -> dict[tuple[str, ...], _Wanting]:
     """By sectors, the pods that want a place when these have theirs."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
@@ -127,11 +146,42 @@ def _wanting(builder: PlanBuilder, placed: Placed) -> dict[tuple[str, ...], _Wan
 def _bought_for(builder: PlanBuilder, wanting: Mapping[tuple[str, ...], _Wanting]) -> _Outcome:
     """What would be bought for these pods; the simulation is left as it was."""
     mark = builder.sim.fork()
-    purchases = [_buy(builder, _new(builder, s), asked) for s, asked in wanting.items()]
+    purchases = [_buy(builder, _new(builder, s), asked, SHARE) for s, asked in wanting.items()]
     builder.sim.revert(mark)
     return _Outcome(
         left=_left(builder, purchases), nano_usd_per_hour=sum(p.nano_usd for p in purchases)
     )
+
+
+def _on_all(
+    builder: PlanBuilder,
+    wanting: Mapping[tuple[str, ...], _Wanting],
+    launching: Mapping[FleetKey, Sequence[int]],
+) -> _Packed | None:
+    """All pods on what is on its way; None where no way is found.
+
+    Args:
+        builder: The plan; its simulation is left as it was.
+        wanting: Pods that want a place.
+        launching: The rows of each fleet's nodes that are on their way.
+    """
+    if len(wanting) > 1 or sum(map(len, launching.values())) > NODES_MAX:
+        return None
+    [(sectors, asked)] = wanting.items()
+    if sum(count for _, count in asked) > ON_ALL_PODS_MAX:
+        return None
+    rows = {key: list(each) for key, each in launching.items()}
+    mark = builder.sim.fork()
+    table = OfferTable(builder.sim, _coming(builder, sectors, rows))
+    wants = [(waiting.pod_class, count) for waiting, count in asked]
+    seconds = builder.view.settings.search_budget_seconds
+    purchase = serve_from_all(builder.sim, wants, table, seconds)
+    builder.sim.revert(mark)
+    if purchase is None:
+        return None
+    seats = {row: rows[node.key].pop(0) for row, node in purchase.rows}
+    outcome = _Outcome(left=_left(builder, [purchase]), nano_usd_per_hour=0)
+    return _Packed(placed=_on_seats(purchase, seats, asked), outcome=outcome)
 
 
 def _as_bought(
@@ -139,14 +189,9 @@ def _as_bought(
     wanting: Mapping[tuple[str, ...], _Wanting],
     launching: Mapping[FleetKey, Sequence[int]],
 ) -> _Packed | None:
-    """The purchase made once more; None unless all its nodes are on their way.
+    """The purchase made once more; None unless all its nodes are on their way; arguments as above.
 
     While nothing has changed since, it is the same.
-
-    Args:
-        builder: The plan; its simulation is left as it was.
-        wanting: Pods that want a place.
-        launching: The rows of each fleet's nodes that are on their way.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -180,7 +225,8 @@ def _with_what_could_be_bought(
     for sectors, asked in wanting.items():
         coming, new = _coming(builder, sectors, rows), _new(builder, sectors)
         times = max(map(_times_dearer, new), default=1)
-        purchase = _buy(builder, [*coming, *(_dearer(offer, times) for offer in new)], asked)
+        offers = [*coming, *(_dearer(offer, times) for offer in new)]
+        purchase = _buy(builder, offers, asked, SHARE)
         own = {id(offer.node) for offer in coming}
         seats = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
         placed += _on_seats(purchase, seats, asked)
@@ -239,9 +285,12 @@ def _dearer(offer: Offer, times: int) -> Offer:
     return replace(offer, node=replace(offer.node, nano_usd_per_hour=price), balanced=None)
 
 
-def _buy(builder: PlanBuilder, offers: Sequence[Offer], asked: _Wanting) -> Purchase:
+def _buy(
+    builder: PlanBuilder, offers: Sequence[Offer], asked: _Wanting, share: float = 1.0
+) -> Purchase:
+    """A purchase, searched for with this share of the budget."""
     wants = [(waiting.pod_class, count) for waiting, count in asked]
-    seconds = builder.view.settings.search_budget_seconds
+    seconds = share * builder.view.settings.search_budget_seconds
     return buy(builder.sim, wants, OfferTable(builder.sim, offers), "cost", UNBOUNDED, seconds)
 
 

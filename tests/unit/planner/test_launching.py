@@ -97,13 +97,34 @@ def test_launching_capacity_comes_before_cheaper_nodes_that_could_be_bought() ->
     assert raises(made) == {}
 
 
-def test_pod_that_nothing_can_serve_leaves_the_others_their_places() -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_pod_that_nothing_can_serve_leaves_the_others_their_places(seed: int) -> None:
     """With it one pod is always left over: the others' nodes would be bought again and again."""
-    fleet = make_fleet_settings(cpu=7)
-    pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2), make_pod("huge", cpu=64))
-    made = plan(_launched(pods, [fleet]), make_settings(fleet))
+    pods, fleets = dozen(seed)
+    made = plan(_launched((*pods, make_pod("huge", cpu=64)), fleets), make_settings(*fleets))
     assert raises(made) == {}
     assert [each.pod.name for each in made.unplaceable] == ["huge"]
+
+
+def test_pods_of_two_sectors_find_their_places_each_in_its_own() -> None:
+    """What one sector's pods need would be counted twice, or taken for the other's."""
+    web = make_fleet_settings("small", "web", cpu=7)
+    batch = make_fleet_settings("small", "batch", cpu=7)
+    pods = [
+        pod
+        for sector in ("web", "batch")
+        for pod in (
+            *make_pods(2, f"{sector}-large", cpu=3, sector=sector),
+            *make_pods(4, f"{sector}-small", cpu=2, sector=sector),
+        )
+    ]
+    made = plan(_launched(pods, [web, batch]), make_settings(web, batch))
+    assert raises(made) == {}
+    assert {pod.split("-")[0] + str(seat) for pod, seat in seats(made).items()} == {
+        f"{sector}('{sector}-small', {number}, None)"
+        for sector in ("web", "batch")
+        for number in (0, 1)
+    }
 
 
 def test_fleet_at_its_maximum_takes_what_its_launching_nodes_can_hold() -> None:

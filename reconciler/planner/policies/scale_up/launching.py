@@ -42,6 +42,10 @@ that in every plan until the nodes have joined: more pods are left to first fit.
 
 _Wanting = list[tuple[WaitingClass, int]]
 """Classes, and how many of their pods want a place."""
+_BySectors = Mapping[tuple[str, ...], _Wanting]
+"""The same by the sectors that serve them."""
+_Launching = Mapping[FleetKey, Sequence[int]]
+"""The rows of each fleet's nodes that are on their way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -74,12 +78,14 @@ def packed_again(
         on_nodes: Places pods on nodes only, in the simulation.
     """
     launching = _launching(builder)
-    left = _wanting(builder, placed)
-    if not (launching and left and _may_be_searched(builder)):
+    if not launching or not _may_be_searched(builder):
+        return placed
+    left = _wanting(builder, placed, launching)
+    if not left:
         return placed
     builder.sim.revert(mark)
     other = on_nodes()
-    wanting = _wanting(builder, other)
+    wanting = _wanting(builder, other, launching)
     found = None
     if _may_hold(builder, launching, wanting):
         found = _on_all(builder, wanting, launching) or _as_bought(builder, wanting, launching)
@@ -120,10 +126,10 @@ def _may_be_searched(builder: PlanBuilder) -> bool:
 
 def _may_hold(
     builder: PlanBuilder,
-    launching: Mapping[FleetKey, Sequence[int]],
-    wanting: Mapping[tuple[str, ...], _Wanting],
+    launching: _Launching,
+    wanting: _BySectors,
 ) -> bool:
-    """Whether nodes on their way have enough of each resource for all pods together."""
+    """Whether nodes on their way have enough of each resource for all the pods together."""
     rows = [row for each in launching.values() for row in each]
     asked = sum(
         waiting.pod_class.requests * count for each in wanting.values() for waiting, count in each
@@ -131,19 +137,26 @@ def _may_hold(
     return bool((builder.sim.free[rows].sum(axis=0) >= asked).all())
 
 
-def _wanting(builder: PlanBuilder, placed: Placed) -> dict[tuple[str, ...], _Wanting]:
-    """By sectors, the pods that want a place when these have theirs."""
+def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _BySectors:
+    """The pods that want a place when these have theirs, but for those that no node could take."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= sum(amount for _, amount in taken)
     found: dict[tuple[str, ...], _Wanting] = {}
+    tables: dict[tuple[str, ...], OfferTable] = {}
     for waiting in builder.waiting:
-        if left[id(waiting)]:
-            found.setdefault(waiting.sectors, []).append((waiting, left[id(waiting)]))
+        sectors, count = waiting.sectors, left[id(waiting)]
+        if not count:
+            continue
+        if sectors not in tables:
+            offers = [*_coming(builder, sectors, launching), *_new(builder, sectors)]
+            tables[sectors] = OfferTable(builder.sim, offers)
+        if tables[sectors].feasible(waiting.pod_class).any():
+            found.setdefault(sectors, []).append((waiting, count))
     return found
 
 
-def _bought_for(builder: PlanBuilder, wanting: Mapping[tuple[str, ...], _Wanting]) -> _Outcome:
+def _bought_for(builder: PlanBuilder, wanting: _BySectors) -> _Outcome:
     """What would be bought for these pods; the simulation is left as it was."""
     mark = builder.sim.fork()
     purchases = [_buy(builder, _new(builder, s), asked, SHARE) for s, asked in wanting.items()]
@@ -155,15 +168,12 @@ def _bought_for(builder: PlanBuilder, wanting: Mapping[tuple[str, ...], _Wanting
 
 def _on_all(
     builder: PlanBuilder,
-    wanting: Mapping[tuple[str, ...], _Wanting],
-    launching: Mapping[FleetKey, Sequence[int]],
+    wanting: _BySectors,
+    launching: _Launching,
 ) -> _Packed | None:
     """All pods on what is on its way; None where no way is found.
 
-    Args:
-        builder: The plan; its simulation is left as it was.
-        wanting: Pods that want a place.
-        launching: The rows of each fleet's nodes that are on their way.
+    The simulation is left as it was; so it is below.
     """
     if len(wanting) > 1 or sum(map(len, launching.values())) > NODES_MAX:
         return None
@@ -186,10 +196,10 @@ def _on_all(
 
 def _as_bought(
     builder: PlanBuilder,
-    wanting: Mapping[tuple[str, ...], _Wanting],
-    launching: Mapping[FleetKey, Sequence[int]],
+    wanting: _BySectors,
+    launching: _Launching,
 ) -> _Packed | None:
-    """The purchase made once more; None unless all its nodes are on their way; arguments as above.
+    """The purchase made once more; None unless all its nodes are on their way.
 
     While nothing has changed since, it is the same.
     """
@@ -213,10 +223,10 @@ def _as_bought(
 
 def _with_what_could_be_bought(
     builder: PlanBuilder,
-    wanting: Mapping[tuple[str, ...], _Wanting],
-    launching: Mapping[FleetKey, Sequence[int]],
+    wanting: _BySectors,
+    launching: _Launching,
 ) -> _Packed:
-    """One purchase of launching capacity and of dearer new nodes; arguments as above."""
+    """One purchase of launching capacity and of new nodes, which count as dearer."""
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
     placed: Placed = []
@@ -251,9 +261,7 @@ def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
     ]
 
 
-def _coming(
-    builder: PlanBuilder, sectors: Collection[str], rows: Mapping[FleetKey, Sequence[int]]
-) -> list[Offer]:
+def _coming(builder: PlanBuilder, sectors: Collection[str], rows: _Launching) -> list[Offer]:
     """Nodes of these sectors that are on their way, as something to buy by size."""
     offers = builder.view.offers
     return [

@@ -22,6 +22,7 @@ from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import UNBOUNDED, Purchase
 from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour
 from reconciler.planner.offers import offer_of
+from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass
 
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
@@ -208,7 +209,8 @@ def _as_bought(
     placed: Placed = []
     purchases = []
     for sectors, asked in wanting.items():
-        purchase = _buy(builder, _new(builder, sectors), asked)
+        offers = [_with_those(offer, rows) for offer in _new(builder, sectors)]
+        purchase = _buy(builder, offers, asked)
         nodes = Counter(node.key for _, node in purchase.rows)
         if any(count > len(rows.get(key, ())) for key, count in nodes.items()):
             builder.sim.revert(mark)
@@ -259,6 +261,12 @@ def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
         and status.key.region == status.settings.regions[0]
         and not status.unavailable
     ]
+
+
+def _with_those(offer: Offer, rows: _Launching) -> Offer:
+    """What might be bought if the nodes that are on their way had not been asked for."""
+    most = offer.most + len(rows.get(offer.node.key, ()))
+    return replace(offer, most=min(UNLIMITED, most))
 
 
 def _coming(builder: PlanBuilder, sectors: Collection[str], rows: _Launching) -> list[Offer]:

@@ -100,7 +100,8 @@ class Replay:
         ]
         if len(asked) > 1 or (asked or [facts.current])[0] != target + ending:
             yield f"{name}: asked {asked}, target {target}, ending {ending}"
-        if facts.max is not None and target > max(facts.max, min(facts.current, facts.joined)):
+        served = min(facts.current, max(facts.joined, facts.launched))
+        if facts.max is not None and target > max(facts.max, served):
             yield f"{name}: target {target} above max_capacity {facts.max}"
         if target < min(facts.min, facts.current):
             yield f"{name}: target {target} below min_capacity {facts.min}"

@@ -64,6 +64,8 @@ class FleetFacts:
     nodes: list[Node]
     current: int
     joined: int
+    launched: int
+    """Instances that live, whether they have joined or not."""
     min: int
     max: int | None
 
@@ -111,11 +113,19 @@ def fleet_facts(snapshot: Snapshot, settings: PlannerSettings) -> list[FleetFact
                     nodes=nodes,
                     current=(live.target_capacity if live else 0) if cloud else len(nodes),
                     joined=len(joined),
+                    launched=_launched(live, snapshot),
                     min=fleet.min_capacity if region == settings.regions[0] else 0,
                     max=min((x for x in limits if x is not None), default=None),
                 )
             )
     return facts
+
+
+def _launched(live: Fleet | None, snapshot: Snapshot) -> int:
+    if snapshot.cloud is None or live is None:
+        return 0
+    place = (live.region, live.id)
+    return sum((i.region, i.fleet_id) == place and i.counts for i in snapshot.cloud.instances)
 
 
 def _belongs(node: Node, fleet: FleetSettings, region: Region, snapshot: Snapshot) -> bool:

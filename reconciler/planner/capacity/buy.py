@@ -80,9 +80,11 @@ def serve_from_all(
 
     Rows and reservations stay in the simulation.
     """
+    if not table.offers:
+        return None
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
-    if dealt.singly or problem.inflated or not problem.servable().all():
+    if not problem.items or dealt.singly or problem.inflated or not problem.servable().all():
         return None
     packing = on_set(problem, problem.limits, Effort(search_seconds))
     if packing is None:

@@ -6,6 +6,7 @@ yet, vectorised.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,15 @@ from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray,
 _CLOSING_STEPS = 8
 _WORTH_CLOSING = 0.9
 """Nodes are put away when at least a tenth of them can be: doing so copies the others."""
+
+
+def _rules_of(problem: Problem) -> int:
+    """How many rules between items there are; 0 where no item counts for any: they cannot bind."""
+    rules = [item.rules for item in problem.items]
+    if not any(each.counts_for for each in rules):
+        return 0
+    obeyed = (rule for each in rules for rule, _ in each.obeys)
+    return 1 + max(chain(obeyed, *(each.counts_for for each in rules)))
 
 
 class Bins:
@@ -40,7 +50,7 @@ class Bins:
         ]
         """Per item its groups with other members, and their columns: alone, `slots` is the cap."""
         self._held = np.zeros((0, len(shared)), dtype=np.int64)
-        rules = 1 + max((r for i in problem.items for r in i.rules.counts_for), default=-1)
+        rules = _rules_of(problem)
         self._counted = np.zeros((0, rules), dtype=np.int64)
         """Per open node and rule between items the pods that count for it, and"""
         self._most = np.zeros((0, rules), dtype=np.int64)

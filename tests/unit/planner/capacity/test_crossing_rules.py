@@ -6,7 +6,15 @@ from reconciler.model.cluster import Pod
 from reconciler.planner.planner import plan
 from tests.benchmarks import clusters, pods
 from tests.benchmarks.measure import bought
-from tests.builders import HOSTNAME, make_settings
+from tests.builders import (
+    HOSTNAME,
+    make_fleet_settings,
+    make_pod,
+    make_settings,
+    make_snapshot,
+    near,
+    spread,
+)
 
 SETTINGS = clusters.karpenter_fleets(40)
 
@@ -40,3 +48,33 @@ def test_limits_of_fleets_hold_where_many_nodes_are_packed_by_patterns() -> None
     made = plan(clusters.snapshot_of(waiting, (), settings), settings)
     assert not made.unplaceable
     assert max(fleet.target for fleet in made.fleets) <= 20
+
+
+def test_rule_that_counts_no_pod_of_the_purchase_is_one_among_others() -> None:
+    """Two pods that keep clear of a label which no other pod has ended every plan."""
+    fleets = (
+        make_fleet_settings("s", cpu=8, max_capacity=40),
+        make_fleet_settings("m", cpu=4, price="0.06"),
+    )
+    plain = [
+        make_pod(
+            f"p{n}", cpu=f"{1000 + 131 * n}m", memory=f"{700 + 313 * n}Mi", labels={"app": "a"}
+        )
+        for n in range(22)
+    ]
+    choosy = [
+        make_pod(
+            f"c{n}",
+            cpu=f"{900 + 77 * n}m",
+            labels={"app": "a"},
+            pod_anti_affinity=(near(HOSTNAME, app="a"),),
+            topology_spread=(spread(HOSTNAME, app="b"),),
+        )
+        for n in range(2)
+    ]
+    made = plan(make_snapshot(*plain, *choosy), make_settings(*fleets))
+    assert made.unplaceable == ()
+    places = [(p.fleet, p.new_node) for p in made.placements if p.pod.name.startswith("c")]
+    others = [(p.fleet, p.new_node) for p in made.placements if not p.pod.name.startswith("c")]
+    assert len(set(places)) == 2
+    assert not set(places) & set(others)

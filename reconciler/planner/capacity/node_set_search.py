@@ -90,14 +90,14 @@ def cheapest_set(
 def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> Packing | None:
     """All pods on (offers,) so many nodes; None where no way is found."""
     filled = fill_set(problem, nodes)
+    if filled is not None:
+        return filled
     program = SetProgram(problem)
     for care in (QUICK, THOROUGH):
-        if filled is not None or not effort.left:
-            break
         filled, refutation = _tried(problem, program, nodes, effort, care)
-        if refutation is not None:
-            break
-    return filled
+        if filled is not None or refutation is not None or not effort.left:
+            return filled
+    return None
 
 
 class _Search:

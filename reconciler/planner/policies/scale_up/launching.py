@@ -1,11 +1,11 @@
 """Packing pods on launching capacity as tightly as it was bought.
 
 A purchase is searched for, and its nodes hold their pods more tightly than first fit could put
-them there. Until the nodes have joined, every plan has to find the places anew: with first fit
-alone it would miss some, and buy more. Where pods seem to be left over, the purchase is therefore
-made once more. If all its nodes are on their way already, the places are found. Else launching
-capacity and what could be bought are looked at as one purchase, in which nodes that are on their
-way come first.
+them there. Until the nodes have joined, every plan has to find the places again: with first fit
+alone it would miss some, and buy more. Where pods seem to be left over, all nodes that are on
+their way are therefore searched together. If they do not hold all pods, the purchase is made once
+more: the places are found if all its nodes are on their way. Else launching capacity and what could
+be bought are looked at as one purchase, in which nodes that are on their way come first.
 """
 
 from collections import Counter
@@ -139,7 +139,7 @@ def _may_hold(
 
 
 def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _BySectors:
-    """The pods that want a place when these have theirs, but for those that no node could take."""
+    """The pods that still want a place, without those that no node could take."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= sum(amount for _, amount in taken)
@@ -176,7 +176,7 @@ def _on_all(
 
     The simulation is left as it was; so it is below.
     """
-    if len(wanting) > 1 or sum(map(len, launching.values())) > NODES_MAX:
+    if len(wanting) != 1 or sum(map(len, launching.values())) > NODES_MAX:
         return None
     [(sectors, asked)] = wanting.items()
     if sum(count for _, count in asked) > ON_ALL_PODS_MAX:

@@ -5,7 +5,7 @@ pod may go somewhere. What a plan promises must hold in at least one order of bi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 
 from reconciler.model.actions import (
     DRAINING_TAINT,
@@ -192,8 +192,12 @@ class Replay:
         )
         stuck: list[PodKey] = []
         for order in orders:
-            stuck = self._bind_all(scheduler, order)
-            if not stuck:
+            early: set[PodKey] = set()
+            while stuck := self._bind_all(scheduler, order, early):
+                if early.issuperset(stuck):
+                    break
+                early.update(stuck)
+            else:
                 return
         yield from (
             f"{key} on {self.place_of[key].name}: affinity or spread never holds"
@@ -202,8 +206,15 @@ class Replay:
         )
 
     def _bind_all(
-        self, scheduler: KubeScheduler, order: Callable[[Pod, int], tuple[int, ...]]
+        self,
+        scheduler: KubeScheduler,
+        order: Callable[[Pod, int], tuple[int, ...]],
+        early: Set[PodKey],
     ) -> list[PodKey]:
+        """Bind pods one by one in this order, those of `early` before the others.
+
+        Returns those that no order of the remaining ones lets bind any more.
+        """
         waiting = dict(self.place_of)
         for key, place in waiting.items():
             place.pods.remove(self.pods[key])
@@ -217,10 +228,10 @@ class Replay:
                     load = 0
                 elif load is None or not scheduler.affinity_holds(pod, place):
                     continue
-                ready.append((order(pod, load), key))
+                ready.append((key not in early, order(pod, load), key))
             if not ready:
                 break
-            key = min(ready)[1]
+            key = min(ready)[-1]
             place = waiting.pop(key)
             place.pods.append(self.pods[key])
             bound.append(key)

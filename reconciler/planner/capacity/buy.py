@@ -8,10 +8,8 @@ import numpy as np
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
-from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
-from reconciler.planner.capacity.known_searches import known_or_searched
-from reconciler.planner.capacity.node_set_search import on_set
+from reconciler.planner.capacity.known_searches import known_or_packed, known_or_searched
 from reconciler.planner.capacity.one_by_one import Singles
 from reconciler.planner.capacity.problem import (
     Packing,
@@ -86,7 +84,7 @@ def serve_from_all(
     problem = state_problem(table.offers, dealt.items, dealt.caps)
     if not problem.items or dealt.singly or problem.inflated or not problem.servable().all():
         return None
-    packing = on_set(problem, problem.limits, Effort(search_seconds))
+    packing = known_or_packed(problem, search_seconds).packing
     if packing is None:
         return None
     purchase = _Carrier(sim, table).carry(problem, packing)

@@ -1,7 +1,8 @@
-"""Purchases that were searched before.
+"""Searches that were made before.
 
 A cluster at rest is asked the same thing in every plan: whether cheaper nodes could replace some
-of its own. A search reads nothing but the numbers of its problem, so it is made once for each.
+of its own. While nodes are on their way, every plan asks whether they hold the pods that wait.
+A search reads nothing but the numbers of its problem, so it is made once for each.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ import numpy as np
 
 from reconciler.model.interning import InternTable
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
-from reconciler.planner.capacity.problem import Problem
+from reconciler.planner.capacity.effort import Effort
+from reconciler.planner.capacity.node_set_search import on_set
+from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.search import Found, search
 from reconciler.planner.placement.arrays import IntArray
 
@@ -32,7 +35,16 @@ class Answer:
     found: Found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnSet:
+    """How all pods fit on a set of nodes; no array can be written to."""
+
+    packing: Packing | None
+    """None where no way was found."""
+
+
 _ANSWERS: InternTable[bytes, Answer] = InternTable(ENTRIES_MAX)
+_ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
 
 
 def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
@@ -44,27 +56,52 @@ def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
     if known is not None:
         return known
     made = _searched(problem, budget_seconds)
-    numbers = len(problem.items) + len(made.found.packing.contents.pods)
-    return _ANSWERS.put(digest, made, weight=1 + numbers // NUMBERS_PER_ENTRY)
+    return _ANSWERS.put(digest, made, weight=_weight(problem, made.found.packing))
+
+
+def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
+    """The answer of `on_set` for all nodes of a problem, made now or taken from an earlier plan."""
+    if problem.slots.size > CELLS_MAX:
+        return OnSet(packing=on_set(problem, problem.limits, Effort(budget_seconds)))
+    digest = _digest(problem, budget_seconds)
+    known = _ON_SETS.get(digest)
+    if known is not None:
+        return known
+    packing = on_set(problem, problem.limits, Effort(budget_seconds))
+    if packing is not None:
+        _seal(packing)
+    return _ON_SETS.put(digest, OnSet(packing=packing), weight=_weight(problem, packing))
 
 
 def forget_searches() -> None:
     """Forget all answers, so that each purchase is searched again; benchmarks call it."""
     _ANSWERS.clear()
+    _ON_SETS.clear()
+
+
+def _weight(problem: Problem, packing: Packing | None) -> int:
+    """How many usual answers this one counts as."""
+    numbers = len(problem.items) + (0 if packing is None else len(packing.contents.pods))
+    return 1 + numbers // NUMBERS_PER_ENTRY
 
 
 def _searched(problem: Problem, budget_seconds: float) -> Answer:
     fair = fair_prices(problem)
     answer = Answer(fair=fair, found=search(problem, fair, budget_seconds))
     found = answer.found
-    arrays = [fair.weights, fair.items, fair.places, found.packing.bins]
-    arrays += [found.packing.contents.nodes, found.packing.contents.items]
-    arrays += [found.packing.contents.pods]
+    _seal(found.packing)
+    arrays = [fair.weights, fair.items, fair.places]
     arrays += [] if found.worth is None else [found.worth]
     arrays += [] if found.divisible is None else [found.divisible.worth]
     for array in arrays:
         array.setflags(write=False)
     return answer
+
+
+def _seal(packing: Packing) -> None:
+    contents = packing.contents
+    for array in (packing.bins, contents.nodes, contents.items, contents.pods):
+        array.setflags(write=False)
 
 
 def _digest(problem: Problem, budget_seconds: float) -> bytes:

@@ -33,55 +33,65 @@ def _orders(problem: Problem) -> IntArray:
 
 
 class _Rows:
-    """The same nodes once per order of pods and rule, filled side by side."""
+    """The same nodes once per order of pods and rule, filled side by side.
+
+    Arrays are (resources, rows, nodes): adding up over the first axis is much faster.
+    """
 
     def __init__(self, problem: Problem, bins: IntArray, orders: IntArray) -> None:
         needs, room = problem.with_caps()
-        self._pods = np.repeat(orders, RULES, axis=0)
-        self._rule = np.tile(np.arange(RULES), len(orders))
-        self._needs = needs[:, bins].astype(np.float64)
-        """(items, nodes, resources)."""
+        self._pods = np.tile(orders, (RULES, 1))
+        self._rule = np.repeat(np.arange(RULES), len(orders))
+        """Ascending, also where rows have gone."""
+        self._number = np.tile(np.arange(len(orders)) * RULES, RULES) + self._rule
+        """Each order's rules one after the other: the least of those that succeed is taken."""
+        free = room[bins].T.astype(np.float64)
+        self._inverse: FloatArray = (1 / np.maximum(free, 1))[:, None]
+        self._needs = np.moveaxis(needs[:, bins].astype(np.float64), 2, 0)
+        self._asked = self._needs * self._inverse
+        """(resources, items, nodes)."""
         self._slots = np.minimum(problem.slots, problem.counts[:, None])[:, bins]
-        room = room[bins].astype(np.float64)
-        self._inverse: FloatArray = 1 / np.maximum(room, 1)
-        self._room = np.repeat(room[None], len(self._pods), axis=0)
-        self._amounts = np.zeros((len(self._pods), len(bins), len(problem.items)), dtype=np.int64)
+        self._room = np.repeat(free[:, None], len(self._pods), axis=1)
+        self._amounts = np.zeros((len(self._pods), len(problem.items), len(bins)), dtype=np.int64)
 
     def fill(self) -> bool:
         """Place pod after pod; whether some row places them all."""
+        line = np.arange(len(self._pods))
         for step in range(self._pods.shape[1]):
             items = self._pods[:, step]
-            needs = self._needs[items]
-            line = np.arange(len(items))
-            left = self._room - needs
-            taken = self._amounts[line, :, items]
-            fits = (left >= 0).all(axis=2) & (taken < self._slots[items])
-            node = np.where(fits, self._scores(needs, left), -np.inf).argmax(axis=1)
+            left = self._room - self._needs[:, items]
+            fits = left.min(axis=0) >= 0
+            fits &= self._amounts[line, items] < self._slots[items]
+            scores = self._scores(self._asked[:, items], left)
+            node = np.where(fits, scores, -np.inf).argmax(axis=1)
             placed = fits[line, node]
-            self._room[line, node] = left[line, node]
-            self._amounts[line, node, items] += 1
-            self._keep(placed)
-            if not len(self._pods):
+            self._room[:, line, node] = left[:, line, node]
+            self._amounts[line, items, node] += 1
+            if not placed.all():
+                self._keep(placed)
+                line = np.arange(len(self._pods))
+            if not len(line):
                 return False
         return True
 
     def first(self) -> IntArray:
         """(nodes, items) pods of the first row that is left."""
-        amounts: IntArray = self._amounts[0]
+        amounts: IntArray = self._amounts[self._number.argmin()].T
         return amounts
 
-    def _scores(self, needs: FloatArray, left: FloatArray) -> FloatArray:
+    def _scores(self, asked: FloatArray, left: FloatArray) -> FloatArray:
         """(rows, nodes): the node with the highest takes the pod."""
-        share, asked = self._room * self._inverse, needs * self._inverse
-        length = np.sqrt((share * share).sum(axis=2) + 1e-12)
-        alike = (share * asked).sum(axis=2) / length
-        after = left * self._inverse
-        fullest, emptiest = -after.max(axis=2), after.min(axis=2)
-        rule = self._rule[:, None]
-        return np.asarray(np.where(rule == 0, alike, np.where(rule == 1, fullest, emptiest)))
+        scores = np.empty(left.shape[1:])
+        one, two = np.searchsorted(self._rule, (1, 2))
+        share = self._room[:, :one] * self._inverse
+        length = np.sqrt((share * share).sum(axis=0) + 1e-12)
+        scores[:one] = (share * asked[:, :one]).sum(axis=0) / length
+        after = left[:, one:] * self._inverse
+        scores[one:two] = -after[:, : two - one].max(axis=0)
+        scores[two:] = after[:, two - one :].min(axis=0)
+        return scores
 
     def _keep(self, placed: np.ndarray) -> None:
-        if placed.all():
-            return
         self._pods, self._rule = self._pods[placed], self._rule[placed]
-        self._room, self._amounts = self._room[placed], self._amounts[placed]
+        self._number, self._amounts = self._number[placed], self._amounts[placed]
+        self._room = self._room[:, placed]

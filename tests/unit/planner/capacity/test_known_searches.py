@@ -11,8 +11,11 @@ from reconciler.planner.capacity.known_searches import (
     CELLS_MAX,
     Answer,
     forget_searches,
+    known_or_packed,
     known_or_searched,
 )
+from reconciler.planner.capacity.effort import Effort
+from reconciler.planner.capacity.node_set_search import on_set
 from reconciler.planner.capacity.problem import Item, Offer, Problem
 from reconciler.planner.capacity.search import search
 from tests.unit.planner.capacity.problems import random_problem
@@ -120,3 +123,38 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(1, 2 * PROBLEMS):
         known_or_searched(random_problem(seed), SECONDS)
     assert known_or_searched(random_problem(0), SECONDS) is not first
+
+
+def on_two_of_each(seed: int) -> Problem:
+    """The pods of a problem, and two nodes of each offer that are on their way."""
+    problem = random_problem(seed)
+    return replace(problem, limits=np.full_like(problem.limits, 2))
+
+
+def test_pods_on_a_set_of_nodes_are_packed_once() -> None:
+    """While nodes are on their way, every plan asks whether they hold the pods that wait."""
+    first = known_or_packed(on_two_of_each(1), SECONDS)
+    assert known_or_packed(on_two_of_each(1), SECONDS) is first
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_pods_or_nodes_are_packed(change: str) -> None:
+    """Places would be promised that are not there."""
+    problem = on_two_of_each(1)
+    first = known_or_packed(problem, SECONDS)
+    assert known_or_packed(CHANGES[change](problem), SECONDS) is not first
+
+
+def test_what_is_known_of_a_set_is_what_packing_finds() -> None:
+    """In whatever order the problems came before, and also where it finds no way."""
+    ways = set()
+    for seed in [*range(PROBLEMS), *range(PROBLEMS)]:
+        problem = on_two_of_each(seed)
+        packed = on_set(problem, problem.limits, Effort(SECONDS))
+        known = known_or_packed(problem, SECONDS).packing
+        assert (known is None) == (packed is None)
+        if packed is not None and known is not None:
+            assert known.bins.tolist() == packed.bins.tolist()
+            assert known.amounts.tolist() == packed.amounts.tolist()
+        ways.add(packed is None)
+    assert ways == {True, False}

@@ -1,7 +1,7 @@
 """Buying capacity: deal, search, and carry the result into the what-if cluster."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,25 +71,35 @@ def buy(
     return purchase
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromAll:
+    """Whether given nodes serve all pods."""
+
+    purchase: Purchase | None = None
+    """None where no way was found."""
+    refuted: bool = False
+    """Proven: there is none."""
+
+
 def serve_from_all(
     sim: Simulation, wants: Sequence[Want], table: OfferTable, search_seconds: float
-) -> Purchase | None:
-    """Serve all `wants` from as many nodes as each offer has; None where no way is found.
+) -> FromAll:
+    """Serve all `wants` from as many nodes as each offer has.
 
     Rows and reservations stay in the simulation.
     """
     if not table.offers:
-        return None
+        return FromAll()
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
     if not problem.items or dealt.singly or problem.inflated or not problem.servable().all():
-        return None
-    packing = known_or_packed(problem, search_seconds).packing
-    if packing is None:
-        return None
-    purchase = _Carrier(sim, table).carry(problem, packing)
+        return FromAll()
+    known = known_or_packed(problem, search_seconds)
+    if known.packing is None:
+        return FromAll(refuted=known.refuted)
+    purchase = _Carrier(sim, table).carry(problem, known.packing)
     served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
-    return purchase if served == sum(count for _, count in wants) else None
+    return FromAll(purchase=purchase if served == sum(count for _, count in wants) else None)
 
 
 def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:

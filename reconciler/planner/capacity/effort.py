@@ -31,6 +31,8 @@ SECONDS_PER_ROUNDING = 1e-3
 SECONDS_PER_REPACKING = 4e-3
 """Per few nodes whose pods are packed again by trying everything."""
 
+SECONDS_PER_SET_LISTED = 1e-8
+"""Per partial set of nodes, and what may refute it."""
 SECONDS_PER_SET_FILLED = 1e-4
 """Per pod that is placed on a set of nodes by all rules."""
 

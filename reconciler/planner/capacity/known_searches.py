@@ -13,7 +13,7 @@ import numpy as np
 from reconciler.model.interning import InternTable
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
 from reconciler.planner.capacity.effort import Effort
-from reconciler.planner.capacity.node_set_search import on_set
+from reconciler.planner.capacity.node_set_search import OnSet, on_set
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.search import Found, search
 from reconciler.planner.placement.arrays import IntArray
@@ -35,14 +35,6 @@ class Answer:
     found: Found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnSet:
-    """How all pods fit on a set of nodes; no array can be written to."""
-
-    packing: Packing | None
-    """None where no way was found."""
-
-
 _ANSWERS: InternTable[bytes, Answer] = InternTable(ENTRIES_MAX)
 _ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
 
@@ -62,15 +54,15 @@ def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
 def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
     """The answer of `on_set` for all nodes of a problem, made now or taken from an earlier plan."""
     if problem.slots.size > CELLS_MAX:
-        return OnSet(packing=on_set(problem, problem.limits, Effort(budget_seconds)))
+        return on_set(problem, problem.limits, Effort(budget_seconds))
     digest = _digest(problem, budget_seconds)
     known = _ON_SETS.get(digest)
     if known is not None:
         return known
-    packing = on_set(problem, problem.limits, Effort(budget_seconds))
-    if packing is not None:
-        _seal(packing)
-    return _ON_SETS.put(digest, OnSet(packing=packing), weight=_weight(problem, packing))
+    made = on_set(problem, problem.limits, Effort(budget_seconds))
+    if made.packing is not None:
+        _seal(made.packing)
+    return _ON_SETS.put(digest, made, weight=_weight(problem, made.packing))
 
 
 def forget_searches() -> None:

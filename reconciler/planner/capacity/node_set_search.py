@@ -66,6 +66,16 @@ class Cheapest:
     """No packing costs less; equal to the packing's cost when that is proven the cheapest."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnSet:
+    """Whether all pods fit on a set of nodes."""
+
+    packing: Packing | None
+    """None where no way was found."""
+    refuted: bool = False
+    """Proven: there is none."""
+
+
 def suits(problem: Problem) -> bool:
     """Whether the purchase is small enough, and needs are what pods ask for."""
     return bool(
@@ -87,17 +97,19 @@ def cheapest_set(
     return _Search(problem, known, patterns, divisible, effort).run()
 
 
-def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> Packing | None:
-    """All pods on (offers,) so many nodes; None where no way is found."""
+def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> OnSet:
+    """All pods on (offers,) so many nodes."""
     filled = fill_set(problem, nodes)
     if filled is not None:
-        return filled
+        return OnSet(packing=filled)
     program = SetProgram(problem)
     for care in (QUICK, THOROUGH):
         filled, refutation = _tried(problem, program, nodes, effort, care)
-        if filled is not None or refutation is not None or not effort.left:
-            return filled
-    return None
+        if filled is not None or refutation is not None:
+            return OnSet(packing=filled, refuted=refutation is not None)
+        if not effort.left:
+            break
+    return OnSet(packing=None)
 
 
 class _Search:
@@ -153,8 +165,8 @@ class _Search:
         least, step = 0, FIRST_STEP
         while least < cost:
             below = min(cost, int(max(start, least) * (1 + step)) + 1)
-            listed = list_sets(self._problem, self._refutations, least, below)
-            if listed is None and step > STEP_LEAST:
+            listed = list_sets(self._problem, self._refutations, least, below, self._effort)
+            if listed is None and step > STEP_LEAST and self._effort.left:
                 step /= 4
                 continue
             if listed is None or len(self._open) >= OPEN_MAX or not self._effort.left:

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.capacity.effort import SECONDS_PER_SET_LISTED, Effort
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 SETS_MAX = 60_000
 """Partial sets at any level; more are not listed."""
+_STEPS_BESIDE = 4
+"""What a partial set costs beside looking at each refutation."""
 _SAFETY = 1e-9
 """Relative: rounding in floating point never refutes a set."""
 
@@ -68,11 +71,11 @@ def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
 
 
 def list_sets(
-    problem: Problem, refutations: Sequence[Refutation], least: int, below: int
+    problem: Problem, refutations: Sequence[Refutation], least: int, below: int, effort: Effort
 ) -> Listed | None:
     """All sets that cost from `least` to less than `below` and that none refutes.
 
-    None when there are too many. Offer by offer, the dearest first; a partial set goes when the
+    None when there are too many for that, or for the effort that is left. Offer by offer, the dearest first; a partial set goes when the
     rest of the money cannot buy what it still lacks.
     """
     order = np.lexsort((np.arange(len(problem.prices)), -problem.prices))
@@ -86,7 +89,9 @@ def list_sets(
     held = np.zeros((1, len(worth)))
     for level, price in enumerate(prices.tolist()):
         choices = np.minimum(money // price, nodes_max[level]) + 1
-        if int(choices.sum()) > SETS_MAX * len(prices):
+        partial = int(choices.sum())
+        effort.spend(SECONDS_PER_SET_LISTED * partial * (len(worth) + _STEPS_BESIDE))
+        if partial > SETS_MAX * len(prices) or not effort.left:
             return None
         parent = np.arange(len(choices)).repeat(choices)
         amount = np.arange(len(parent)) - (choices.cumsum() - choices)[parent]

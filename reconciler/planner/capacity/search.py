@@ -23,7 +23,7 @@ _PREFERRED_MAX = 8
 """Offers that are tried as the one to buy first; more cost time and find little."""
 _PREFERRED_ITEMS = 6_000
 """The same in items packed, where there are many."""
-FOR_SETS = 1.25
+FOR_SETS = 1.6
 """Of the budget, for a search over sets of nodes: it is for few pods, whose plans are quick."""
 AFTER_SETS = 0.5
 """The same for a search over patterns when sets of nodes did not settle the matter."""

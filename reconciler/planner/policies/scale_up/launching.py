@@ -32,7 +32,7 @@ DEARER = 4
 """So many times dearer for its size than launching capacity is what could be bought, at least."""
 TIMES_MAX = 10_000
 """Its price, where nodes cost next to nothing: sums must stay within 64 bits."""
-SHARE = 0.3
+SHARE = 0.1
 """Of the search budget: places on nodes that are on their way are looked for in each plan."""
 ON_ALL_PODS_MAX, NODES_MAX = 400, 200
 """More are not looked at one by one."""
@@ -89,7 +89,9 @@ def packed_again(
     wanting = _wanting(builder, other, launching)
     found = None
     if _may_hold(builder, launching, wanting):
-        found = _on_all(builder, wanting, launching) or _as_bought(builder, wanting, launching)
+        found, refuted = _on_all(builder, wanting, launching)
+        if found is None and not refuted:
+            found = _as_bought(builder, wanting, launching)
     if found is None or any(found.outcome.left):
         other_way = _with_what_could_be_bought(builder, wanting, launching)
         found = min(filter(None, (found, other_way)), key=lambda each: each.outcome)
@@ -171,28 +173,29 @@ def _on_all(
     builder: PlanBuilder,
     wanting: _BySectors,
     launching: _Launching,
-) -> _Packed | None:
-    """All pods on what is on its way; None where no way is found.
+) -> tuple[_Packed | None, bool]:
+    """All pods on what is on its way, where a way is found; whether there is proven to be none.
 
     The simulation is left as it was; so it is below.
     """
     if len(wanting) != 1 or sum(map(len, launching.values())) > NODES_MAX:
-        return None
+        return None, False
     [(sectors, asked)] = wanting.items()
     if sum(count for _, count in asked) > ON_ALL_PODS_MAX:
-        return None
+        return None, False
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
     table = OfferTable(builder.sim, _coming(builder, sectors, rows))
     wants = [(waiting.pod_class, count) for waiting, count in asked]
     seconds = builder.view.settings.search_budget_seconds
-    purchase = serve_from_all(builder.sim, wants, table, seconds)
+    answer = serve_from_all(builder.sim, wants, table, seconds)
     builder.sim.revert(mark)
+    purchase = answer.purchase
     if purchase is None:
-        return None
+        return None, answer.refuted
     seats = {row: rows[node.key].pop(0) for row, node in purchase.rows}
     outcome = _Outcome(left=_left(builder, [purchase]), nano_usd_per_hour=0)
-    return _Packed(placed=_on_seats(purchase, seats, asked), outcome=outcome)
+    return _Packed(placed=_on_seats(purchase, seats, asked), outcome=outcome), False
 
 
 def _as_bought(

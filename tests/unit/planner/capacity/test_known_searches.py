@@ -150,8 +150,10 @@ def test_what_is_known_of_a_set_is_what_packing_finds() -> None:
     ways = set()
     for seed in [*range(PROBLEMS), *range(PROBLEMS)]:
         problem = on_two_of_each(seed)
-        packed = on_set(problem, problem.limits, Effort(SECONDS))
-        known = known_or_packed(problem, SECONDS).packing
+        answer = on_set(problem, problem.limits, Effort(SECONDS))
+        kept = known_or_packed(problem, SECONDS)
+        assert kept.refuted == answer.refuted
+        packed, known = answer.packing, kept.packing
         assert (known is None) == (packed is None)
         if packed is not None and known is not None:
             assert known.bins.tolist() == packed.bins.tolist()

@@ -67,10 +67,23 @@ def test_more_nodes_of_a_fleet_than_it_may_have_are_not_bought() -> None:
             "limits": np.where(limits >= 0, limits, problem.limits),
         }
     )
-    listed = list_sets(tight, by_resources(tight), 0, 3 * free.cost(problem))
+    listed = list_sets(tight, by_resources(tight), 0, 3 * free.cost(problem), Effort(10.0))
     assert listed is not None
     assert (listed.sets <= tight.limits).all()
     assert (listed.costs[1:] >= listed.costs[:-1]).all()
+
+
+def test_listing_sets_ends_with_the_effort_for_it() -> None:
+    """With many fleets it once took three seconds of a plan that may search for a fifth of one."""
+    problem = random_problem(3)
+    below = 3 * _searched(problem).packing.cost(problem)
+    effort = Effort(10.0)
+    assert list_sets(problem, by_resources(problem), 0, below, effort) is not None
+    spent = 10.0 - effort.seconds
+    assert spent > 0
+    short = Effort(spent / 2)
+    assert list_sets(problem, by_resources(problem), 0, below, short) is None
+    assert not short.left
 
 
 @pytest.mark.parametrize("number", [2, 4, 18, 24, 29, 33, 41, 57])

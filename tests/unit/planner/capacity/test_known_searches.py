@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reconciler.planner.capacity.bound import fair_prices
+from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.known_searches import (
     CELLS_MAX,
     Answer,
@@ -14,7 +15,6 @@ from reconciler.planner.capacity.known_searches import (
     known_or_packed,
     known_or_searched,
 )
-from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.node_set_search import on_set
 from reconciler.planner.capacity.problem import Item, Offer, Problem
 from reconciler.planner.capacity.search import search

@@ -5,7 +5,7 @@ pod may go somewhere. What a plan promises must hold in at least one order of bi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator
 
 from reconciler.model.actions import (
     DRAINING_TAINT,
@@ -209,7 +209,7 @@ class Replay:
         self,
         scheduler: KubeScheduler,
         order: Callable[[Pod, int], tuple[int, ...]],
-        early: Set[PodKey],
+        early: Collection[PodKey],
     ) -> list[PodKey]:
         """Bind pods one by one in this order, those of `early` before the others.
 

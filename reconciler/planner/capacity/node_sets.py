@@ -75,8 +75,8 @@ def list_sets(
 ) -> Listed | None:
     """All sets that cost from `least` to less than `below` and that none refutes.
 
-    None when there are too many for that, or for the effort that is left. Offer by offer, the dearest first; a partial set goes when the
-    rest of the money cannot buy what it still lacks.
+    None when there are too many for that, or for the effort that is left. Offer by offer, the
+    dearest first; a partial set goes when the rest of the money cannot buy what it still lacks.
     """
     order = np.lexsort((np.arange(len(problem.prices)), -problem.prices))
     prices = np.maximum(problem.prices[order], 1)

@@ -43,7 +43,10 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """What the Kubernetes API answered."""
+    """What the Kubernetes API answered, each kind by namespace and name (`decode_cluster` sorts).
+
+    Where two pods are alike, the first one goes first: a state in another order may move the other.
+    """
 
     pods: tuple[Pod, ...] = ()
     nodes: tuple[Node, ...] = ()

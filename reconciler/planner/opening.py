@@ -15,7 +15,7 @@ from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import UnschedulablePods, find_demand
 from reconciler.planner.displaced import displaced_pods, with_displaced
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
-from reconciler.planner.fleets.headroom import headroom_pieces
+from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
@@ -65,8 +65,7 @@ def open_builder(
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
     demand = within_work(found, bound, world, snapshot.at, STEPS_MAX)
-    headroom = headroom_pieces(settings, inventory, offers, bound, demand.unschedulable)
-    asked_about += [pieces.pod for pieces in headroom]
+    asked_about += headroom_pods(settings)
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.unschedulable)]), *asked_about],
         cluster.namespaces,
@@ -97,7 +96,6 @@ def open_builder(
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
         displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
-        headroom=headroom,
         spot_returns=spot_returns,
         unequipped=unequipped,
     )

@@ -69,7 +69,7 @@ clocks differ: a new policy is not among them unless it is put here."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
-    """Decide everything for one moment; the same inputs in any order give the same plan."""
+    """Decide everything for one moment; the same snapshot and settings give the same plan."""
     return _finish(decide(snapshot, settings))
 
 

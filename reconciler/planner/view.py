@@ -9,7 +9,6 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand
-from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.fleets.spot_return import SpotReturn
@@ -43,8 +42,6 @@ class ClusterView:
     statuses: Mapping[FleetKey, FleetStatus]
     displaced: Mapping[PodKey, NodeName] = field(default_factory=dict)
     """Pods that count as demand although they run: EC2 takes their node back."""
-    headroom: Sequence[HeadroomPieces] = ()
-    """Room to keep free, in pieces that one node can hold."""
     spot_returns: Sequence[SpotReturn] = ()
     """Spot fleets with nodes that stand in for theirs, while `spot_return` is on."""
     unequipped: frozenset[NodeName] = frozenset()

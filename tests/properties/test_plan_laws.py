@@ -13,6 +13,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import Headroom
 from reconciler.records.plan import encode_plan
 from tests.builders import ZONE, make_node, make_pod
 from tests.properties.case import Case
@@ -91,12 +92,15 @@ def without(made: Plan, name: str) -> bytes:
     case=cases(),
     priority=st.sampled_from([-1, 0, 10_000]),
     kind=st.sampled_from(["too large", "wrong selector", "unknown device", "unknown sector"]),
+    percent=st.sampled_from([0, 30]),
 )
 def test_unplaceable_pod_changes_nothing_for_the_others(
-    case: Case, priority: int, kind: str
+    case: Case, priority: int, kind: str, percent: int
 ) -> None:
     """One bad pod would hold up, or make dearer, what everybody else needs."""
     ours = case.settings.fleets()[0].sector
+    kept = (Headroom(sector=ours, percent=percent),) if percent else ()
+    config = replace(case.settings, headroom=kept)
     changes: dict[str, dict[str, Any]] = {
         "too large": {"cpu": "10000", "sector": ours},
         "wrong selector": {"node_selector": {"no-such-label": "x", "sector": ours}},
@@ -106,9 +110,9 @@ def test_unplaceable_pod_changes_nothing_for_the_others(
     bad = make_pod("zz-bad", priority=priority, **changes[kind])
     cluster = case.snapshot.cluster
     more = replace(case.snapshot, cluster=replace(cluster, pods=(*cluster.pods, bad)))
-    made = plan(more, case.settings)
+    made = plan(more, config)
     assert "zz-bad" in [u.pod.name for u in made.unplaceable]
-    assert without(made, "zz-bad") == encode_plan(plan(case.snapshot, case.settings), kept=True)
+    assert without(made, "zz-bad") == encode_plan(plan(case.snapshot, config), kept=True)
 
 
 FREE = Mix(between_pods=False, spread=False, limits=False)

@@ -3,7 +3,8 @@
 A piece is treated as a pod without a name that would run in the sector. CPU and memory are kept in
 one piece, as one pod could use them, or in the fewest equal ones where no node of the sector is so
 large. `nodes` are as many pieces of the size of the sector's cheapest node, `percent` is a share of
-what the sector's pods ask for, in pieces of at most that size.
+what the sector's pods ask for, in pieces of at most that size. Pods that get no place do not count:
+whoever asks for what no node has would have others' headroom bought for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.quantity import format_amount
 from reconciler.planner.census import PodGroup
-from reconciler.planner.demand import SECTOR, UnschedulablePods
+from reconciler.planner.demand import SECTOR
 from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.settings import Headroom, PlannerSettings
@@ -53,12 +54,20 @@ class _Size:
         return _Size(ceil(self.cpu_milli / count), ceil(self.memory_bytes / count))
 
 
+def headroom_pods(settings: PlannerSettings) -> tuple[Pod, ...]:
+    """A pod for each item of headroom, of no size yet: so much is known before demand is served."""
+    return tuple(
+        _pod(settings, item.sector, number, _Size(0, 0))
+        for number, item in enumerate(settings.headroom)
+    )
+
+
 def headroom_pieces(
     settings: PlannerSettings,
     inventory: Inventory,
     offers: Mapping[FleetKey, NewNode],
     bound: Iterable[PodGroup],
-    waiting: Iterable[UnschedulablePods],
+    placed: Iterable[tuple[str, PodSpec, int]],
 ) -> tuple[HeadroomPieces, ...]:
     """All headroom of the config.
 
@@ -67,11 +76,11 @@ def headroom_pieces(
         inventory: Fleets and their nodes.
         offers: What a new node of each fleet is.
         bound: Pods on nodes.
-        waiting: Pods without one.
+        placed: Pods without one to which the plan gives a place: their sector, and how many.
     """
     if not settings.headroom:
         return ()
-    asked_for = _asked_for(inventory, bound, waiting)
+    asked_for = _asked_for(inventory, bound, placed)
     found = []
     for number, item in enumerate(settings.headroom):
         nodes = _nodes(inventory, offers, item.sector)
@@ -115,9 +124,9 @@ def _parted(item: Headroom, nodes: Sequence[_Size], asked_for: _Size) -> tuple[_
 
 
 def _asked_for(
-    inventory: Inventory, bound: Iterable[PodGroup], waiting: Iterable[UnschedulablePods]
+    inventory: Inventory, bound: Iterable[PodGroup], placed: Iterable[tuple[str, PodSpec, int]]
 ) -> Mapping[str, _Size]:
-    """What the pods of each sector ask for, those that wait included, DaemonSets' left out."""
+    """What the pods of each sector ask for that run or have a place, DaemonSets' left out."""
     sums: dict[str, list[int]] = {}
 
     def add(sector: str, spec: PodSpec, count: int) -> None:
@@ -133,9 +142,9 @@ def _asked_for(
             key = inventory.fleet_of_node.get(pod.node_name) if pod.node_name else None
             if key in sector_of:
                 add(sector_of[key], pod.spec, 1)
-    for each in waiting:
-        if each.group.traits.spec.priority >= 0:
-            add(each.sectors[0], each.group.traits.spec, len(each.group.pods))
+    for sector, spec, count in placed:
+        if spec.priority >= 0:
+            add(sector, spec, count)
     return {sector: _Size(*total) for sector, total in sums.items()}
 
 

@@ -27,6 +27,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.placed import raises, seats
 from tests.unit.planner.scale_in.scene import full, on, unneeded
 from tests.unit.planner.scale_in.scene import planned as on_cluster
@@ -191,3 +192,46 @@ def test_room_on_a_node_that_no_fleet_brought_is_no_headroom() -> None:
     made = planned(foreign)
     assert raises(made) == {("primary-small", HOME): 1}
     assert [a for a in made.actions if isinstance(a, TaintNode)] == []
+
+
+TENTH = Headroom(sector="primary", percent=10)
+FOUR_FIFTHS = Headroom(sector="primary", percent=80)
+
+
+def test_pods_that_get_no_place_ask_for_no_headroom() -> None:
+    """One tenant's mistyped selector would buy thirty nodes that nobody can use."""
+    served = make_pods(10, cpu=2)
+    astray = make_pods(400, "astray", cpu=3, node_selector={"no-such-label": "x"})
+    made = planned(*served, *astray, headroom=TENTH)
+    assert len(made.unplaceable) == 400
+    assert raises(made) == raises(planned(*served, headroom=TENTH))
+    assert [each.pieces for each in made.headroom] == [1]
+
+
+@pytest.mark.parametrize("cpu", ["1000000", "9000000000000000"])
+def test_pod_of_any_size_ends_no_plan(cpu: str) -> None:
+    """A tenth of eight exbibytes was looked for in pieces, which took terabytes of memory."""
+    made = planned(make_pod("large", cpu=cpu, memory="7Ei"), make_pod(cpu=2), headroom=TENTH)
+    assert [u.pod.name for u in made.unplaceable] == ["large"]
+    assert [each.pieces for each in made.headroom] == [1]
+
+
+def test_more_headroom_than_any_cluster_has_is_missing() -> None:
+    """A config with some zeros too many would take the memory of as many nodes."""
+    much = Headroom(sector="primary", cpu_milli=4_000_000_000_000)
+    made = planned(headroom=much, fleets=(make_fleet_settings(cpu=4, max_capacity=3),))
+    assert raises(made) == {("primary-small", HOME): 3}
+    (found,) = made.headroom
+    assert found.missing == found.pieces - 3
+    assert "max_capacity" in found.because
+
+
+def test_pods_that_an_interrupted_node_loses_count_once() -> None:
+    """They run and they wait: headroom would be bought for both."""
+    running = [on("n", cpu=2), on("n", cpu=2)]
+    made = on_cluster(
+        make_settings(FLEET, headroom=(FOUR_FIFTHS,)), noticed("n", fleet=FLEET), *running
+    )
+    assert len(made.placements) == 2
+    (found,) = made.headroom
+    assert found.pieces == 1

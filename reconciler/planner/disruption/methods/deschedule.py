@@ -84,10 +84,16 @@ def last_descheduled(builder: PlanBuilder) -> datetime | None:
 
 
 def _looked_at(run: VoluntaryRun, settings: DeschedulerSettings) -> Iterator[Node]:
-    """Yield our Ready nodes that stay and that the policy's nodeSelector chooses."""
+    """Yield our Ready nodes that stay and that the policy's nodeSelector chooses.
+
+    A node that EC2 takes back is emptied by its own method, from the plan on that first knows of
+    it: its pods would be evicted twice.
+    """
     view = run.context.view
     for name, node in view.nodes.items():
         if name not in view.inventory.fleet_of_node or not node.ready or node.unreadable:
+            continue
+        if name in view.inventory.interrupted:
             continue
         if settings.nodes is not None and not settings.nodes.matches(node.labels):
             continue

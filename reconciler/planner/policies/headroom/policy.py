@@ -5,18 +5,19 @@ first, and what they took is found or bought again in the same plan. A node on w
 in use for everything that would remove it, and no pod is moved into a piece.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
+from reconciler.model.cluster import PodSpec
 from reconciler.model.plan import HeadroomPlan
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.preferring import buy_preferring
 from reconciler.planner.capacity.purchase import Purchase
-from reconciler.planner.fleets.headroom import HeadroomPieces
+from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import BoolArray
@@ -24,14 +25,21 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.text import counted_noun
 
+PIECES_MAX = 10_000
+"""Bought for one item in one plan; the rest is missing. A config that asks for more by mistake must
+not cost the memory of as many nodes."""
+
 
 def propose(builder: PlanBuilder) -> None:
     """Keep every piece free, as far as maximum, money and EC2 allow."""
-    for pieces in builder.view.headroom:
-        pod_class = builder.view.table.of(pieces.pod, bound=False)
+    view = builder.view
+    for pieces in headroom_pieces(
+        view.settings, view.inventory, view.offers, view.running, _placed(builder)
+    ):
+        pod_class = view.table.of(pieces.pod, bound=False)
         missing = pieces.count - _found(builder, pieces, pod_class)
         if missing:
-            missing -= _bought(builder, pieces, pod_class, missing)
+            missing -= _bought(builder, pieces, pod_class, min(missing, PIECES_MAX))
         builder.note_headroom(
             HeadroomPlan(
                 sector=pieces.sector,
@@ -41,6 +49,27 @@ def propose(builder: PlanBuilder) -> None:
                 because=_why_missing(builder, pieces) if missing else "",
             )
         )
+
+
+def _placed(builder: PlanBuilder) -> Iterator[tuple[str, PodSpec, int]]:
+    """Sector, spec and number of pods that have no node and get a place in this plan.
+
+    Pods that an interrupted node is to lose run as well: they are counted there.
+    """
+    view = builder.view
+    for reservation in builder.reservations:
+        first = 0
+        for row, amount in zip(reservation.rows, reservation.amounts, strict=True):
+            pods = reservation.pods[first : first + amount]
+            first += amount
+            planned = builder.planned_nodes.get(row)
+            if planned is None:
+                key = view.inventory.fleet_of_node.get(builder.row_name(row))
+            else:
+                key = planned.key
+            if key is not None:
+                new = sum(pod.key not in view.displaced for pod in pods)
+                yield view.statuses[key].settings.sector, reservation.waiting.pod_class.spec, new
 
 
 def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) -> int:

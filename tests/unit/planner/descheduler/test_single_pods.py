@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import ContainerState, Taint, Toleration
 from reconciler.planner.descheduler_settings import (
     EvictorSettings,
@@ -24,6 +25,7 @@ from tests.unit.planner.descheduler.scene import (
     old,
     said,
 )
+from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.scale_in.scene import moves, planned
 
 TAINT = Taint(key="team", value="a", effect="NoSchedule")
@@ -198,3 +200,11 @@ def test_policy_looks_at_its_namespaces_and_labels_only() -> None:
         old("a", "other", namespace="other", labels={"app": "web"}),
     ]
     assert list(evicted(planned(settings, *objects))) == ["web"]
+
+
+def test_pods_of_an_interrupted_node_are_evicted_once() -> None:
+    """The first plan after the notice evicted them for the descheduler too."""
+    settings = descheduling(PodLifeTime(seconds_max=3600))
+    made = planned(settings, noticed("a", fleet=FLEET), *nodes("b"), old("a", "old"))
+    evictions = [(a.pod.name, a.policy) for a in made.actions if isinstance(a, EvictPod)]
+    assert evictions == [("old", "interruption")]

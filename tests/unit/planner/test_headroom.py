@@ -228,7 +228,7 @@ def test_more_headroom_than_any_cluster_has_is_missing() -> None:
 
 def test_pods_that_an_interrupted_node_loses_count_once() -> None:
     """They run and they wait: headroom would be bought for both."""
-    running = [on("n", cpu=2), on("n", cpu=2)]
+    running = [on("n", cpu="2"), on("n", cpu="2")]
     made = on_cluster(
         make_settings(FLEET, headroom=(FOUR_FIFTHS,)), noticed("n", fleet=FLEET), *running
     )

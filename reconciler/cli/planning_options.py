@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconciler.model.errors import UsageError
+from reconciler.records.times import YEARS
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.planning import PlanRequest
@@ -65,7 +66,7 @@ def request_of(
 
 
 def _moment(text: str | None) -> datetime | None:
-    """An RFC 3339 time with an offset.
+    """An RFC 3339 time with an offset, of a year that clocks show.
 
     Raises:
         UsageError: It is not one.
@@ -78,4 +79,6 @@ def _moment(text: str | None) -> datetime | None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise UsageError("--now", f"{text!r} is not a time", "for example 2026-01-31T12:00:00Z")
+    if moment.year not in YEARS:
+        raise UsageError("--now", f"its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}")
     return moment

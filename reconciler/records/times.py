@@ -3,6 +3,10 @@
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+YEARS = range(1970, 2200)
+"""Of times that are given: others are mistakes, and times near the ends of the calendar cannot be
+counted on from."""
+
 
 def rfc3339(moment: datetime) -> str:
     """An aware time as `2026-01-31T12:00:00Z`; parts of seconds only when there are any."""

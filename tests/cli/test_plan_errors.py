@@ -94,6 +94,7 @@ def test_file_without_permission_is_one_line(desk: Desk) -> None:
     [
         ("--now", "yesterday"),
         ("--now", "2026-01-31T12:00:00"),
+        ("--now", "9999-12-31T23:59:59Z"),
         ("--output", "xml"),
         ("--no-such-flag",),
         ("--aws", "aws.json"),

@@ -18,7 +18,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.explain import explain
-from reconciler.planner.planner import plan
+from reconciler.planner.for_all import plan_for_all
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
@@ -96,12 +96,13 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
 
 
 def plan_in_bulk(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
-    """Return the plan, made without the cyclic garbage collector.
+    """Return the plan for all whose pods can be planned for.
 
-    With thousands of kinds of pods it would walk the whole cluster several times.
+    It is made without the cyclic garbage collector: with thousands of kinds of pods that would walk
+    the whole cluster several times.
     """
     with garbage_collection_paused():
-        return plan(snapshot, settings)
+        return plan_for_all(snapshot, settings)
 
 
 def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:

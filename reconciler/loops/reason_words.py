@@ -31,6 +31,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "fleet-unavailable": "EC2 cannot deliver nodes of the fleets that could run it",
     "too-complex": "it asks for more than is planned for",
     "over-work-budget": "its namespace has too many kinds of pending pods",
+    "planning-failed": "planning fails on pods of its namespace, which is a bug",
 }
 """By unplaceable code, one clause each."""
 
@@ -43,6 +44,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "no-sector": "use a sector that the config has",
     "too-complex": "ask for less",
     "over-work-budget": "use fewer different pod specs in this namespace",
+    "planning-failed": "report it with a snapshot",
     "volume-in-use": "end the pod that uses its volume",
 }
 """By code, what helps when no tested remedy is known."""

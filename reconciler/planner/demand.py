@@ -1,7 +1,8 @@
 """Which pods ask for capacity, which do not, and which sectors serve each (docs/scale-up.md)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from reconciler.model.cluster import PodSpec, PodTraits
 from reconciler.model.ids import PodKey
@@ -13,6 +14,7 @@ SECTOR = "sector"
 FLEET = "fleet"
 SIZE = "size"
 _SYSTEM = "kube-system"
+NOTHING_LEFT_OUT: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +37,8 @@ class Demand:
     ignored: tuple[Ignored, ...]
     deferred: tuple[tuple[PodKey, str], ...] = ()
     """Pods of ours beyond the work that their namespace may ask for, and why."""
+    left_out: tuple[tuple[PodKey, str], ...] = ()
+    """Pods of ours of namespaces that are left out of the plan, and why."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pods take long to plan while others use the cluster."""
 
@@ -144,6 +148,21 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
         too_complex=tuple(sorted(too_complex)),
         ignored=tuple(sorted(ignored)),
     )
+
+
+def without_namespaces(demand: Demand, left_out: Mapping[str, str]) -> Demand:
+    """The demand without the pods of some namespaces.
+
+    Args:
+        demand: All of it.
+        left_out: The namespaces, and why each is left out.
+    """
+    if not left_out:
+        return demand
+    out = [u for u in demand.unschedulable if u.group.traits.namespace in left_out]
+    pods = [(pod.key, left_out[pod.key.namespace]) for u in out for pod in u.group.pods]
+    kept = [u for u in demand.unschedulable if u.group.traits.namespace not in left_out]
+    return replace(demand, unschedulable=tuple(kept), left_out=tuple(sorted(pods)))
 
 
 def _ignored(group: PodGroup, code: str) -> Iterable[Ignored]:

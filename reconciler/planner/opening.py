@@ -12,7 +12,12 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.census import PodGroup, take_census
-from reconciler.planner.demand import UnschedulablePods, find_demand
+from reconciler.planner.demand import (
+    NOTHING_LEFT_OUT,
+    UnschedulablePods,
+    find_demand,
+    without_namespaces,
+)
 from reconciler.planner.displaced import displaced_pods, with_displaced
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.headroom import headroom_pods
@@ -39,6 +44,7 @@ def open_builder(
     settings: PlannerSettings,
     also: Iterable[Pod] = (),
     unequipped: frozenset[NodeName] = frozenset(),
+    left_out: Mapping[str, str] = NOTHING_LEFT_OUT,
 ) -> PlanBuilder:
     """Join everything and set the what-if cluster up as things are now.
 
@@ -47,6 +53,7 @@ def open_builder(
         settings: The sector config, resolved.
         also: Pods that get a class, but neither run nor wait: for questions about them.
         unequipped: Nodes whose devices have not come yet.
+        left_out: Namespaces whose pending pods are not planned for, and why.
     """
     cluster = snapshot.cluster
     inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
@@ -64,7 +71,7 @@ def open_builder(
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
-    demand = within_work(found, bound, world, snapshot.at, STEPS_MAX)
+    demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
     asked_about += headroom_pods(settings)
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.unschedulable)]), *asked_about],

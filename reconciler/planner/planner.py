@@ -16,6 +16,7 @@ from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Re
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
+from reconciler.planner.demand import NOTHING_LEFT_OUT
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
@@ -68,23 +69,37 @@ WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.SPEC, needed_n
 clocks differ: a new policy is not among them unless it is put here."""
 
 
-def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
-    """Decide everything for one moment; the same snapshot and settings give the same plan."""
-    return _finish(decide(snapshot, settings))
+def plan(
+    snapshot: Snapshot, settings: PlannerSettings, left_out: Mapping[str, str] = NOTHING_LEFT_OUT
+) -> Plan:
+    """Decide everything for one moment; the same snapshot and settings give the same plan.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        left_out: Namespaces whose pending pods are not planned for, and why.
+    """
+    return _finish(decide(snapshot, settings, left_out=left_out))
 
 
-def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> PlanBuilder:
+def decide(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    also: Iterable[Pod] = (),
+    left_out: Mapping[str, str] = NOTHING_LEFT_OUT,
+) -> PlanBuilder:
     """A finished plan in progress: the what-if cluster as it will be once the plan is done.
 
     Args:
         snapshot: The world.
         settings: The sector config, resolved.
         also: Pods that are not to be placed, about which questions will be asked.
+        left_out: Namespaces whose pending pods are not planned for, and why.
     """
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
     named, unequipped = with_promised_devices(named, settings)
-    builder = open_builder(named, with_departing(named, settings), also, unequipped)
+    builder = open_builder(named, with_departing(named, settings), also, unequipped, left_out)
     skewed = is_skewed(snapshot)
     for policy in policies_for(builder.view.inventory.binding, skewed=skewed):
         policy.propose(builder)
@@ -216,6 +231,8 @@ def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
         yield _refused(builder, pod, "too-complex", detail)
     for pod, detail in view.demand.deferred:
         yield _refused(builder, pod, "over-work-budget", detail)
+    for pod, detail in view.demand.left_out:
+        yield _refused(builder, pod, "planning-failed", detail)
 
 
 def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unplaceable:

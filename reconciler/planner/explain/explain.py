@@ -12,7 +12,8 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
-from reconciler.planner.explain.pods import explain_pod, question, variants
+from reconciler.planner.explain.pods import explain_pods, question, variants
+from reconciler.planner.for_all import left_out_of
 from reconciler.planner.opening import open_builder
 from reconciler.planner.planner import decide
 from reconciler.planner.settings import PlannerSettings
@@ -45,12 +46,14 @@ def explain(
     """
     asked_pods = [_pod(snapshot, name) for name in pods]
     asked_nodes = [_node(snapshot, name) for name in nodes]
-    opened = open_builder(snapshot, settings, asked_pods).view
-    questions = [question(opened, pod) for pod in asked_pods]
-    builder = decide(snapshot, settings, variants(questions))
+    left_out = left_out_of(made)
+    looked_at = [pod for pod in asked_pods if pod.node_name or pod.key.namespace not in left_out]
+    opened = open_builder(snapshot, settings, looked_at, left_out=left_out).view
+    questions = [question(opened, pod) for pod in looked_at]
+    builder = decide(snapshot, settings, variants(questions), left_out)
     keys = [key for name in fleets for key in _fleets(builder, name)]
     return Explanations(
-        pods=tuple(explain_pod(builder, made, asked) for asked in questions),
+        pods=tuple(explain_pods(builder, made, asked_pods, questions)),
         nodes=tuple(explain_node(builder, made, node) for node in asked_nodes),
         fleets=tuple(explain_fleet(builder, made, key) for key in keys),
     )

@@ -1,6 +1,6 @@
 """Why a pod runs where it runs, goes where it goes, or goes nowhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -39,6 +39,7 @@ IGNORED: Mapping[str, str] = {
 NOT_ASKED: Mapping[str, str] = {
     "too-complex": "no fleet is asked until it asks for less",
     "over-work-budget": "no fleet is asked until its namespace has fewer kinds of pending pods",
+    "planning-failed": "no fleet is asked until planning does not fail on its namespace any more",
 }
 """Codes with which a pod is unplaceable before any fleet is asked, and what would change that."""
 
@@ -136,8 +137,28 @@ def variants(questions: Iterable[Question]) -> list[Pod]:
     ] + [asked.pod for asked in questions if asked.pod.node_name is None]
 
 
-def explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
-    """The answer, from a finished plan that knows the question's variants."""
+def explain_pods(
+    builder: PlanBuilder, made: Plan, pods: Iterable[Pod], asked: Iterable[Question]
+) -> Iterator[PodExplanation]:
+    """The answers in the order of the pods, from a finished plan that knows the variants asked for.
+
+    Pods for which no fleet was asked have no question.
+    """
+    questions = {question.pod.key: question for question in asked}
+    for pod in pods:
+        yield _not_asked(made, pod) or _explain_pod(builder, made, questions[pod.key])
+
+
+def _not_asked(made: Plan, pod: Pod) -> PodExplanation | None:
+    """The answer for a pod that is unplaceable before any fleet is asked."""
+    reasons = next((u.reasons for u in made.unplaceable if u.pod == pod.key), ())
+    if pod.node_name is not None or not reasons or reasons[0].code not in NOT_ASKED:
+        return None
+    because = f"it {reasons[0].detail}: {NOT_ASKED[reasons[0].code]}"
+    return PodExplanation(pod=pod.key, verdict="unplaceable", because=because)
+
+
+def _explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
     found = _explained(builder, made, asked)
     if found.verdict not in {"placed", "unplaceable"}:
         return found
@@ -159,9 +180,6 @@ def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanat
             because += stays.detail
         return PodExplanation(pod=pod.key, verdict="running", because=because, placement=placed)
     refused = next((u for u in made.unplaceable if u.pod == pod.key), None)
-    if refused is not None and refused.reasons[0].code in NOT_ASKED:
-        because = f"it {refused.reasons[0].detail}: {NOT_ASKED[refused.reasons[0].code]}"
-        return PodExplanation(pod=pod.key, verdict="unplaceable", because=because)
     if refused is not None:
         return _unplaceable(builder, asked, refused)
     placement = next((p for p in made.placements if p.pod == pod.key), None)

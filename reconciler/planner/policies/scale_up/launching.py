@@ -32,7 +32,7 @@ DEARER = 4
 """So many times dearer for its size than launching capacity is what could be bought, at least."""
 TIMES_MAX = 10_000
 """Its price, where nodes cost next to nothing: sums must stay within 64 bits."""
-SHARE = 0.1
+SHARE = 0.2
 """Of the search budget: places on nodes that are on their way are looked for in each plan."""
 ON_ALL_PODS_MAX, NODES_MAX = 400, 200
 """More are not looked at one by one."""

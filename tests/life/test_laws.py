@@ -41,7 +41,7 @@ class Tally:
         )
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1200 if PROGRAMS == USUAL else 0)
 def test_no_program_breaks_a_law(closing_lines: list[str]) -> None:
     """An operator who leaves the loop alone for a month would find one of these in the morning."""
     tally = Tally()

@@ -32,9 +32,10 @@ def propose(run: VoluntaryRun) -> None:
         sector = each.status.settings.sector
         if sector not in busy and _may_join(run, each):
             pools.setdefault((sector, each.status.key.region), []).append(each)
-    for (sector, _), pool in sorted(pools.items(), key=lambda each: each[0]):
+    for (sector, _), could_go in sorted(pools.items(), key=lambda each: each[0]):
+        pool = _within_room(run, could_go)
         if sector not in busy and len(pool) > 1:
-            found = SetSearch(run.context, run.departures, sector).best(_within_room(run, pool))
+            found = SetSearch(run.context, run.departures, sector).best(pool)
             if found is not None:
                 _ask(run, found)
                 busy.add(sector)

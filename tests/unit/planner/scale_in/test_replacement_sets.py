@@ -100,6 +100,14 @@ def test_nothing_is_decided_that_limits_or_money_forbid(fleets: tuple[Any, ...])
     assert annotations_set(made) == set()
 
 
+def test_empty_node_that_the_fleet_can_do_without_leaves_no_set_to_look_for() -> None:
+    """Planning ended with an error as soon as a node was empty in a fleet of a minimum."""
+    minimum = replace(SMALL, min_capacity=2)
+    made = of(*nodes(), on("a", cpu="2500m"), on("b", cpu="2500m"), fleets=(MID, minimum))
+    assert raised(made) == []
+    assert made.cost.hourly_usd_after <= made.cost.hourly_usd_before
+
+
 @pytest.mark.parametrize(("reasons", "asks"), [(["consolidation"], 0), (["drifted"], 1)])
 def test_nothing_is_bought_for_nodes_that_a_disruption_budget_keeps(
     reasons: list[DisruptionReason], asks: int

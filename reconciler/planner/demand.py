@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from reconciler.model.cluster import PodSpec, PodTraits
 from reconciler.model.ids import PodKey
@@ -14,7 +13,6 @@ SECTOR = "sector"
 FLEET = "fleet"
 SIZE = "size"
 _SYSTEM = "kube-system"
-NOTHING_LEFT_OUT: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +153,7 @@ def without_namespaces(demand: Demand, left_out: Mapping[str, str]) -> Demand:
 
     Args:
         demand: All of it.
-        left_out: The namespaces, and why each is left out.
+        left_out: The namespaces, and why each of them.
     """
     if not left_out:
         return demand

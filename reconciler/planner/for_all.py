@@ -1,100 +1,106 @@
-"""The plan for everybody else where planning fails on the pods of some namespaces.
+"""The plan for everybody else where planning fails on something.
 
 That planning fails is a bug. Pods that lead to it may be any tenant's, and one tenant must not stop
-the plan for all: pending pods of a namespace on which it fails are left out, and the plan says so.
+the plan for all; nor may what saves money keep pods from their nodes. So the plan is made with as
+little left out as possible, and says what that is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from traceback import walk_tb
 
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.left_out import LeftOut
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 
 TRIES_MAX = 40
 """Plans that are tried in search of the namespaces; with more at fault some innocent ones wait."""
-CODE = "planning-failed"
 _MESSAGE_MAX = 120
 _PACKAGE = "reconciler"
 
 
 def plan_for_all(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
-    """Return the plan, without the pending pods of namespaces on which planning fails.
+    """Return the plan, with what planning fails on left out (code `planning-failed`).
 
-    Those are unplaceable with code `planning-failed`. The errors that are raised on purpose are
-    raised here too, and so is every other one that no pending pod leads to.
+    Tried in this order: all pods, but nothing is drained, ended or moved; everything but the
+    pending pods of the fewest namespaces; both. Errors that are raised on purpose are raised here
+    too, and so is one that none of this avoids.
     """
     try:
         return plan(snapshot, settings)
     except ReconcilerError:
         raise
     except Exception as error:  # noqa: BLE001 - one tenant's pods must not stop the plan for all
-        return _Search(snapshot, settings).run(error)
-
-
-def left_out_of(made: Plan) -> Mapping[str, str]:
-    """The namespaces that a plan leaves out, and why."""
-    return {
-        pod.pod.namespace: pod.reasons[0].detail
-        for pod in made.unplaceable
-        if pod.reasons and pod.reasons[0].code == CODE
-    }
+        return _Search(snapshot, settings, error).run()
 
 
 class _Search:
-    """Finds the fewest namespaces to leave out, by halves."""
+    """Finds what has to be left out; namespaces by halves."""
 
-    def __init__(self, snapshot: Snapshot, settings: PlannerSettings) -> None:
+    def __init__(self, snapshot: Snapshot, settings: PlannerSettings, error: Exception) -> None:
         self._snapshot = snapshot
         self._settings = settings
+        self._error = error
+        self._names = sorted({pod.key.namespace for pod in snapshot.cluster.pods})
         self._out: dict[str, str] = {}
         """Namespaces that are left out as yet, and why."""
+        self._removals = ""
         self._tries = 0
-        self._made: Plan | None = None
 
-    def run(self, error: Exception) -> Plan:
-        """The plan with as many namespaces as possible; the error where none helps."""
-        names = sorted({pod.key.namespace for pod in self._snapshot.cluster.pods})
-        self._out = dict.fromkeys(names, _why(error))
-        if self._fails(()) is not None or self._made is None:
-            raise error
-        self._add_half_by_half(names)
-        return self._made
+    def run(self) -> Plan:
+        """The plan; the error where nothing helps."""
+        because = f"planning what may go fails: {_said(self._error)}"
+        self._removals = because
+        served = self._tried({})
+        if isinstance(served, Plan):
+            return served
+        for removals in ("", because):
+            self._removals = removals
+            self._out = dict.fromkeys(self._names, _why(self._error))
+            made = self._tried(self._out)
+            if isinstance(made, Plan):
+                return self._with_most(self._names, made)
+        raise self._error
 
-    def _add_half_by_half(self, names: Sequence[str]) -> None:
+    def _with_most(self, names: Sequence[str], made: Plan) -> Plan:
         """Put those back with which planning does not fail; together they are known to fail."""
         if len(names) < 2:
-            return
+            return made
         middle = len(names) // 2
         for half in (names[:middle], names[middle:]):
-            error = self._fails(half)
-            if error is not None:
-                self._out |= dict.fromkeys(half, _why(error))
-                self._add_half_by_half(half)
+            out = {name: why for name, why in self._out.items() if name not in half}
+            found = self._tried(out)
+            if isinstance(found, Plan):
+                self._out, made = out, found
+            else:
+                self._out |= dict.fromkeys(half, _why(found))
+                made = self._with_most(half, made)
+        return made
 
-    def _fails(self, names: Sequence[str]) -> Exception | None:
-        """The error of planning with these namespaces too; without one they stay in the plan."""
+    def _tried(self, out: dict[str, str]) -> Plan | Exception:
+        """The plan without these namespaces, or how it fails."""
         if self._tries >= TRIES_MAX:
-            return RuntimeError("it fails on pods of many namespaces")
+            return self._error
         self._tries += 1
-        out = {name: why for name, why in self._out.items() if name not in names}
+        left_out = LeftOut(namespaces=out, removals=self._removals)
         try:
-            self._made = plan(self._snapshot, self._settings, out)
+            return plan(self._snapshot, self._settings, left_out)
         except Exception as error:  # noqa: BLE001 - as above
             return error
-        self._out = out
-        return None
 
 
 def _why(error: Exception) -> str:
+    return f"is of a namespace on whose pods planning fails: {_said(error)}"
+
+
+def _said(error: Exception) -> str:
     """What failed, where, and what to do."""
     frames = ((f.f_code.co_filename.split("/"), line) for f, line in walk_tb(error.__traceback__))
     ours = [(parts, line) for parts, line in frames if _PACKAGE in parts]
     said = " ".join(str(error).split())[:_MESSAGE_MAX]
-    text = f"is of a namespace on whose pods planning fails: {type(error).__name__}"
-    text += f": {said}" if said else ""
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     if ours:
         parts, line = ours[-1]
         text += f", at {'/'.join(parts[-2:])}:{line}"

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter, lt
+from types import MappingProxyType
 
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
@@ -13,7 +14,6 @@ from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import (
-    NOTHING_LEFT_OUT,
     UnschedulablePods,
     find_demand,
     without_namespaces,
@@ -38,13 +38,15 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
 from reconciler.planner.work import STEPS_MAX, World, within_work
 
+_NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
+
 
 def open_builder(
     snapshot: Snapshot,
     settings: PlannerSettings,
     also: Iterable[Pod] = (),
     unequipped: frozenset[NodeName] = frozenset(),
-    left_out: Mapping[str, str] = NOTHING_LEFT_OUT,
+    left_out: Mapping[str, str] = _NO_NAMESPACES,
 ) -> PlanBuilder:
     """Join everything and set the what-if cluster up as things are now.
 

@@ -16,7 +16,6 @@ from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Re
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
-from reconciler.planner.demand import NOTHING_LEFT_OUT
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
@@ -37,6 +36,8 @@ from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
+from reconciler.planner.left_out import CODE as PLANNING_FAILED
+from reconciler.planner.left_out import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
 from reconciler.planner.opening import open_builder
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
@@ -69,15 +70,13 @@ WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.SPEC, needed_n
 clocks differ: a new policy is not among them unless it is put here."""
 
 
-def plan(
-    snapshot: Snapshot, settings: PlannerSettings, left_out: Mapping[str, str] = NOTHING_LEFT_OUT
-) -> Plan:
+def plan(snapshot: Snapshot, settings: PlannerSettings, left_out: LeftOut = NOTHING) -> Plan:
     """Decide everything for one moment; the same snapshot and settings give the same plan.
 
     Args:
         snapshot: The world.
         settings: The sector config, resolved.
-        left_out: Namespaces whose pending pods are not planned for, and why.
+        left_out: What the plan does without.
     """
     return _finish(decide(snapshot, settings, left_out=left_out))
 
@@ -86,7 +85,7 @@ def decide(
     snapshot: Snapshot,
     settings: PlannerSettings,
     also: Iterable[Pod] = (),
-    left_out: Mapping[str, str] = NOTHING_LEFT_OUT,
+    left_out: LeftOut = NOTHING,
 ) -> PlanBuilder:
     """A finished plan in progress: the what-if cluster as it will be once the plan is done.
 
@@ -94,16 +93,20 @@ def decide(
         snapshot: The world.
         settings: The sector config, resolved.
         also: Pods that are not to be placed, about which questions will be asked.
-        left_out: Namespaces whose pending pods are not planned for, and why.
+        left_out: What the plan does without.
     """
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
     named, unequipped = with_promised_devices(named, settings)
-    builder = open_builder(named, with_departing(named, settings), also, unequipped, left_out)
+    departing = with_departing(named, settings)
+    builder = open_builder(named, departing, also, unequipped, left_out.namespaces)
     skewed = is_skewed(snapshot)
-    for policy in policies_for(builder.view.inventory.binding, skewed=skewed):
+    usual = policies_for(builder.view.inventory.binding, skewed=skewed)
+    for policy in WITHOUT_REMOVALS if left_out.removals else usual:
         policy.propose(builder)
     hold_unproven(builder)
+    if left_out.removals:
+        hold_for_failure(builder, left_out.removals)
     if skewed:
         hold_for_skew(builder)
     settle_removals(builder)
@@ -232,7 +235,7 @@ def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
     for pod, detail in view.demand.deferred:
         yield _refused(builder, pod, "over-work-budget", detail)
     for pod, detail in view.demand.left_out:
-        yield _refused(builder, pod, "planning-failed", detail)
+        yield _refused(builder, pod, PLANNING_FAILED, detail)
 
 
 def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unplaceable:

@@ -13,7 +13,7 @@ from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pods, question, variants
-from reconciler.planner.for_all import left_out_of
+from reconciler.planner.left_out import left_out_of
 from reconciler.planner.opening import open_builder
 from reconciler.planner.planner import decide
 from reconciler.planner.settings import PlannerSettings
@@ -47,8 +47,9 @@ def explain(
     asked_pods = [_pod(snapshot, name) for name in pods]
     asked_nodes = [_node(snapshot, name) for name in nodes]
     left_out = left_out_of(made)
-    looked_at = [pod for pod in asked_pods if pod.node_name or pod.key.namespace not in left_out]
-    opened = open_builder(snapshot, settings, looked_at, left_out=left_out).view
+    out = left_out.namespaces
+    looked_at = [pod for pod in asked_pods if pod.node_name or pod.key.namespace not in out]
+    opened = open_builder(snapshot, settings, looked_at, left_out=out).view
     questions = [question(opened, pod) for pod in looked_at]
     builder = decide(snapshot, settings, variants(questions), left_out)
     keys = [key for name in fleets for key in _fleets(builder, name)]

@@ -20,7 +20,7 @@ def test_collector_is_off_while_a_plan_is_made(monkeypatch: pytest.MonkeyPatch) 
         seen.append(gc.isenabled())
         return plan(snapshot, settings)
 
-    monkeypatch.setattr(planning, "plan", watched)
+    monkeypatch.setattr(planning, "plan_for_all", watched)
     settings = make_settings(make_fleet_settings())
     made = planning.plan_in_bulk(make_snapshot(make_pod("p")), settings)
     assert made.placements

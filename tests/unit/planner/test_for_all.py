@@ -11,8 +11,18 @@ from reconciler.model.plan import Plan
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.for_all import TRIES_MAX, plan_for_all
 from reconciler.planner.placement.classes import ClassTable
-from reconciler.planner.planner import plan
-from tests.builders import make_fleet_settings, make_pod, make_settings, make_snapshot
+from reconciler.planner.planner import ORDER, plan
+from reconciler.planner.policy import PolicySpec
+from tests.builders import (
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.placed import raises
 
 SETTINGS = make_settings(make_fleet_settings(cpu=4))
 MANY = [f"team-{number:03}" for number in range(64)]
@@ -94,12 +104,33 @@ def test_search_ends_however_many_fail(failing: dict[str, Exception]) -> None:
     assert served(made) == set(MANY) - left_out(made)
 
 
+def fail(*_: object) -> None:
+    """What no test foresaw."""
+    raise ZeroDivisionError("broken")
+
+
+def test_pods_are_served_while_planning_what_may_go_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What saves money would keep pods from their nodes."""
+    monkeypatch.setattr(
+        "reconciler.planner.planner.ORDER", (*ORDER, PolicySpec(name="broken", propose=fail))
+    )
+    (fleet,) = SETTINGS.fleets()
+    node = make_node("n", fleet)
+    pods = [make_pod("r", node="n", cpu=4), *waiting("a")]
+    cloud = make_cloud_of([node], make_fleet(fleet, 1))
+    snapshot = make_snapshot(node, *pods, cloud=cloud)
+    made = plan_for_all(snapshot, SETTINGS)
+    assert served(made) == {"a"}
+    assert raises(made) != {}
+    (kept,) = made.kept
+    assert (kept.node, kept.code) == ("n", "planning-failed")
+    assert "planning what may go fails: ZeroDivisionError: broken" in kept.detail
+    (told,) = explain(snapshot, SETTINGS, made, nodes=["n"]).nodes
+    assert "planning what may go fails" in told.because
+
+
 def test_error_that_no_pending_pod_leads_to_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that acts on nothing it knows must not look well."""
-
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("broken")
-
     monkeypatch.setattr(ClassTable, "__init__", fail)
     with pytest.raises(ZeroDivisionError, match="broken"):
         plan_for_all(make_snapshot(*waiting("a")), SETTINGS)

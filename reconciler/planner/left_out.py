@@ -1,0 +1,40 @@
+"""What a plan does without, because planning fails with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.model.plan import Plan
+from reconciler.planner.builder import PlanBuilder
+
+CODE = "planning-failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What a plan does without; usually nothing."""
+
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    """Namespaces whose pending pods are not planned for, and why."""
+    removals: str = ""
+    """Why no node is drained or ended, and no pod moved; empty when they are as usual."""
+
+
+NOTHING = LeftOut()
+
+
+def left_out_of(made: Plan) -> LeftOut:
+    """What a plan does without."""
+    return LeftOut(
+        namespaces={
+            pod.pod.namespace: pod.reasons[0].detail
+            for pod in made.unplaceable
+            if pod.reasons and pod.reasons[0].code == CODE
+        },
+        removals=next((kept.detail for kept in made.kept if kept.code == CODE), ""),
+    )
+
+
+def hold_for_failure(builder: PlanBuilder, because: str) -> None:
+    """Say on each node of the fleets why it stays."""
+    for name in sorted(builder.view.inventory.fleet_of_node):
+        builder.block(builder.view.nodes[name], CODE, because)

@@ -65,7 +65,10 @@ class Progress:
         words = ", ".join(f"{key}={value}" for key, value in values.items())
         figures = f"{run['cost']['usd_per_day']:,.2f} USD per day"
         wait = f"p95 {run['waiting']['p95_seconds']:,.1f} s"
-        self._stream.write(f"{done}/{of} {words}: {figures}, {wait}\n")
+        waiting = run["waiting"]
+        never = waiting["without_a_node_at_the_end"] + waiting["deleted_without_a_node"]
+        left = f", {never:,} pods never had a node" if never else ""
+        self._stream.write(f"{done}/{of} {words}: {figures}, {wait}{left}\n")
         self._stream.flush()
 
 
@@ -86,6 +89,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
     ("waiting p50", lambda run: f"{run['waiting']['p50_seconds']:,.1f} s"),
     ("waiting p95", lambda run: f"{run['waiting']['p95_seconds']:,.1f} s"),
     ("waiting p99", lambda run: f"{run['waiting']['p99_seconds']:,.1f} s"),
+    ("deleted without a node", lambda run: f"{run['waiting']['deleted_without_a_node']:,}"),
     ("without a node at the end", lambda run: f"{run['waiting']['without_a_node_at_the_end']:,}"),
     ("pods evicted", lambda run: f"{sum(run['evictions'].values()):,}"),
     ("Jobs' pods ended early", lambda run: f"{run['jobs_ended_early']:,}"),

@@ -57,6 +57,7 @@ _ROWS: Final = (
     ("waiting for a node, p95", "s", ("waiting", "p95_seconds")),
     ("waiting for a node, p99", "s", ("waiting", "p99_seconds")),
     ("pods without a node at the end", "", ("waiting", "without_a_node_at_the_end")),
+    ("pods deleted without a node", "", ("waiting", "deleted_without_a_node")),
     ("pods evicted", "", ("evictions",)),
     ("most nodes at once", "", ("nodes", "peak")),
 )
@@ -93,19 +94,25 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
     lines = []
     for each in after["waiting"]["workloads"]:
         earlier = known.get(each["workload"], {})
-        never = each["without_a_node_at_the_end"] - earlier.get("without_a_node_at_the_end", 0)
+        never = _never(each)
         more = each["pods"] - earlier.get("pods", 0)
-        if never <= 0 and more <= 0:
+        if never <= _never(earlier) and more <= 0:
             continue
         text = f"- {code(each['workload'])}: {each['pods']:,} pods wait longer than two minutes"
-        if each["without_a_node_at_the_end"]:
-            text += f", **{each['without_a_node_at_the_end']:,} find no node**"
+        if never:
+            text += f", **{never:,} find no node**"
         lines.append(f"{text} (the longest {each['longest_seconds']:,.0f} s)")
     if not lines:
         return []
     more_lines = len(lines) - _WORKLOADS_MAX
     rest = [f"- … and {more_lines} more workloads"] if more_lines > 0 else []
     return ["Who would wait longer:", "", *lines[:_WORKLOADS_MAX], *rest, ""]
+
+
+def _never(workload: Json) -> int:
+    """How many of its pods find no node before the end, or before they are deleted."""
+    keys = ("without_a_node_at_the_end", "deleted_without_a_node")
+    return sum(workload.get(key, 0) for key in keys)
 
 
 def _figures(run: Json) -> dict[str, Any]:

@@ -91,7 +91,8 @@ class Feeder:
     def _happens(self, line: DemandLine) -> None:
         match line:
             case PodDemand():
-                self._create(line)
+                if line.controller is None or line.controller.kind != "DaemonSet":
+                    self._create(line)  # nodes bring those of DaemonSets
             case ControllerDemand():
                 self._controllers.change(line)
             case BudgetDemand():

@@ -69,7 +69,7 @@ def _longest_waiting(snapshot: Snapshot) -> str:
     waiting = [
         (pod.created_at, str(pod.key))
         for pod in snapshot.cluster.pods
-        if pod.node_name is None and not pod.finished and pod.created_at is not None
+        if pod.node_name is None and not (pod.finished or pod.daemon) and pod.created_at is not None
     ]
     return min(waiting, default=(None, ""))[1]
 
@@ -161,7 +161,10 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
 
 
 def _waiting(result: Result) -> Json:
-    """From creation to a node, of every pod that found one, those of DaemonSets left out."""
+    """From creation to a node, of every pod that found one, those of DaemonSets left out.
+
+    A pod that was deleted before it had one counts with the time until then.
+    """
     ordered = sorted(result.history.waits)
     mean = sum(ordered) / len(ordered) if ordered else 0.0
     return {
@@ -171,6 +174,7 @@ def _waiting(result: Result) -> Json:
         **{f"p{n:g}_seconds": round(percentile(ordered, n), 3) for n in PERCENTILES},
         "max_seconds": round(ordered[-1], 3) if ordered else 0.0,
         "without_a_node_at_the_end": result.history.waiting,
+        "deleted_without_a_node": result.history.deleted_waiting,
         "curve": [[n, round(percentile(ordered, n), 3)] for n in CURVE],
         "workloads": [
             {
@@ -178,6 +182,7 @@ def _waiting(result: Result) -> Json:
                 "pods": wait.pods,
                 "longest_seconds": round(wait.longest_seconds, 3),
                 "without_a_node_at_the_end": wait.without_a_node,
+                "deleted_without_a_node": wait.deleted,
             }
             for workload, wait in result.history.long_waits(WORKLOADS_SHOWN)
         ],
@@ -217,6 +222,7 @@ DIFFERENCES = (
     ("waiting, p99", ("waiting", "p99_seconds"), "s"),
     ("longest wait", ("waiting", "max_seconds"), "s"),
     ("pods without a node at the end", ("waiting", "without_a_node_at_the_end"), ""),
+    ("pods deleted without a node", ("waiting", "deleted_without_a_node"), ""),
     ("Jobs ended early", ("jobs_ended_early",), ""),
     ("spot interruptions", ("interruptions",), ""),
 )

@@ -58,7 +58,9 @@ class History:
         self._clock = world.clock
         self._start = world.clock.now()
         self.waits = array("d")
-        """From each pod's creation to its node, in seconds."""
+        """From each pod's creation to its node, in seconds; to its end, of one that had none."""
+        self.deleted_waiting = 0
+        """Pods that were deleted, or finished, before they had a node."""
         self._long_waits = LongWaits()
         self.evictions: Counter[str] = Counter()
         """By the policy that asked for them."""
@@ -85,17 +87,29 @@ class History:
         """A pod was created or is gone, or has a node now: does it wait?"""
         pod = after or before
         assert pod is not None
+        if pod.daemon:
+            return
         uid = pod.key.uid
-        self.created += before is None and not pod.daemon
+        self.created += before is None
         if after is not None and pod.node_name is None and not (pod.finished or pod.gated):
             if uid not in self._waiting:
                 created = pod.created_at or self._start
                 self._waiting[uid] = created
                 self._waiting_sum += (created - self._start).total_seconds()
-        else:
-            created_at = self._waiting.pop(uid, None)
-            if created_at is not None:
-                self._waiting_sum -= (created_at - self._start).total_seconds()
+            return
+        created_at = self._waiting.pop(uid, None)
+        if created_at is None:
+            return
+        self._waiting_sum -= (created_at - self._start).total_seconds()
+        if pod.node_name is None:
+            self._ended_waiting(pod, created_at)
+
+    def _ended_waiting(self, pod: Pod, created_at: datetime) -> None:
+        """A pod ends that never had a node: it would have waited for at least so long."""
+        seconds = (self._clock.now() - created_at).total_seconds()
+        self.waits.append(seconds)
+        self.deleted_waiting += 1
+        self._long_waits.add(pod, seconds, deleted=True)
 
     def note_pending(self) -> None:
         """After the scheduler has had its turn: how many pods still wait."""
@@ -115,7 +129,7 @@ class History:
         still = (
             (pod, (now - self._waiting[pod.key.uid]).total_seconds())
             for pod in self._pods()
-            if pod.key.uid in self._waiting and not pod.daemon
+            if pod.key.uid in self._waiting
         )
         return self._long_waits.worst(number, still)
 

@@ -23,6 +23,8 @@ class LongWait:
     """Of all of them together."""
     without_a_node: int = 0
     """Those of them that had none when the simulation ended."""
+    deleted: int = 0
+    """Those of them that were deleted before they had one."""
 
 
 class LongWaits:
@@ -31,9 +33,11 @@ class LongWaits:
     def __init__(self) -> None:
         self._found: dict[Workload, LongWait] = {}
 
-    def add(self, pod: Pod, seconds: float) -> None:
-        """Count a pod that found a node after so long, if that is long."""
-        _count(self._found, pod, seconds, has_a_node=True)
+    def add(self, pod: Pod, seconds: float, *, deleted: bool = False) -> None:
+        """Count a pod that found a node after so long, or was deleted then, if that is long."""
+        wait = _counted(self._found, pod, seconds)
+        if wait is not None:
+            wait.deleted += deleted
 
     def worst(
         self, number: int, still: Iterable[tuple[Pod, float]]
@@ -46,14 +50,17 @@ class LongWaits:
         """
         found = {workload: replace(wait) for workload, wait in self._found.items()}
         for pod, seconds in still:
-            _count(found, pod, seconds, has_a_node=False)
+            wait = _counted(found, pod, seconds)
+            if wait is not None:
+                wait.without_a_node += 1
         ordered = sorted(found.items(), key=lambda item: (-item[1].seconds, item[0]))
         return ordered[:number]
 
 
-def _count(found: dict[Workload, LongWait], pod: Pod, seconds: float, *, has_a_node: bool) -> None:
+def _counted(found: dict[Workload, LongWait], pod: Pod, seconds: float) -> LongWait | None:
+    """Count a pod with its workload, which is returned; None: it did not wait for long."""
     if seconds <= LONG_SECONDS:
-        return
+        return None
     workload = workload_of(pod)
     if workload not in found and len(found) >= WORKLOADS_MAX:
         workload = _OTHERS
@@ -61,4 +68,4 @@ def _count(found: dict[Workload, LongWait], pod: Pod, seconds: float, *, has_a_n
     wait.pods += 1
     wait.seconds += seconds
     wait.longest_seconds = max(wait.longest_seconds, seconds)
-    wait.without_a_node += not has_a_node
+    return wait

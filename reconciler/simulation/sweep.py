@@ -75,6 +75,7 @@ def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
             "p95_seconds": run["waiting"]["p95_seconds"],
             "p99_seconds": run["waiting"]["p99_seconds"],
             "without_a_node_at_the_end": run["waiting"]["without_a_node_at_the_end"],
+            "deleted_without_a_node": run["waiting"]["deleted_without_a_node"],
             "evictions": sum(run["evictions"].values()),
         }
         for number, (point, run) in enumerate(zip(points_, runs, strict=True), 1)
@@ -92,18 +93,21 @@ def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
 
 def _beats(one: Json, other: Json) -> bool:
     """Whether a row is nowhere worse and somewhere better."""
-    mine, its = (
-        (row["without_a_node_at_the_end"], row["usd_per_day"], row["p95_seconds"])
-        for row in (one, other)
-    )
+    mine, its = ((_unserved(row), row["usd_per_day"], row["p95_seconds"]) for row in (one, other))
     return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
+
+
+def _unserved(row: Json) -> int:
+    """Pods that never had a node: those that still wait, and those that were deleted waiting."""
+    found: int = row["without_a_node_at_the_end"] + row["deleted_without_a_node"]
+    return found
 
 
 def _recommended(rows: Sequence[Json]) -> Json:
     """Of the front, the one whose cost and waiting are least together, each against the best."""
     front = [row for row in rows if row["on_front"]]
-    fewest = min(row["without_a_node_at_the_end"] for row in front)
-    front = [row for row in front if row["without_a_node_at_the_end"] == fewest]
+    fewest = min(map(_unserved, front))
+    front = [row for row in front if _unserved(row) == fewest]
     cheapest = min(row["usd_per_day"] for row in front) or 1.0
 
     def badness(row: Json) -> tuple[float, int]:

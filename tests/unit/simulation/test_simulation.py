@@ -205,6 +205,25 @@ def test_pod_that_its_owner_deletes_is_gone_wherever_it_is_by_then() -> None:
     assert pods_after([pod], 700) == []
 
 
+def test_pod_that_is_deleted_while_it_waits_counts_with_its_wait() -> None:
+    """Nobody serves it: a report without it would praise the config that does so."""
+    whole = make_spec("900", "2Gi")
+    lines = [
+        PodDemand(at=AT, id="large", spec=whole, until=after(600),
+                  controller=Owner(kind="ReplicaSet", name="web")),
+        PodDemand(at=AT, id="larger", spec=whole),
+        PodDemand(at=AT, id="small", spec=SPEC),
+        PodDemand(at=AT, id="agent", spec=whole, controller=Owner(kind="DaemonSet", name="agent")),
+    ]  # fmt: skip
+    found = report([("a", played(lines))])["runs"][0]
+    waiting = found["waiting"]
+    assert (found["pods"], waiting["pods"]) == (3, 2)
+    assert waiting["deleted_without_a_node"] == waiting["without_a_node_at_the_end"] == 1
+    assert waiting["max_seconds"] == pytest.approx(600, abs=1)
+    workload = next(w for w in waiting["workloads"] if w["workload"] == "ReplicaSet default/web")
+    assert (workload["pods"], workload["deleted_without_a_node"]) == (1, 1)
+
+
 def test_budget_in_percent_holds_for_as_many_pods_as_there_are() -> None:
     """Budgets of services that autoscale are written in percent."""
     budget = BudgetDemand(at=AT, id="web", selector=selecting(app="web"), max_unavailable="25%")

@@ -71,12 +71,16 @@ def test_values_stand_at_their_keys_and_the_config_is_left_alone() -> None:
     assert document["scale_in"]["idle_threshold"] == "10m"
 
 
-def run(usd: float, p95: float, left: int = 0) -> dict[str, Any]:
+def run(usd: float, p95: float, left: int = 0, deleted: int = 0) -> dict[str, Any]:
     """Figures as far as a sweep reads them."""
     waits = {f"p{n}_seconds": p95 for n in (50, 95, 99)}
     return {
         "cost": {"usd_per_day": usd, "above_lower_bound": 0.1},
-        "waiting": {**waits, "without_a_node_at_the_end": left},
+        "waiting": {
+            **waits,
+            "without_a_node_at_the_end": left,
+            "deleted_without_a_node": deleted,
+        },
         "evictions": {},
     }
 
@@ -98,6 +102,13 @@ def test_cheap_config_that_leaves_pods_without_a_node_is_not_recommended() -> No
     found = summary(points(["x=1,2"]), [run(100, 10), run(50, 10, left=30)])
     assert found["recommended"] == 1
     assert found["recommendation"].startswith("Keep x 1")
+
+
+def test_config_whose_pods_are_deleted_while_they_wait_is_not_recommended() -> None:
+    """Their owner ends most pods one day: nothing that serves none of them is the better one."""
+    found = summary(points(["x=1,2"]), [run(100, 10), run(50, 10, deleted=30)])
+    assert found["recommended"] == 1
+    assert [row["deleted_without_a_node"] for row in found["rows"]] == [0, 30]
 
 
 def test_point_that_is_no_config_ends_the_sweep_before_it_begins(files: SimulateRequest) -> None:

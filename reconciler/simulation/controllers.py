@@ -5,6 +5,7 @@ The world itself replaces pods that are evicted or lost; here is what changes th
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 from math import ceil
 
 from reconciler.adapters.memory import MemoryWorld
@@ -58,10 +59,14 @@ class Controllers:
         if kind == "DaemonSet":
             self._daemon_set(found, deleted=change.deleted)
         elif found.spec is not None:
-            self._scale(found)
+            if found.rolling:
+                self._advance(found)
+            else:
+                self._scale(found)
             if rolls:
                 self._roll(found)
         if change.deleted:
+            found.rolling = False
             del self._known[key]
 
     def _daemon_set(self, controller: _Controller, *, deleted: bool) -> None:
@@ -74,9 +79,10 @@ class Controllers:
             )  # fmt: skip
 
     def _pods(self, controller: _Controller) -> list[Pod]:
-        """Its pods that are not on their way out."""
+        """Its pods; those on their way out only where nothing replaces them before they are gone."""
         owned = self._world.objects.owned(controller.namespace, controller.owner.uid)
-        return [pod for pod in owned if not (pod.deleting or pod.finished)]
+        waits = controller.owner.kind == "StatefulSet"
+        return [pod for pod in owned if not pod.finished and (waits or not pod.deleting)]
 
     def _scale(self, controller: _Controller) -> None:
         pods = self._pods(controller)
@@ -87,15 +93,14 @@ class Controllers:
 
     def _create(self, controller: _Controller) -> None:
         assert controller.spec is not None
-        name = f"{controller.owner.name}-{controller.made}"
-        if controller.owner.kind == "StatefulSet":
-            taken = {pod.key.name for pod in self._pods(controller)}
-            ordinals = (f"{controller.owner.name}-{n}" for n in range(controller.replicas + 1))
-            name = next(each for each in ordinals if each not in taken)
+        namespace, taken = controller.namespace, self._world.objects.pods
+        first = 0 if controller.owner.kind == "StatefulSet" else controller.made
+        names = (f"{controller.owner.name}-{n}" for n in count(first))
+        name = next(each for each in names if (namespace, each) not in taken)
         controller.made += 1
         self._world.add_pod(
             Pod(
-                key=PodKey(namespace=controller.namespace, name=name),
+                key=PodKey(namespace=namespace, name=name),
                 spec=controller.spec,
                 owner=controller.owner,
                 labels=controller.labels,
@@ -110,33 +115,65 @@ class Controllers:
             self._step(controller)
 
     def _step(self, controller: _Controller) -> None:
-        """As the Deployment controller does: new pods up to the surge, old ones as these are ready.
-
-        A StatefulSet replaces one pod after another, the highest ordinal first.
-        """
-        pods = self._pods(controller)
-        old = [pod for pod in pods if pod.spec is not controller.spec]
-        if not old or not controller.replicas:
+        """Go on with a rollout until no pod of another template is left."""
+        if not controller.rolling:
+            return
+        self._advance(controller)
+        if any(pod.spec is not controller.spec for pod in self._pods(controller)):
+            self._world.clock.call_later(ROLLOUT_STEP_SECONDS, lambda: self._step(controller))
+        else:
+            self._scale(controller)
             controller.rolling = False
+
+    def _advance(self, controller: _Controller) -> None:
+        """One step of a rollout; it scales too."""
+        if not controller.replicas:
+            self._scale(controller)
+        elif controller.owner.kind == "StatefulSet":
+            self._scale(controller)
+            self._replace_one(controller)
+        else:
+            self._add_new(controller)
+            self._remove_old(controller)
+
+    def _replace_one(self, controller: _Controller) -> None:
+        """As a StatefulSet does: one pod after another, the highest ordinal first."""
+        pods = [pod for pod in self._pods(controller) if not pod.deleting]
+        old = [pod for pod in pods if pod.spec is not controller.spec]
+        if old and sum(pod.ready for pod in pods) >= controller.replicas:
+            self._world.remove_pod(max(old, key=_ordinal).key)
+            self._create(controller)
+
+    def _add_new(self, controller: _Controller) -> None:
+        """As a Deployment does: pods of the new template up to the surge, and no more than wanted.
+
+        Source: NewRSNewReplicas of kubernetes/pkg/controller/deployment/util, 1.34.
+        """
+        pods, replicas = self._pods(controller), controller.replicas
+        new = [pod for pod in pods if pod.spec is controller.spec]
+        room = replicas + ceil(SURGE * replicas) - len(pods)
+        for _ in range(min(room, replicas - len(new))):
+            self._create(controller)
+        for pod in _to_go(controller, new)[: max(0, len(new) - replicas)]:
+            self._world.remove_pod(pod.key)
+
+    def _remove_old(self, controller: _Controller) -> None:
+        """As a Deployment does: old pods that are not ready, then ready ones, as far as others are.
+
+        Source: reconcileOldReplicaSets of kubernetes/pkg/controller/deployment/rolling.go, 1.34.
+        """
+        pods, replicas = self._pods(controller), controller.replicas
+        old = [pod for pod in pods if pod.spec is not controller.spec]
+        least = replicas - int(UNAVAILABLE * replicas)
+        coming = sum(not pod.ready for pod in pods) - sum(not pod.ready for pod in old)
+        spare = len(pods) - least - coming
+        if spare <= 0:
             return
         ready = sum(pod.ready for pod in pods)
-        if controller.owner.kind == "StatefulSet":
-            if ready >= controller.replicas:
-                self._world.remove_pod(max(old, key=_ordinal).key)
-                self._create(controller)
-        else:
-            wanted = controller.replicas + ceil(SURGE * controller.replicas)
-            missing = min(wanted - len(pods), controller.replicas - (len(pods) - len(old)))
-            for _ in range(missing):
-                self._create(controller)
-            spare = ready - (controller.replicas - int(UNAVAILABLE * controller.replicas))
-            for pod in sorted(old, key=lambda each: (each.ready, each.key.name)):
-                if not pod.ready:
-                    self._world.remove_pod(pod.key)
-                elif spare > 0:
-                    self._world.remove_pod(pod.key)
-                    spare -= 1
-        self._world.clock.call_later(ROLLOUT_STEP_SECONDS, lambda: self._step(controller))
+        going = [pod for pod in old if not pod.ready][:spare]
+        going += [pod for pod in old if pod.ready][: max(0, ready - least)]
+        for pod in going:
+            self._world.remove_pod(pod.key)
 
 
 def _apply(controller: _Controller, change: ControllerDemand) -> bool:
@@ -165,4 +202,6 @@ def _to_go(controller: _Controller, pods: list[Pod]) -> list[Pod]:
 
 
 def _ordinal(pod: Pod) -> int:
-    return int(pod.key.name.rpartition("-")[2])
+    """The number at the end of its name; -1 of a pod that a line of its own has named otherwise."""
+    number = pod.key.name.rpartition("-")[2]
+    return int(number) if number.isascii() and number.isdigit() else -1

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import chain, count
 from typing import assert_never
 from zoneinfo import ZoneInfo
 
@@ -111,8 +112,8 @@ class Feeder:
     def _create(self, demand: PodDemand) -> None:
         self.pods += 1
         owner = demand.controller
-        uid = f"uid-{demand.id}"
-        key = PodKey(namespace=demand.namespace, name=_name(demand), uid=uid)
+        uid = f"demand-{self.pods}"
+        key = PodKey(namespace=demand.namespace, name=self._free_name(demand), uid=uid)
         self._runs[uid] = _Run(demand, key)
         if demand.until is not None:
             self._places[demand.id] = uid
@@ -127,6 +128,12 @@ class Feeder:
                 annotations=demand.annotations,
             )
         )
+
+    def _free_name(self, demand: PodDemand) -> str:
+        """Its name, with a number behind it while another pod has that name."""
+        namespace, name, taken = demand.namespace, _name(demand), self._world.objects.pods
+        numbered = (f"{name}.{n}" for n in count(2))
+        return next(n for n in chain([name], numbered) if (namespace, n) not in taken)
 
     def _succeeded(self, before: Pod, after: Pod) -> None:
         """A controller made another pod for one of demand: it runs from the beginning."""

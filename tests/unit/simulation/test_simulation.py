@@ -169,6 +169,48 @@ def test_rollout_never_goes_below_what_may_be_unavailable() -> None:
     assert min(least) >= 6
 
 
+@pytest.mark.parametrize("replicas", [10, 1])
+def test_rollout_that_begins_while_pods_wait_ends_at_the_replicas(replicas: int) -> None:
+    """Old pods that were not ready were all removed at once, and never made up for."""
+    template = make_spec("900m", "2Gi")
+    pods = pods_after([web(replicas=replicas, spec=SPEC), web(10, spec=template)])
+    assert [pod.spec for pod in pods] == [template] * replicas
+
+
+def test_old_pods_are_left_while_the_new_ones_find_no_node() -> None:
+    """A template that fits nowhere takes a quarter of the pods and no more."""
+    template = make_spec("900", "2Gi")
+    pods = pods_after([web(replicas=8, spec=SPEC), web(600, spec=template)], 1800)
+    assert sum(pod.ready and pod.spec == SPEC for pod in pods) == 6
+    assert sum(pod.spec == template for pod in pods) == 4
+
+
+def test_deployment_is_scaled_while_it_rolls_out() -> None:
+    """Both take place: a scale line is no end of the rollout, and the surge is no pod too many."""
+    template = make_spec("500m", "2Gi")
+    lines = [web(replicas=8, spec=SPEC), web(300, spec=template), web(303, replicas=3)]
+    assert [pod.spec for pod in pods_after(lines)] == [template] * 3
+    gone = pods_after([*lines, web(304, deleted=True), web(306, replicas=2, spec=SPEC)])
+    assert [pod.spec for pod in gone] == [SPEC] * 2
+
+
+def test_pod_line_of_a_stateful_set_may_have_any_name() -> None:
+    """Recorded pods are named by their UIDs; the set's own pods go before such a one."""
+    lines = [
+        web(kind="StatefulSet", replicas=2, spec=SPEC),
+        PodDemand(at=AT, id="x", spec=SPEC, controller=Owner(kind="StatefulSet", name="web")),
+        web(300, kind="StatefulSet", replicas=2),
+    ]
+    assert [pod.key.name for pod in pods_after(lines)] == ["web-0", "x"]
+
+
+def test_pods_whose_ids_make_one_name_are_two_pods() -> None:
+    """`ci/x` and `x` in the namespace `ci`, or `a/b` and `a.b`, were one pod, the first lost."""
+    ids = ["ci/x", "x", "a/b", "a.b", "1"]
+    found = pods_after([PodDemand(at=AT, id=each, spec=SPEC, namespace="ci") for each in ids])
+    assert [pod.key.name for pod in found] == ["1", "a.b", "a.b.2", "x", "x.2"]
+
+
 def test_stateful_set_keeps_its_ordinals() -> None:
     """Its highest goes first, and each pod is replaced under its own name."""
     lines = [

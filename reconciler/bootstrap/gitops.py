@@ -230,16 +230,28 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
     if file is None:
         raise UsageError("--replay", "there is no sector config", "name it with --config")
     content = read_config_bytes(file)
-    before = GitCheckout().content_at(str(file.parent), options.replay_base, file.name)
+    of_base = partial(GitCheckout().content_at, str(file.parent), options.replay_base)
+    before = of_base(file.name)
+
+    def of_checkout(name: str) -> bytes | None:
+        path = file.parent / name
+        return read_config_bytes(path) if path.exists() else None
 
     def simulated() -> Replay:
-        from reconciler.bootstrap.replaying import replay  # noqa: PLC0415 - numpy: slow
+        from reconciler.bootstrap.replaying import (  # noqa: PLC0415 - numpy: slow
+            ConfigOfCommit,
+            replay,
+        )
 
+        earlier = (
+            None
+            if before is None
+            else ConfigOfCommit(name=f"{file} before", content=before, beside=of_base)
+        )
         return replay(
             options.replay,
-            content,
-            before,
-            name=str(file),
+            ConfigOfCommit(name=str(file), content=content, beside=of_checkout),
+            earlier,
             cluster_name=_told_name(options, content),
         )
 

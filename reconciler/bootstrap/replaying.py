@@ -1,5 +1,7 @@
 """Wires `ci plan --replay`: a recorded demand under the config before and the planned one."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.adapters.recording.bucket import SCHEME
@@ -7,10 +9,13 @@ from reconciler.bootstrap.recording import recorded_demand
 from reconciler.bootstrap.simulating import load_demand, simulated_settings
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
+from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
+from reconciler.gitops.followed import is_inside
 from reconciler.gitops.replay import Replay
 from reconciler.model.demand import Demand
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import InputError, ReconcilerError
+from reconciler.records.private_folder import PrivateFolder
 from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.simulation import Options, Simulation
 
@@ -18,8 +23,23 @@ DAYS = 7.0
 """Of what the capacity loop has recorded, the last ones."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigOfCommit:
+    """A config, and the files beside it, as one commit or the checkout has them."""
+
+    name: str
+    """What messages call it."""
+    content: bytes
+    beside: Callable[[str], bytes | None]
+    """The content of a file by its path from the config's folder; None: it is not there."""
+
+
 def replay(
-    recorded: str, config: bytes, before: bytes | None, *, name: str, cluster_name: str | None
+    recorded: str,
+    config: ConfigOfCommit,
+    before: ConfigOfCommit | None,
+    *,
+    cluster_name: str | None,
 ) -> Replay:
     """Play a demand under both configs; what cannot be played is told and stops nothing.
 
@@ -28,19 +48,18 @@ def replay(
             `s3://bucket/prefix`.
         config: The planned config.
         before: The config before it; None: there was none.
-        name: What messages call the config.
         cluster_name: Of configs that name none.
     """
     shown = Path(recorded).name
     try:
         demand = _demand(recorded)
-        after = _played(demand, config, name, cluster_name)
+        after = _played(demand, config, cluster_name)
     except ReconcilerError as error:
         return Replay(demand=shown, problem=str(error))
     if before is None:
         return Replay(demand=shown, after=after)
     try:
-        earlier = _played(demand, before, f"{name} before", cluster_name)
+        earlier = _played(demand, before, cluster_name)
     except ReconcilerError as error:
         return Replay(demand=shown, after=after, problem=str(error))
     return Replay(demand=shown, before=earlier, after=after)
@@ -52,8 +71,32 @@ def _demand(recorded: str) -> Demand:
     return load_demand(recorded, {})
 
 
-def _played(demand: Demand, content: bytes, name: str, cluster_name: str | None) -> Json:
-    config = parse_config(content, name=name, cluster_name=cluster_name)
+def _played(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Json:
+    config = _with_policies(of, cluster_name)
     settings = planner_settings(config, load_catalogue(config.catalogue))
-    simulation = Simulation(demand, simulated_settings(name, settings), Options())
-    return figures(simulation.run(), name)
+    simulation = Simulation(demand, simulated_settings(of.name, settings), Options())
+    return figures(simulation.run(), of.name)
+
+
+def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig:
+    """The config with its policy file of the same commit.
+
+    Raises:
+        ConfigError: One of the two has faults, or the policy file is not there.
+        InputError: The policy file is not in the config's folder.
+    """
+    config = parse_config(of.content, name=of.name, cluster_name=cluster_name)
+    named = config.descheduler.policy_file
+    if named is None:
+        return config
+    if not is_inside(named):
+        what = f"descheduler.policy_file {named!r} is not beside the config"
+        raise InputError(of.name, what, "keep both in one folder")
+    policies = of.beside(named)
+    with PrivateFolder("replay") as directory:
+        if policies is not None:
+            (directory / named).parent.mkdir(parents=True, exist_ok=True)
+            (directory / named).write_bytes(policies)
+        return parse_config(
+            of.content, name=of.name, cluster_name=cluster_name, directory=directory
+        )

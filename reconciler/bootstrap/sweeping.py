@@ -19,7 +19,7 @@ from reconciler.bootstrap.simulating import (
     simulated_settings,
 )
 from reconciler.config.document import read_document, write_document
-from reconciler.config.environment import Flags, parse_with_overrides
+from reconciler.config.environment import parse_with_overrides
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
 from reconciler.model.errors import ToolError, UsageError
@@ -51,8 +51,8 @@ class Task:
     """One point, with everything that a worker on another machine needs."""
 
     name: str
-    config: bytes
-    flags: Flags
+    settings: PlannerSettings
+    """Read where the sweep starts: files that the config names need not be where it is played."""
     demand: bytes
     demand_name: str
     selector: Mapping[str, str] = field(default_factory=dict)
@@ -78,8 +78,6 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     )
     demand = read_input(request.simulation.demand)
     tasks = [_task(request.simulation, document, demand, point) for point in wanted]
-    for task in tasks:
-        _settings(task)
     found: list[Json | None] = [None] * len(tasks)
     for count, (number, run) in enumerate(_run(request, tasks), 1):
         found[number] = run
@@ -101,10 +99,10 @@ def _task(
 ) -> Task:
     changed = with_point(document, {key: _value(key, text) for key, text in point.items()})
     shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
+    name = f"{Path(request.config).name} ({shown})"
     return Task(
-        name=f"{Path(request.config).name} ({shown})",
-        config=write_document(changed).encode(),
-        flags=request.flags,
+        name=name,
+        settings=_settings(request, write_document(changed).encode(), name),
         demand=demand,
         demand_name=request.demand,
         selector=request.selector,
@@ -117,17 +115,18 @@ def _value(key: str, text: str) -> object:
     return read_document(f"value: {text}\n".encode(), name=f"--sweep {key}").get("value")
 
 
-def _settings(task: Task) -> PlannerSettings:
-    config = parse_with_overrides(
-        task.config, task.flags, name=task.name, directory=None, purpose=Purpose.PLAN
+def _settings(request: SimulateRequest, config: bytes, name: str) -> PlannerSettings:
+    directory = Path() if request.config == "-" else Path(request.config).parent
+    found = parse_with_overrides(
+        config, request.flags, name=name, directory=directory, purpose=Purpose.PLAN
     )
-    return simulated_settings(task.name, resolved(config))
+    return simulated_settings(name, resolved(found))
 
 
 def play(task: Task) -> bytes:
     """Return the figures of one point as JSON: what a worker does."""
     demand = _demand(task.demand, task.demand_name, tuple(sorted(task.selector.items())))
-    result = Simulation(demand, _settings(task), task.options).run()
+    result = Simulation(demand, task.settings, task.options).run()
     found = figures(result, task.name)
     del found["moments"]
     return orjson.dumps({**found, "moments": []}, option=orjson.OPT_SORT_KEYS)

@@ -79,7 +79,7 @@ class Controllers:
             )  # fmt: skip
 
     def _pods(self, controller: _Controller) -> list[Pod]:
-        """Its pods; those on their way out only where nothing replaces them before they are gone."""
+        """Its pods; those on their way out only of a StatefulSet, which waits for their end."""
         owned = self._world.objects.owned(controller.namespace, controller.owner.uid)
         waits = controller.owner.kind == "StatefulSet"
         return [pod for pod in owned if not pod.finished and (waits or not pod.deleting)]

@@ -8,6 +8,8 @@ from reconciler.model.errors import UsageError
 
 Json = Mapping[str, Any]
 POINTS_MAX = 1000
+REPLACED = {"sleep_interval": "give --sleep-seconds, which stands for it"}
+"""Keys of the config that a simulation does not read, and what is given in their place."""
 WAIT_WORTH = 0.05
 """A config that is cheaper by less than this share is recommended only if pods wait no longer."""
 
@@ -24,6 +26,8 @@ def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
         found = [each.strip() for each in text.split(",")]
         if not (key and mark) or "" in found:
             raise UsageError("--sweep", f"{word!r} is not KEY=VALUE,VALUE")
+        if key in REPLACED:
+            raise UsageError("--sweep", f"{key} changes nothing in a simulation", REPLACED[key])
         if key in values:
             raise UsageError("--sweep", f"{key} comes twice")
         values[key] = list(dict.fromkeys(found))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap.replaying import replay
+from reconciler.bootstrap.replaying import ConfigOfCommit, replay
 from reconciler.gitops.replay import Replay, replay_json, replay_lines
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import PodDemand
@@ -42,10 +42,24 @@ def demand(tmp_path: Path) -> Path:
     return file
 
 
-def replayed(demand: Path | str, after: str, before: str | None = CONFIG) -> Replay:
-    """The change from one config to the other."""
-    earlier = None if before is None else before.encode()
-    return replay(str(demand), after.encode(), earlier, name="sectors.yaml", cluster_name=None)
+def of_commit(name: str, content: str, policies: str | None) -> ConfigOfCommit:
+    """A config with or without a policy file beside it."""
+    files = {} if policies is None else {"policy.yaml": policies.encode()}
+    return ConfigOfCommit(name=name, content=content.encode(), beside=files.get)
+
+
+def replayed(
+    demand: Path | str,
+    after: str,
+    before: str | None = CONFIG,
+    policies: tuple[str | None, str | None] = (None, None),
+) -> Replay:
+    """The change from one config to the other, each with its policy file: before and after."""
+    earlier = None
+    if before is not None:
+        earlier = of_commit("sectors.yaml before", before, policies[0])
+    config = of_commit("sectors.yaml", after, policies[1])
+    return replay(str(demand), config, earlier, cluster_name=None)
 
 
 def test_type_that_is_too_small_for_a_third_of_the_pods_is_told(demand: Path) -> None:
@@ -95,6 +109,38 @@ def test_what_cannot_be_played_is_told_and_stops_nothing(
     found = replayed(demand, after, before)
     assert said in found.problem
     assert "Not simulated" in "\n".join(replay_lines(found))
+
+
+def test_policy_file_of_each_commit_is_replayed(demand: Path) -> None:
+    """A change of the policy file alone changes what is evicted."""
+    lines = [
+        PodDemand(at=NOW, id=f"web-{n}", spec=make_spec("1", "1Gi"), namespace="team",
+                  controller=Owner(kind="ReplicaSet", name="web"))
+        for n in range(2)
+    ]  # fmt: skip
+    demand.write_bytes(demand.read_bytes() + b"".join(map(encode_line, lines)))
+    fleets = CONFIG.replace("spot: false", "spot: false, min_capacity: 3")
+    config = f"{fleets}descheduler: {{enabled: true, interval: 1m, policy_file: policy.yaml}}\n"
+    policy = """
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: p
+  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSeconds: %d}}]
+  plugins: {deschedule: {enabled: [PodLifeTime]}}
+"""
+    found = replayed(demand, config, config, (policy % 864000, policy % 3600))
+    assert found.problem == ""
+    assert found.before is not None
+    assert found.after is not None
+    assert sum(found.before["evictions"].values()) == 0
+    assert sum(found.after["evictions"].values()) > 0
+    broken = replayed(demand, config, config, (policy % 3600, "garbage: ["))
+    assert "policy.yaml:2:" in broken.problem
+    absent = replayed(demand, config, config)
+    assert "policy.yaml" in absent.problem
+    outside = replayed(demand, config.replace("policy.yaml", "../policy.yaml"))
+    assert "is not beside the config" in outside.problem
 
 
 def test_recording_that_is_not_there_is_told() -> None:

@@ -196,7 +196,7 @@ def test_deployment_is_scaled_while_it_rolls_out() -> None:
 
 def test_pod_line_of_a_stateful_set_may_have_any_name() -> None:
     """Recorded pods are named by their UIDs; the set's own pods go before such a one."""
-    lines = [
+    lines: list[DemandLine] = [
         web(kind="StatefulSet", replicas=2, spec=SPEC),
         PodDemand(at=AT, id="x", spec=SPEC, controller=Owner(kind="StatefulSet", name="web")),
         web(300, kind="StatefulSet", replicas=2),

@@ -3,17 +3,22 @@
 import os
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from reconciler.bootstrap.simulating import SimulateRequest
+from reconciler.bootstrap.simulating import SimulateRequest, settings_of
 from reconciler.bootstrap.sweeping import SweepRequest, Task, play, results, sweep
+from reconciler.model.cluster import Owner
+from reconciler.model.demand import ControllerDemand
 from reconciler.model.errors import ConfigError, ToolError, UsageError
+from reconciler.records.demand import encode_line
 from reconciler.simulation.simulation import Options
 from reconciler.simulation.sweep import points, summary, with_point
+from tests.builders import NOW, make_spec
 
 CONFIG = """
 cluster: sim
@@ -48,7 +53,9 @@ def test_points_are_the_product_of_all_values() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"]])
+@pytest.mark.parametrize(
+    "words", [["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"], ["sleep_interval=1m,5m"]]
+)
 def test_word_that_is_no_sweep_is_refused(words: list[str]) -> None:
     """A mistyped sweep would run one point for an hour."""
     with pytest.raises(UsageError):
@@ -128,6 +135,35 @@ def test_config_of_a_sweep_is_read_as_everywhere(files: SimulateRequest) -> None
         sweep(request, silent)
 
 
+def test_policy_file_of_the_descheduler_is_read_as_in_a_plain_run(files: SimulateRequest) -> None:
+    """A sweep played another config than the one that is written."""
+    settings = "{enabled: true, interval: 1m, policy_file: policy.yaml}"
+    config = CONFIG.replace("size: small", "size: small, spot: false, min_capacity: 3")
+    Path(files.config).write_text(f"{config}descheduler: {settings}\n")
+    request = SweepRequest(simulation=files, sweeps=("descheduler.interval=1m,2m",), workers=0)
+    policy = Path(files.config).with_name("policy.yaml")
+    policy.write_text("garbage: [")
+    with pytest.raises(ConfigError, match=r"policy\.yaml:2:"):
+        sweep(request, silent)
+    policy.write_text("""
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: p
+  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSeconds: 600}}]
+  plugins: {deschedule: {enabled: [PodLifeTime]}}
+""")
+    web = ControllerDemand(
+        at=NOW, controller=Owner(kind="Deployment", name="web"), replicas=2,
+        spec=make_spec("1", "1Gi"),
+    )  # fmt: skip
+    demand = Path(files.demand).with_name("web.jsonl")
+    demand.write_bytes(encode_line(web))
+    request = replace(request, simulation=replace(files, demand=str(demand)))
+    found, _ = sweep(request, silent)
+    assert all(row["evictions"] for row in found["sweep"]["rows"])
+
+
 def test_value_that_is_no_yaml_is_a_fault_of_the_sweep(files: SimulateRequest) -> None:
     """It was a traceback."""
     request = SweepRequest(simulation=files, sweeps=("consolidation=[",), workers=0)
@@ -152,7 +188,7 @@ def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
     """A sweep of hours on machines that come and go must not depend on which of them did what."""
     distributed = pytest.importorskip("distributed", reason="the extra `simulate`")
     tasks = [
-        Task(name=f"p{n}", config=CONFIG.encode(), flags={}, demand=TRACE.encode(),
+        Task(name=f"p{n}", settings=settings_of(files.config, {}), demand=TRACE.encode(),
              demand_name="trace.csv", options=Options(days=0.04, sleep_seconds=20.0 + n))
         for n in range(6)
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from reconciler.config.catalogue import Catalogue, load_catalogue, refreshed, re
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
-from reconciler.records.whole_file import put_whole
+from reconciler.records.whole_file import put_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def shown_catalogue(path: str | None) -> Catalogue:
 def write_whole(path: Path, text: str) -> None:
     """Put a file in place in one step; InputError when it cannot be written."""
     try:
-        with put_whole(path) as part:
+        with put_out(path) as part:
             part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(str(path), f"cannot be written: {error.strerror}") from error

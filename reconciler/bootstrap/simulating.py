@@ -1,25 +1,31 @@
 """Wires simulations: config and demand from files, the report into a directory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from reconciler.bootstrap.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.yaml_loader import BYTES_MAX
 from reconciler.model.demand import Demand
-from reconciler.model.errors import InputError, why_unreadable
+from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
+from reconciler.records.whole_file import put_whole
 from reconciler.simulation.mixes import generated, read_mix
+from reconciler.simulation.moments import MomentOpener
 from reconciler.simulation.peers.models import Peer, peer_of, played
 from reconciler.simulation.report import Json, report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 
 CSV_NAMES = (".csv", ".csv.gz", ".csv.zst")
 MIX_NAMES = (".yaml", ".yml")
+MOMENT_FILES = "moments/[ab]-[0-9]/*.json"
+"""What a report has besides its two files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,8 @@ class SimulateRequest:
     options: Options = field(default_factory=Options)
     peers: tuple[str, ...] = ()
     """Models to play beside: `NAME[,SETTING=VALUE…]` each."""
+    out: str | None = None
+    """Where the report will be written; None: nowhere."""
 
 
 def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
@@ -112,12 +120,14 @@ def simulate(
         progress: Told the config under way and the share of its time that has passed.
 
     Raises:
-        ConfigError, InputError, UsageError: As `settings_of`, `load_demand` and `peer_of`.
+        ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peer_of` and
+            `assert_writable`, all before anything is played.
     """
     peers = [peer_of(each) for each in request.peers]
     configs = [request.config, *([request.other_config] if request.other_config else [])]
     loaded = [(name, settings_of(name, request.flags)) for name in configs]
     demand = load_demand(request.demand, request.selector)
+    assert_writable(request.out)
     results = [
         (name, _played(name, demand, settings, request.options, progress))
         for name, settings in loaded
@@ -127,7 +137,8 @@ def simulate(
         for peer in peers
     ]
     found = report(results, models, demand=Path(request.demand).name)
-    return found, report_files(found, results)
+    opens = MomentOpener(folder=request.out or "", flags=request.flags)
+    return found, report_files(found, results, opens)
 
 
 def _as_model(
@@ -150,21 +161,49 @@ def _played(
     return Simulation(demand, settings, options, lambda share: progress(name, share)).run()
 
 
+def assert_writable(out: str | None) -> None:
+    """Make the report's directory, before hours are spent on what is to be written there.
+
+    Raises:
+        UsageError: The name is empty.
+        InputError: Nothing can be written there.
+    """
+    if out is None:
+        return
+    if not out:
+        raise UsageError("--out", "is empty", "name a directory for the report")
+    with _writing(out):
+        Path(out).mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+
+
 def write_report(out: str, files: Mapping[str, bytes]) -> Sequence[Path]:
-    """Write the files below a directory, which is made; files of other names there stay.
+    """Write the files below a directory, each whole, `report.json` and `report.html` at last.
+
+    Snapshots of an earlier report there that this one does not have are removed; other files stay.
 
     Raises:
         InputError: It cannot be written.
     """
-    written = []
-    try:
-        for name, body in files.items():
-            path = Path(out) / name
+    last = [name for name in files if "/" not in name]
+    written = [Path(out) / name for name in (*(n for n in files if "/" in n), *last)]
+    with _writing(out):
+        for old in Path(out).glob(MOMENT_FILES):
+            if old not in written:
+                old.unlink()
+        for path in written:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(body)
-            written.append(path)
+            with put_whole(path) as part:
+                part.write_bytes(files[str(path.relative_to(out))])
+    return written
+
+
+@contextmanager
+def _writing(out: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
             out, f"cannot be written: {error.strerror}", "name another with --out"
         ) from error
-    return written

@@ -14,6 +14,7 @@ import orjson
 from reconciler.bootstrap.planning import resolved
 from reconciler.bootstrap.simulating import (
     SimulateRequest,
+    assert_writable,
     demand_of,
     read_input,
     simulated_settings,
@@ -78,6 +79,7 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     )
     demand = read_input(request.simulation.demand)
     tasks = [_task(request.simulation, document, demand, point) for point in wanted]
+    assert_writable(request.simulation.out)
     found: list[Json | None] = [None] * len(tasks)
     for count, (number, run) in enumerate(_run(request, tasks), 1):
         found[number] = run

@@ -84,6 +84,8 @@ def command(
     live = {"--for": for_, "--kubeconfig": kubeconfig, "--context": context}
     asked = {"--end": end, "--match": match, "--ca-file": ca_file}
     _belong_together(prometheus, recording, days, live, asked)
+    if not out.name or out.is_dir():
+        raise UsageError("--out", f"{str(out)!r} is no name of a file", "name a file to write to")
     names = Anonymiser() if anonymise else None
     with Progress(sys.stderr) as progress:
         if prometheus is not None:

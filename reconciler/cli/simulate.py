@@ -112,6 +112,7 @@ def command(
         other_config=config_b,
         selector=_selector(trace_selector or []),
         peers=tuple(peer or ()),
+        out=out,
         options=_options(
             {"days": days, "sleep_seconds": sleep_seconds, "calm_seconds": calm_seconds},
             {

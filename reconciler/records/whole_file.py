@@ -27,3 +27,20 @@ def put_whole(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def put_out(path: Path) -> Iterator[Path]:
+    """As `put_whole`, for a path that a person names: devices, pipes and links stay what they are.
+
+    Args:
+        path: What is written. A link leads to the file that is replaced.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        yield path
+        return
+    with put_whole(path.resolve() if path.is_symlink() else path) as partial:
+        yield partial

@@ -1,6 +1,8 @@
 """Bad moments as snapshot files, which `reconciler plan --explain` opens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from shlex import quote
 
 import orjson
 
@@ -16,6 +18,25 @@ from reconciler.records.kubernetes.encoding import (
 from reconciler.records.snapshot import CLUSTER_FILE, Json
 
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentOpener:
+    """Says how a bad moment is opened, from the folder where the simulation was begun."""
+
+    folder: str = ""
+    """Of the report, as seen from there."""
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """Options of the simulation that the plan needs too; those without a value are left out."""
+
+    def command(self, config: str, moment: Json) -> str:
+        """The `reconciler plan`, as a shell takes it."""
+        place = quote(f"{self.folder}/{moment['snapshot']}" if self.folder else moment["snapshot"])
+        flags = [f"--{name} {quote(str(value))}" for name, value in self.flags.items() if value]
+        files = f"--cluster {place}/{CLUSTER_FILE} --aws {place}/aws-*.json"
+        words = ["reconciler plan --config", quote(config), *flags, files, "--now", moment["at"]]
+        explained = ["--explain", quote(moment["pod"])] if moment["pod"] else []
+        return " ".join([*words, *explained])
 
 
 def snapshot_files(snapshot: Snapshot) -> dict[str, bytes]:

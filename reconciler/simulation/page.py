@@ -7,12 +7,18 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from reconciler.simulation import plots
+from reconciler.simulation.moments import MomentOpener
 
 Json = Mapping[str, Any]
 
 
-def page(report: Json) -> str:
-    """The page of a report."""
+def page(report: Json, opens: MomentOpener | None = None) -> str:
+    """The page of a report.
+
+    Args:
+        report: Its figures.
+        opens: Says how the worst moments are opened.
+    """
     environment = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True,
                               lstrip_blocks=True)  # fmt: skip
     environment.filters.update(amount=amount, share=share, change=change, seconds=seconds)
@@ -31,6 +37,7 @@ def page(report: Json) -> str:
         report=report,
         runs=runs,
         drawn=drawn,
+        command=(opens or MomentOpener()).command,
         waiting_curve=plots.waiting_curve(runs),
         pods_waiting=plots.pods_waiting(runs),
         pareto=plots.pareto(report["sweep"]["rows"]) if "sweep" in report else "",

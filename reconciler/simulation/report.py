@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from reconciler.simulation.figures import beside, differences, figures
-from reconciler.simulation.moments import snapshot_files
+from reconciler.simulation.moments import MomentOpener, snapshot_files
 from reconciler.simulation.page import page
 from reconciler.simulation.simulation import Result
 
@@ -41,11 +41,19 @@ def report(
     return found
 
 
-def report_files(found: Json, results: Sequence[tuple[str, Result]]) -> Mapping[str, bytes]:
-    """Every file by its path within the report's directory; the same figures, the same bytes."""
+def report_files(
+    found: Json, results: Sequence[tuple[str, Result]], opens: MomentOpener | None = None
+) -> Mapping[str, bytes]:
+    """Every file by its path within the report's directory; the same figures, the same bytes.
+
+    Args:
+        found: The figures.
+        results: What they are of.
+        opens: Says how the worst moments are opened.
+    """
     files = {
         "report.json": orjson.dumps(found, option=FORM) + b"\n",
-        "report.html": page(found).encode(),
+        "report.html": page(found, opens).encode(),
     }
     for letter, (_, result) in zip(LETTERS, results, strict=False):
         for number, moment in enumerate(result.history.moments, 1):

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -208,6 +209,46 @@ def test_file_in_the_way_of_the_folder_is_told(
     out = tmp_path / "taken" / "all.jsonl"
     assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 1
     assert f"{out}: cannot be written: File exists" in capsys.readouterr().err
+
+
+def recorded(directory: Path) -> list[str]:
+    """A recording of one pod, as words of the command line."""
+    pod = PodDemand(at=END, id="a", spec=make_spec("1"))
+    content = gzip.compress(encode_line(pod), mtime=0)
+    (directory / "demand-2026-03-08.jsonl.gz").write_bytes(content)
+    return ["record", "--recording", str(directory)]
+
+
+def test_pipe_and_device_are_written_into_and_stay(tmp_path: Path) -> None:
+    """As root `--out /dev/null` took the machine its /dev/null."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for out in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        assert run([*recorded(tmp_path), "--out", str(out)]) == 0
+        assert b'"id":"a"' in os.read(reader, 1 << 16)
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
+    """A link to the newest recording is not the recording."""
+    link = tmp_path / "link"
+    link.symlink_to("there.jsonl")
+    assert run([*recorded(tmp_path), "--out", str(link)]) == 0
+    assert link.is_symlink()
+    assert len(demand(tmp_path / "there.jsonl").lines) == 1
+
+
+@pytest.mark.parametrize("out", ["", "/"])
+def test_name_of_no_file_is_refused(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not after all days were read, and not as an unexpected error."""
+    assert run([*recorded(tmp_path), "--out", out]) == 2
+    assert "is no name of a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])

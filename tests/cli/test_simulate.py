@@ -1,11 +1,20 @@
 """`reconciler simulate` from files to a report, whose worst moments `reconciler plan` opens."""
 
+import html
 import json
+import re
+import resource
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from reconciler.cli.main import run
+from reconciler.model.demand import PodDemand
+from reconciler.records.demand import encode_line
+from tests.builders import NOW, make_spec
 
 CONFIG = """
 cluster: sim
@@ -55,6 +64,63 @@ def test_report_is_written_and_its_worst_moment_explained(
     assert run(words) == 0
     (answer,) = json.loads(capsys.readouterr().out)["explanations"]["pods"]
     assert f"{answer['namespace']}/{answer['pod']}" == moment["pod"]
+
+
+def test_command_on_the_page_opens_the_moment_as_it_is_shown(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of files and pods may hold anything, and what overrides the config counts there too."""
+    (files / "my configs").mkdir()
+    (files / "sectors.yaml").rename(files / "my configs" / "a&b.yaml")
+    pod = PodDemand(at=NOW, id="$(touch pwned)", spec=make_spec("900", "1Gi"), namespace="ci")
+    (files / "demand.jsonl").write_bytes(encode_line(pod))
+    monkeypatch.chdir(files)
+    words = ["--config", "my configs/a&b.yaml", "--demand", "demand.jsonl", "--days", "0.1"]
+    told = ["--cluster-name", "another", "--regions", "us-west-2"]
+    assert run(["simulate", *words, *told, "--out", "my report"]) == 0
+    page = Path("my report/report.html").read_text()
+    shown = html.unescape(re.findall("<code>(reconciler plan.*)</code>", page)[0])
+    assert "--cluster-name another --regions us-west-2" in shown
+    program = shlex.join([sys.executable, "-m", "reconciler"])
+    command = shown.replace("reconciler", program, 1) + " -o json"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True)
+    answer = json.loads(done.stdout)
+    assert answer["explanations"]["pods"][0]["pod"] == "$(touch pwned)"
+    assert {each["region"] for each in answer["fleets"]} == {"us-west-2"}
+    assert not Path("pwned").exists()
+
+
+def test_report_that_cannot_be_written_leaves_the_one_before_whole(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk tore report.json, beside a page of another simulation."""
+    assert simulate(files, "report") == 0
+    before = (files / "report" / "report.json").read_bytes()
+    (files / "report" / "moments" / "b-1").mkdir()
+    (files / "report" / "moments" / "b-1" / "cluster.json").write_text("{}")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, limit[1]))
+    try:
+        assert simulate(files, "report", "--days", "0.1") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert "cannot be written" in capsys.readouterr().err
+    assert (files / "report" / "report.json").read_bytes() == before
+    assert simulate(files, "report") == 0
+    assert not (files / "report" / "moments" / "b-1" / "cluster.json").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--sweep", "consolidation=true,false", "--workers", "0"]])
+def test_directory_that_cannot_be_written_is_told_before_anything_is_played(
+    files: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not after the hours that it took."""
+    assert simulate(files, "sectors.yaml/x", *more) == 1
+    assert "name another with --out" in (said := capsys.readouterr().err)
+    assert "1/2" not in said
+    words = ["--config", f"{files}/sectors.yaml", "--demand", f"{files}/trace.csv"]
+    assert run(["simulate", *words, "--out", "", *more]) == 2
+    assert "--out: is empty" in capsys.readouterr().err
 
 
 def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

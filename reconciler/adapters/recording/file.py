@@ -9,13 +9,13 @@ from typing import Final, Self
 import zstandard
 
 from reconciler.model.errors import InputError
-from reconciler.records.whole_file import put_whole
+from reconciler.records.whole_file import put_out
 
 _CHUNK_BYTES: Final = 1 << 20
 
 
 def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
-    """Write lines to a file that is replaced whole, readable by its owner only.
+    """Write lines to a file that is replaced whole, readable by its owner only, or into a device.
 
     Returns:
         How many lines were written.
@@ -27,7 +27,7 @@ def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            put_whole(path) as part,
+            put_out(path) as part,
             DemandFile(part, named=path.name, fresh=True) as file,
         ):
             for line in lines:

@@ -14,6 +14,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.demand import SectorFinder
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import MOVES, RowSpec
@@ -62,6 +63,9 @@ class Solver:
             for node in builder.view.nodes.values()
         )
         self._specs: dict[tuple[FleetKey, ...], RowSpec] = {}
+        self._finder = SectorFinder(builder.view.settings)
+        statuses = builder.view.statuses
+        self._sector = {key: statuses[key].settings.sector for key in self._keys}
 
     def solve(
         self,
@@ -137,12 +141,13 @@ class Solver:
     def _holding(
         self, keys: Sequence[FleetKey], asked: IntArray, pod_class: PodClass
     ) -> list[FleetKey]:
-        """The groups whose nodes hold so much and admit the class."""
-        offers = self._builder.view.offers
+        """The groups of the class's sectors whose nodes hold so much and admit it."""
+        offers, sectors = self._builder.view.offers, self._finder.served_by(pod_class.spec)
         return [
             key
             for key in keys
-            if bool((asked <= self._offers[key])[asked > 0].all())
+            if self._sector[key] in sectors
+            and bool((asked <= self._offers[key])[asked > 0].all())
             and not self._sim.refusal(pod_class, self._sim.kind_of(offers[key].row))
         ]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.demand import SectorFinder
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill
@@ -37,7 +38,12 @@ def best_expansion(
         left: Demand that no node has room for.
         groups: Those that may be raised, and by how many nodes at most.
     """
-    found = [_expansion(builder, left, key, most) for key, most in groups.items()]
+    finder = SectorFinder(builder.view.settings)
+    found = []
+    for key, most in groups.items():
+        sector = builder.view.statuses[key].settings.sector
+        served = [w for w in left if sector in finder.served_by(w.pod_class.spec)]
+        found.append(_expansion(builder, served, key, most) if served else None)
     return min(
         (each for each in found if each is not None),
         key=lambda each: (round(each.waste, 9), each.key),

@@ -50,6 +50,7 @@ class Peer:
         }
 
 
+MODELLED = ("pods that name no sector are bought for from the default sector, as the config does",)
 LEFT_OUT = (
     (
         "regions but the first of the config, and everything that the config says beside fleets, "
@@ -63,14 +64,14 @@ PEERS: Mapping[PeerName, Peer] = {
         name="cluster-autoscaler",
         title="Cluster Autoscaler 1.36 (model)",
         settings=ClusterAutoscalerSettings(),
-        modelled=cluster_autoscaler.MODELLED,
+        modelled=(*cluster_autoscaler.MODELLED, *MODELLED),
         left_out=(*cluster_autoscaler.LEFT_OUT, *LEFT_OUT),
     ),
     "karpenter": Peer(
         name="karpenter",
         title="Karpenter 1.14 (model)",
         settings=KarpenterSettings(),
-        modelled=karpenter.MODELLED,
+        modelled=(*karpenter.MODELLED, *MODELLED),
         left_out=(*karpenter.LEFT_OUT, *LEFT_OUT),
     ),
 }
@@ -103,6 +104,10 @@ _BY_FLAG: Mapping[str, str] = {
 """As the programs themselves call them."""
 
 
+_LEAST: Mapping[str, float] = {"scan-interval": cluster_autoscaler.PASS_SECONDS}
+"""Where zero, or less than a pass takes, would let no time pass."""
+
+
 def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
     known = {flag: name for flag, name in _BY_FLAG.items() if hasattr(settings, name)}
     changed: dict[str, Any] = {}
@@ -113,9 +118,12 @@ def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
                 "--peer", f"there is no setting {flag!r}", f"known: {', '.join(known)}"
             )
         try:
-            changed[known[flag]] = _value(text, getattr(settings, known[flag]))
+            value = _value(text, getattr(settings, known[flag]))
         except ValueError:
             raise UsageError("--peer", f"{word!r}: the value cannot be read") from None
+        if value < _LEAST.get(flag, 0):
+            raise UsageError("--peer", f"{word!r}: at least {_LEAST[flag]:g}s is needed")
+        changed[known[flag]] = value
     return replace(settings, **changed)
 
 

@@ -1,6 +1,7 @@
 """Models of other autoscalers: what each does on a demand that is small enough to know."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -214,6 +215,26 @@ def with_models() -> tuple[dict[str, Any], Mapping[str, bytes]]:
     return found, report_files(found, own)
 
 
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+def test_pods_that_name_no_sector_are_bought_for_from_the_default_one(peer: str) -> None:
+    """The config itself may not use the cheaper sector: the comparison would be of two demands."""
+    both = make_settings(
+        make_fleet_settings(price="0.60", spot=False, zone="us-west-2a"),
+        make_fleet_settings(sector="cheap", price="0.10", spot=False, zone="us-west-2a"),
+        search_budget_seconds=0.0,
+    )
+    options = Options(days=900 / 86_400, chances=SURE)
+    cheap = [
+        replace(job, id=f"cheap-{job.id}", spec=make_spec("1", "1Gi", sector="cheap"))
+        for job in jobs(1)
+    ]
+    bought = [
+        {each.fleet for each in played(peer_of(peer), folded(lines), both, options).launches}
+        for lines in (jobs(3), cheap)
+    ]
+    assert bought == [{"primary-small-us-west-2a"}, {"cheap-small-us-west-2a"}]
+
+
 def test_report_with_models_has_the_same_bytes_twice() -> None:
     """And says of each that it is a model, with what it leaves out."""
     found, files = with_models()
@@ -225,8 +246,12 @@ def test_report_with_models_has_the_same_bytes_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["kube", "karpenter,scan-interval=10s", "karpenter,budget=x", "karpenter,budget=-1"]
-)
+    "text",
+    [
+        "kube", "karpenter,scan-interval=10s", "karpenter,budget=x", "karpenter,budget=-1",
+        "cluster-autoscaler,scan-interval=0s", "cluster-autoscaler,scan-interval=0.5s",
+    ],
+)  # fmt: skip
 def test_mistyped_model_is_refused(text: str) -> None:
     """A setting that is passed over would compare something else."""
     with pytest.raises(UsageError):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -245,7 +245,7 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
                 lines += read_recorded(stream, str(file)).lines
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
-    return folded(lines)
+    return replace(folded(lines), name=directory)
 
 
 def _token() -> str:

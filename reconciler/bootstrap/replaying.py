@@ -16,6 +16,7 @@ from reconciler.gitops.replay import Replay
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, ReconcilerError
 from reconciler.records.private_folder import PrivateFolder
+from reconciler.records.reasons import printable
 from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.simulation import Options, Simulation
 
@@ -50,7 +51,7 @@ def replay(
         before: The config before it; None: there was none.
         cluster_name: Of configs that name none.
     """
-    shown = Path(recorded).name
+    shown = printable(Path(recorded).name)
     try:
         demand = _demand(recorded)
         after = _played(demand, config, cluster_name)

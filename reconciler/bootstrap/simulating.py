@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
+from reconciler.records.reasons import printable
 from reconciler.records.whole_file import put_whole
 from reconciler.simulation.mixes import generated, read_mix
 from reconciler.simulation.moments import MomentOpener
@@ -67,10 +68,12 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
         InputError: It cannot be read.
     """
     if name.lower().endswith(MIX_NAMES):
-        return generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
-    if name.lower().endswith(CSV_NAMES):
-        return read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
-    return read_demand(stream, name)
+        found = generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
+    elif name.lower().endswith(CSV_NAMES):
+        found = read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
+    else:
+        found = read_demand(stream, name)
+    return replace(found, name=name)
 
 
 def read_input(path: str) -> bytes:
@@ -129,14 +132,14 @@ def simulate(
     demand = load_demand(request.demand, request.selector)
     assert_writable(request.out)
     results = [
-        (name, _played(name, demand, settings, request.options, progress))
+        (printable(name), _played(name, demand, settings, request.options, progress))
         for name, settings in loaded
     ]
     models = [
         (peer.shown(), _as_model(peer, demand, loaded[0][1], request.options, progress))
         for peer in peers
     ]
-    found = report(results, models, demand=Path(request.demand).name)
+    found = report(results, models, demand=printable(Path(request.demand).name))
     opens = MomentOpener(folder=request.out or "", flags=request.flags)
     return found, report_files(found, results, opens)
 

@@ -25,6 +25,7 @@ from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.planner.settings import PlannerSettings
+from reconciler.records.reasons import printable
 from reconciler.simulation.figures import figures
 from reconciler.simulation.page import page
 from reconciler.simulation.simulation import Options, Simulation
@@ -89,7 +90,7 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     best = runs[swept["recommended"] - 1]
     shown = [runs[0]] if best is runs[0] else [runs[0], best]
     report: Json = {"format": 1, "runs": shown, "sweep": swept,
-                    "demand": Path(request.simulation.demand).name}  # fmt: skip
+                    "demand": printable(Path(request.simulation.demand).name)}  # fmt: skip
     return report, {
         "report.json": orjson.dumps(report, option=FORM) + b"\n",
         "report.html": page(report).encode(),
@@ -101,7 +102,7 @@ def _task(
 ) -> Task:
     changed = with_point(document, {key: _value(key, text) for key, text in point.items()})
     shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
-    name = f"{Path(request.config).name} ({shown})"
+    name = printable(f"{Path(request.config).name} ({shown})")
     return Task(
         name=name,
         settings=_settings(request, write_document(changed).encode(), name),

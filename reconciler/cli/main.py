@@ -20,7 +20,6 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 """128 + SIGINT, the shell's convention."""
-HINT_ON_FAULTS: Final = "reconciler validate checks the mended file"
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -112,7 +111,7 @@ def _report_faults(error: ConfigError) -> int:
     if not error.problems[0].line:  # the file itself cannot be read
         return _report(str(error), error.exit_code)
     lines = [
-        f"{error.file}:{p.line}:{p.column}: {p.code}: {p.message} ({HINT_ON_FAULTS})"
+        f"{error.file}:{p.line}:{p.column}: {p.code}: {p.message} ({error.hint_on_each})"
         for p in error.problems
     ]
     return _report(lines, error.exit_code)

@@ -11,6 +11,7 @@ import typer
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.planning_options import ContextOption
 from reconciler.model.errors import UsageError
+from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.recording import Recorded, Told
@@ -99,7 +100,7 @@ def command(
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {
-                "file": str(out),
+                "file": printable(str(out)),
                 "pods": found.pods,
                 "lines": found.lines,
                 "begin": found.begin and found.begin.isoformat(),
@@ -108,7 +109,7 @@ def command(
             form,
         )
         return
-    sys.stdout.write(f"{out}: {found.pods:,} pods in {found.lines:,} lines\n")
+    sys.stdout.write(f"{printable(str(out))}: {found.pods:,} pods in {found.lines:,} lines\n")
 
 
 def _belong_together(
@@ -144,11 +145,15 @@ def _from_prometheus(
 ) -> "Recorded":
     from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
     from reconciler.planner.text import parse_rfc3339  # noqa: PLC0415 - with the rest
+    from reconciler.records.demand.lines import YEARS  # noqa: PLC0415 - as above
 
     days, end = when
     moment = datetime.now(UTC) if end is None else parse_rfc3339(end)  # noqa: TID251 - a person's
     if moment is None:
         raise UsageError("--end", f"{end!r} is no RFC 3339 time")
+    if moment.year not in YEARS:
+        what = f"its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}"
+        raise UsageError("--end", what)
     match, ca_file = narrowed
     request = recording.PrometheusRequest(
         url=url, days=days, end=moment, match=match, ca_file=ca_file

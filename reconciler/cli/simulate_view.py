@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from reconciler.cli.output import use_colours
+from reconciler.records.reasons import printable
 from reconciler.telemetry.logging import is_dumb_terminal
 
 Json = Mapping[str, Any]
@@ -115,4 +116,5 @@ def print_figures(found: Json, out: str) -> None:
         console.print("(model): a model of that program, see docs/simulate.md")
     if "sweep" in found:
         console.print(found["sweep"]["recommendation"])
-    console.print(f"report: {out}/report.html, {out}/report.json")
+    where = printable(out)
+    console.print(f"report: {where}/report.html, {where}/report.json")

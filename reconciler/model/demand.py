@@ -1,6 +1,6 @@
 """What a cluster was asked to run, over time: the demand that simulations are fed with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -170,6 +170,8 @@ class Demand:
     """Without `PodEnd`: the pods have what it said."""
     end: datetime
     """The last moment that it tells of."""
+    name: str = field(default="demand", compare=False)
+    """What errors call it: its file."""
 
     @property
     def begin(self) -> datetime:

@@ -109,6 +109,9 @@ class ConfigError(ReconcilerError):
     """A sector config with at least one fault; `problems` has all of them, in file order."""
 
     exit_code = 2
+    hint_unreadable = "name the sector config with --config"
+    hint_on_first = "reconciler validate lists every fault"
+    hint_on_each = "reconciler validate checks the mended file"
 
     def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
         first = problems[0]
@@ -116,12 +119,18 @@ class ConfigError(ReconcilerError):
         more = f"; {others} more fault{'s' if others > 1 else ''}" if others else ""
         if first.line:
             where, what = f"{file}:{first.line}:{first.column}", f"{first.code}: {first.message}"
-            hint = "reconciler validate lists every fault"
+            hint = self.hint_on_first
         else:  # the file itself: it has no line to look at
-            where, what, hint = file, first.message, "name the sector config with --config"
+            where, what, hint = file, first.message, self.hint_unreadable
         super().__init__(where, what + more, hint)
         self.file = file
         self.problems = problems
+
+
+class MixError(ConfigError):
+    """The file of a mix for `simulate` with at least one fault: read as sector configs are."""
+
+    hint_unreadable = hint_on_first = hint_on_each = "docs/simulate.md says what a mix may hold"
 
 
 class PortError(ReconcilerError):

@@ -10,5 +10,13 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
     text = " ".join(str(error).split()) or type(error).__name__
-    # Half a surrogate pair, which JSON may hold, could not be printed.
-    return text[:DETAIL_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode()
+    return printable(text[:DETAIL_CHARACTERS_MAX])
+
+
+def printable(text: str) -> str:
+    """Return a text as UTF-8 can hold it.
+
+    Halves of surrogate pairs cannot be printed: JSON may hold them, and so do names of files that
+    are no UTF-8.
+    """
+    return text.encode("utf-8", "backslashreplace").decode()

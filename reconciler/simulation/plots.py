@@ -94,7 +94,7 @@ def nodes_by_fleet(run: Json) -> str:
         if layers:
             axes.stackplot(
                 _times(run), [values for _, values in layers], colors=SERIES,
-                labels=[name for name, _ in layers], step="post", linewidth=0, alpha=0.9,
+                labels=[_label(name) for name, _ in layers], step="post", linewidth=0, alpha=0.9,
             )  # fmt: skip
             _legend(axes, 5)
         axes.set_ylabel("nodes")
@@ -121,7 +121,7 @@ def recorded_targets(run: Json) -> str:
                 at = [start + timedelta(seconds=n * series["step_seconds"])
                       for n in range(len(values))]  # fmt: skip
                 axes.step(at, values, where="post", color=colour, linestyle=line, linewidth=1.3,
-                          label=f"{name}, {what}")  # fmt: skip
+                          label=_label(f"{name}, {what}"))  # fmt: skip
         axes.set_ylabel("target")
         axes.set_ylim(bottom=0)
         _dates(axes)
@@ -138,7 +138,7 @@ def pods_waiting(runs: Sequence[Json]) -> str:
         for number, run in enumerate(runs):
             values = run["series"]["pods_waiting"]
             axes.step(_times(run), values, where="post", color=SERIES[number * 2], linewidth=0.9,
-                      label=run["config"])  # fmt: skip
+                      label=_label(run["config"]))  # fmt: skip
         axes.set_ylabel("pods without a node")
         axes.set_ylim(bottom=0)
         _dates(axes)
@@ -155,7 +155,7 @@ def waiting_curve(runs: Sequence[Json]) -> str:
         for number, run in enumerate(runs):
             curve = run["waiting"]["curve"]
             axes.step([max(0.5, s) for _, s in curve], [p for p, _ in curve], where="post",
-                      color=SERIES[number * 2], label=run["config"])  # fmt: skip
+                      color=SERIES[number * 2], label=_label(run["config"]))  # fmt: skip
         axes.set_xscale("log")
         axes.set_xlim(left=0.5)
         axes.set_ylim(0, 102)
@@ -172,7 +172,7 @@ def cost_by_fleet(run: Json) -> str:
     fleets = sorted(run["fleets"], key=lambda f: (-f["usd"], f["fleet"]))[: FLEETS_MAX + 3]
 
     def draw(axes: Any) -> None:
-        names = [each["fleet"] for each in fleets][::-1]
+        names = [_label(each["fleet"]) for each in fleets][::-1]
         colours = [SERIES[2 if f["capacity_type"] == "spot" else 0] for f in fleets][::-1]
         axes.barh(names, [each["usd"] for each in fleets][::-1], color=colours, height=0.7)
         axes.set_xlabel("USD (orange: spot, blue: on-demand)")
@@ -204,6 +204,12 @@ def pareto(rows: Sequence[Json]) -> str:
         _legend(axes, 2)
 
     return _svg(draw, (WIDE[0], 3.4))
+
+
+def _label(text: str) -> str:
+    """A name as it is written: no formula between dollar signs, and no control characters."""
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return shown.replace("$", r"\$")
 
 
 def _times(run: Json) -> list[datetime]:

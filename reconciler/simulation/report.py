@@ -53,7 +53,7 @@ def report_files(
     """
     files = {
         "report.json": orjson.dumps(found, option=FORM) + b"\n",
-        "report.html": page(found, opens).encode(),
+        "report.html": page(found, opens).encode("utf-8", "backslashreplace"),
     }
     for letter, (_, result) in zip(LETTERS, results, strict=False):
         for number, moment in enumerate(result.history.moments, 1):

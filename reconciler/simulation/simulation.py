@@ -102,13 +102,13 @@ class Simulation:
         make_program: ProgramMaker | None = None,
     ) -> None:
         if not demand.lines:
-            raise InputError("demand", "it is empty", "give a file with at least one line")
+            raise InputError(demand.name, "it is empty", "give a file with at least one line")
         self._settings, self._options, self._progress = settings, options, progress
         start = demand.begin - timedelta(seconds=LEAD_SECONDS)
         whole = max(1.0, (demand.end - start).total_seconds())
         if options.days is None and whole > DAYS_MAX * DAY_SECONDS:
             raise InputError(
-                "demand",
+                demand.name,
                 f"it spans {whole / DAY_SECONDS:,.0f} days, from {demand.begin:%Y-%m-%d} to "
                 f"{demand.end:%Y-%m-%d}; at most {DAYS_MAX:,} are played",
                 "mend its times, or play the first N days with --days N",

@@ -160,6 +160,7 @@ def test_token_with_a_line_end_is_never_shown(
         (["--days", "3"], "a live cluster has no recorded past"),
         (["--for", "soon"], "is no duration"),
         (["--prometheus", "http://x", "--end", "now"], "is no RFC 3339 time"),
+        (["--prometheus", "http://x", "--end", "0001-01-01T00:00:00Z"], "its year is 1, not from"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(
@@ -209,6 +210,20 @@ def test_file_in_the_way_of_the_folder_is_told(
     out = tmp_path / "taken" / "all.jsonl"
     assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 1
     assert f"{out}: cannot be written: File exists" in capsys.readouterr().err
+
+
+def test_torn_day_without_a_whole_part_counts_as_far_as_it_goes(tmp_path: Path) -> None:
+    """The loop was killed in the first minutes of a day: the days before it count all the same."""
+    words = recorded(tmp_path)
+    pods = [PodDemand(at=END, id=f"{n}", spec=make_spec(str(n))) for n in range(1, 400)]
+    torn = gzip.compress(b"".join(map(encode_line, pods)), mtime=0)
+    day, out = tmp_path / "demand-2026-03-09.jsonl.gz", tmp_path / "all.jsonl"
+    for kept, least in ((12, 1), (len(torn) - 9, 300)):
+        day.write_bytes(torn[:kept])
+        assert run([*words, "--out", str(out)]) == 0
+        assert len(demand(out).lines) >= least
+    day.write_bytes(b"no gzip")
+    assert run([*words, "--out", str(out)]) == 1
 
 
 def recorded(directory: Path) -> list[str]:

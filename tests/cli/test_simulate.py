@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import resource
 import shlex
@@ -188,6 +189,41 @@ def test_fault_is_one_line_that_says_what_to_do(
     error = capsys.readouterr().err
     assert said in error
     assert "Traceback" not in error
+
+
+def test_names_of_files_may_hold_anything(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names that are no UTF-8 or look like a formula ended as an unexpected error."""
+    name = os.fsdecode(b"a$_$\xff\x07.yaml")
+    (files / name).write_text(CONFIG)
+    (files / os.fsdecode(b"bad\xff.csv")).write_text(TRACE)
+    words = ["--config-b", f"{files}/{name}", "--peer", "karpenter", "-o", "table"]
+    out = os.fsdecode(b"out\xff")
+    assert simulate(files, out, *words, demand=os.fsdecode(b"bad\xff.csv")) == 0
+    assert "Traceback" not in capsys.readouterr().err
+    page = (files / out / "report.html").read_text()
+    assert "a$_$" in page
+    words = ["--sweep", "consolidation=true,false", "--workers", "0"]
+    assert simulate(files, out, *words, demand=os.fsdecode(b"bad\xff.csv")) == 0
+
+
+def test_demand_that_cannot_be_played_is_named(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of several files a person needs the one."""
+    (files / "empty.jsonl").write_text("")
+    assert simulate(files, "report", demand="empty.jsonl") == 1
+    assert f"{files}/empty.jsonl: it is empty" in capsys.readouterr().err
+
+
+def test_fault_of_a_mix_does_not_send_to_the_check_of_configs(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`reconciler validate` knows nothing of mixes."""
+    (files / "mix.yaml").write_text("days: x\n")
+    assert simulate(files, "report", demand="mix.yaml") == 2
+    said = capsys.readouterr().err
+    assert "mix.yaml:1:1" in said
+    assert "validate" not in said
 
 
 def test_selector_without_a_value_is_refused(

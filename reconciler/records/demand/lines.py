@@ -172,16 +172,15 @@ class LineDecoder:
             case _Fault() as wire:
                 return _fault(wire)
             case _Fleet() as wire:
-                return FleetFact(
-                    at=_time(wire.t), fleet=wire.fleet, target=wire.target, joined=wire.joined
-                )
+                at = checked_time(wire.t)
+                return FleetFact(at=at, fleet=wire.fleet, target=wire.target, joined=wire.joined)
             case _Node() as wire:
                 return _node(wire)
             case _:
                 assert_never(found)
 
     def _pod(self, wire: _Pod) -> PodDemand:
-        at = _time(wire.t)
+        at = checked_time(wire.t)
         if wire.ran_seconds is not None and wire.until is not None:
             raise ValueError("ran_seconds: a pod with `until` has none")
         _check_kept(wire)
@@ -200,7 +199,7 @@ class LineDecoder:
 
     def _controller(self, wire: _Controller) -> ControllerDemand:
         return ControllerDemand(
-            at=_time(wire.t),
+            at=checked_time(wire.t),
             controller=Owner(kind=wire.controller.kind, name=wire.controller.name),
             namespace=wire.namespace,
             replicas=wire.replicas,
@@ -211,7 +210,7 @@ class LineDecoder:
         )
 
     def _cron(self, wire: _Cron) -> CronDemand:
-        at = _time(wire.t)
+        at = checked_time(wire.t)
         try:
             CronSim(wire.schedule, at)
         except CronSimError as error:
@@ -260,7 +259,7 @@ def _owner(wire: _OwnerWire | None) -> Owner | None:
 def _end(wire: _End) -> PodEnd:
     _check_kept(wire)
     return PodEnd(
-        at=_time(wire.t),
+        at=checked_time(wire.t),
         id=wire.id,
         ran_seconds=wire.ran_seconds,
         kept_seconds=wire.kept_seconds,
@@ -278,7 +277,7 @@ def _node(wire: _Node) -> NodeFact:
     except ValueError as error:
         raise ValueError(f"allocatable: {error}") from error
     return NodeFact(
-        at=_time(wire.t),
+        at=checked_time(wire.t),
         fleet=wire.fleet,
         instance_type=wire.instance_type,
         allocatable=allocatable,
@@ -293,7 +292,7 @@ def _budget(wire: _Budget) -> BudgetDemand:
     if lines > LINES_MAX or values > VALUES_MAX:
         raise ValueError(f"selector: {lines} lines and {values} values are more than is compared")
     return BudgetDemand(
-        at=_time(wire.t),
+        at=checked_time(wire.t),
         id=wire.id,
         namespace=wire.namespace,
         selector=label_selector_of(wire.selector),
@@ -304,7 +303,7 @@ def _budget(wire: _Budget) -> BudgetDemand:
 
 
 def _fault(wire: _Fault) -> FaultDemand:
-    at = _time(wire.t)
+    at = checked_time(wire.t)
     return FaultDemand(
         at=at,
         fault=wire.fault,
@@ -326,7 +325,12 @@ def _time_zone(name: str) -> str:
     return name
 
 
-def _time(moment: datetime, key: str = "t") -> datetime:
+def checked_time(moment: datetime, key: str = "t") -> datetime:
+    """A time in UTC, which one without a zone is in already.
+
+    Raises:
+        ValueError: Its year is none of `YEARS`; the text begins with the key.
+    """
     if moment.year not in YEARS:
         raise ValueError(f"{key}: its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}")
     found = utc(moment)
@@ -337,7 +341,7 @@ def _time(moment: datetime, key: str = "t") -> datetime:
 def _until(moment: datetime | None, at: datetime) -> datetime | None:
     if moment is None:
         return None
-    found = _time(moment, "until")
+    found = checked_time(moment, "until")
     if found < at:
         raise ValueError("until: it is before t")
     return found

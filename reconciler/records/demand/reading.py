@@ -13,6 +13,7 @@ import zstandard
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
 from reconciler.model.errors import InputError
 from reconciler.records.demand.lines import LineDecoder
+from reconciler.records.reasons import reason_of
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _MEMBER = b"\x1f\x8b\x08"
@@ -59,7 +60,8 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
     """As `read_demand`, for a file that grows by gzip members, some of which may be torn.
 
     A writer that is killed, or whose disk is full, leaves a part of a member, and the next one
-    writes on behind it. What is in whole members counts.
+    writes on behind it. What is in whole members counts; of a file without one, the whole lines
+    before its end.
 
     Args:
         stream: The file, at its beginning; it is read twice if it is torn.
@@ -74,10 +76,23 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
     except InputError:
         # What is wrong is no sign of a torn member: its end may unpack to anything.
         stream.seek(0)
-        content = b"".join(_whole_members(stream.read(), limits.bytes_max))
-        if not content:
+        file = stream.read()
+        content = b"".join(_whole_members(file, limits.bytes_max)) or _torn(file, limits.bytes_max)
+        if content is None:
             raise
         return read_demand(io.BytesIO(content), name, limits)
+
+
+def _torn(file: bytes, bytes_max: int) -> bytes | None:
+    """The whole lines of a file that ends within its only member; None when it is another one."""
+    if not file.startswith(_MEMBER):
+        return None
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    try:
+        found = unpacker.decompress(file, bytes_max)
+    except zlib.error:
+        return None
+    return None if unpacker.eof or unpacker.unconsumed_tail else found[: found.rfind(b"\n") + 1]
 
 
 def _whole_members(file: bytes, bytes_max: int) -> Iterator[bytes]:
@@ -190,12 +205,14 @@ def _decoded(
     for number, line in lines:
         try:
             yield decoder.decode(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{name}:{number}", _said(error), "docs/simulate.md") from error
 
 
-def _said(error: ValueError) -> str:
+def _said(error: ValueError | RecursionError) -> str:
     """What is wrong, the key first: msgspec puts it last, as `$.key`."""
+    if isinstance(error, RecursionError):
+        return reason_of(error)
     what, mark, path = str(error).rpartition(" - at `$.")
     return f"{path.rstrip('`')}: {what}" if mark else str(error)
 

@@ -15,7 +15,7 @@ from reconciler.model.cluster import Owner, PodSpec, Resources
 from reconciler.model.demand import Demand, PodDemand
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.records.demand.lines import TEN_YEARS_SECONDS
+from reconciler.records.demand.lines import TEN_YEARS_SECONDS, checked_time
 from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, lines_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {
@@ -57,12 +57,26 @@ def read_trace(
     """
     numbered = lines_of(stream, name, limits)
     header = next(numbered, (1, b""))[1]
-    columns = _columns(_cells(header), f"{name}:1")
+    try:
+        cells = _cells(header)
+    except ValueError as error:
+        raise InputError(f"{name}:1", str(error)) from error
+    columns = _columns(cells, f"{name}:1")
     return folded(_Rows(columns, options or TraceOptions(), name).read(numbered))
 
 
 def _cells(line: bytes) -> list[str]:
-    return next(csv.reader(io.StringIO(line.decode("utf-8-sig", errors="replace"))), [])
+    """The cells of a line.
+
+    Raises:
+        ValueError: It is none of CSV.
+    """
+    if b"\r" in line.rstrip(b"\r\n"):
+        raise ValueError("it has a carriage return within: end lines with a line feed")
+    try:
+        return next(csv.reader(io.StringIO(line.decode("utf-8-sig", errors="replace"))), [])
+    except csv.Error as error:
+        raise ValueError(f"it is no line of CSV: {error}") from error
 
 
 def _columns(header: Sequence[str], where: str) -> dict[str, int]:
@@ -167,4 +181,4 @@ def _rfc3339(text: str, column: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f"{column}: {text[:40]!r} is neither seconds nor RFC 3339") from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return checked_time(moment, column)

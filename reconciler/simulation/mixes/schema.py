@@ -1,6 +1,6 @@
 """What the file of a mix may say (docs/simulate.md): read like a sector config, with its limits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from functools import partial
@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from reconciler.config import problems, scalars, yaml_loader
 from reconciler.config.base import Section
-from reconciler.config.faults import in_file_order, out_of_range, wrong_type
-from reconciler.config.tree import Plain, to_data
+from reconciler.config.faults import RANGE, in_file_order, out_of_range, wrong_type
+from reconciler.config.tree import Mapping, Plain, dotted, place_of, to_data
 from reconciler.config.types import (
     Integer,
     PositiveCount,
@@ -22,9 +22,11 @@ from reconciler.config.types import (
     at_most,
     text_like,
 )
-from reconciler.model.errors import ConfigError
+from reconciler.model.errors import MixError, Problem
+from reconciler.records.demand.lines import checked_time
 
 RANGE_MARK = ".."
+KINDS = ("deployments", "stateful_sets", "daemon_sets", "cron_jobs", "jobs")
 DAY_SECONDS = 86_400.0
 
 
@@ -65,14 +67,20 @@ def _moment(value: object) -> datetime:
         found = datetime.fromisoformat(scalars.any_text(value))
     except ValueError:
         raise wrong_type("must be a time such as 2026-01-05T00:00:00Z") from None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    try:
+        return checked_time(found, "start")
+    except ValueError as error:
+        raise out_of_range(str(error).removeprefix("start: ")) from None
 
 
 def _unavailable(value: object) -> str | int:
     text = scalars.any_text(value)
     if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit() and int(text[:-1]) <= 100:
         return text
-    return scalars.integer(value)
+    number = scalars.integer(value)
+    if number < 0:
+        raise out_of_range("must be at least 0")
+    return number
 
 
 Cpu: TypeAlias = Annotated[
@@ -201,19 +209,37 @@ def read_mix(raw: bytes, name: str) -> Mix:
     """The mix of a YAML file.
 
     Raises:
-        ConfigError: Every fault in it, with its place.
+        MixError: Every fault in it, with its place.
     """
     try:
         root, found = yaml_loader.compose(yaml_loader.decode(raw))
     except yaml_loader.Unreadable as error:
-        raise ConfigError(name, (error.problem,)) from None
+        raise MixError(name, (error.problem,)) from None
     wrong = list(found)
     data: Any = to_data(root)
     try:
         mix = Mix.model_validate(data)
     except ValidationError as error:
         wrong += problems.from_validation(error, root, Mix)
-        raise ConfigError(name, in_file_order(wrong)) from None
+        raise MixError(name, in_file_order(wrong)) from None
+    wrong += _same_names(mix, root)
     if wrong:
-        raise ConfigError(name, in_file_order(wrong))
+        raise MixError(name, in_file_order(wrong))
     return mix
+
+
+def _same_names(mix: Mix, root: Mapping) -> Iterator[Problem]:
+    """Workloads of one kind whose name another one has: the pods of one would be the other's."""
+    for kind in KINDS:
+        known: set[tuple[str, str]] = set()
+        for number, workload in enumerate(getattr(mix, kind)):
+            name = (workload.namespace, workload.name)
+            if name in known:
+                location = (kind, number, "name")
+                place = place_of(root, location)
+                yield Problem(
+                    line=place.line, column=place.column, path=dotted(location), code=RANGE,
+                    message=f"{workload.namespace}/{workload.name} is there already: give it "
+                    "another name",
+                )  # fmt: skip
+            known.add(name)

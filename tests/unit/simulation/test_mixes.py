@@ -105,6 +105,13 @@ def test_every_kind_is_there_with_what_was_said_of_it() -> None:
         (MIX.replace("count: 2", "count: 100000"), "1000"),
         (MIX.replace('"0 3 * * *"', '"often"'), "cron"),
         (MIX.replace("25%", "125%"), "'125%'"),
+        (MIX.replace("25%", "-1"), "must be at least 0"),
+        (f"{MIX}\nstart: 9999-12-31T12:00:00Z", "its year is 9999"),
+        (f"{MIX}\nstart: 0001-01-01T00:00:00+14:00", "its year is 1,"),
+        (
+            "jobs:\n- &a {name: b, per_hour: 1, cpu: 1, memory: 1Gi, duration: 1m}\n- *a\n",
+            "default/b is there already",
+        ),
         ("- 1", "mapping"),
     ],
 )
@@ -114,6 +121,7 @@ def test_fault_is_told_with_its_place(text: str, said: str) -> None:
         demand(text)
     assert said in str(caught.value)
     assert "mix.yaml:" in str(caught.value)
+    assert "reconciler validate" not in str(caught.value)
 
 
 def test_mix_of_nothing_or_of_too_much_is_refused() -> None:

@@ -144,6 +144,12 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
         (b'{"kind": "pod"}\n', "Object missing required field `t`"),
         (b"\xff\xfe\n", "demand.jsonl:1"),
+        (
+            line(**POD).replace(
+                b'"containers":', b'"x":' + b"[" * 9000 + b"]" * 9000 + b',"containers":', 1
+            ),
+            "demand.jsonl:1: is nested too deeply",
+        ),
         (gzip.compress(line(**POD), mtime=0)[:-12], "demand.jsonl:"),
         (compressed_by_zstd(line(**POD))[:-3] + b"xxx", "demand.jsonl:"),
     ],

@@ -62,6 +62,19 @@ def test_compressed_trace_is_read() -> None:
         ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit: '1e300' is more than ten years"),
         ("submit_s,duration,cpu,memory\n1,2\n", "trace.csv:2: it has too few columns"),
         ("submit_s,end_time,cpu,memory\n9,2,3,4\n", "end: it is before the submit time"),
+        ("submit_s,duration,cpu,memory\r1,2,3,4\r", "trace.csv:1: it has a carriage return within"),
+        (
+            f"submit_s,duration,cpu,memory,note\n1,2,3,4,{'x' * 200_000}\n",
+            "trace.csv:2: it is no line of CSV: field larger than",
+        ),
+        (
+            "submit_s,duration,cpu,memory\n9999-12-31T23:59:59,2,3,4\n",
+            "trace.csv:2: submit: its year is 9999, not from 1970 to 2199",
+        ),
+        (
+            "submit_s,duration,cpu,memory\n0001-01-01T00:00:00+14:00,2,3,4\n",
+            "trace.csv:2: submit: its year is 1,",
+        ),
     ],
 )
 def test_fault_is_told_with_its_line_and_column(text: str, said: str) -> None:

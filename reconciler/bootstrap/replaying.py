@@ -55,14 +55,14 @@ def replay(
     try:
         demand = _demand(recorded)
         after = _played(demand, config, cluster_name)
-    except ReconcilerError as error:
-        return Replay(demand=shown, problem=str(error))
+    except (ReconcilerError, OSError) as error:
+        return Replay(demand=shown, problem=printable(str(error)))
     if before is None:
         return Replay(demand=shown, after=after)
     try:
         earlier = _played(demand, before, cluster_name)
-    except ReconcilerError as error:
-        return Replay(demand=shown, after=after, problem=str(error))
+    except (ReconcilerError, OSError) as error:
+        return Replay(demand=shown, after=after, problem=printable(str(error)))
     return Replay(demand=shown, before=earlier, after=after)
 
 

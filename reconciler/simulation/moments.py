@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from shlex import quote
 
 import orjson
@@ -31,7 +32,7 @@ class MomentOpener:
 
     def command(self, config: str, moment: Json) -> str:
         """The `reconciler plan`, as a shell takes it."""
-        place = quote(f"{self.folder}/{moment['snapshot']}" if self.folder else moment["snapshot"])
+        place = quote(str(PurePosixPath(self.folder, moment["snapshot"])))
         flags = [f"--{name} {quote(str(value))}" for name, value in self.flags.items() if value]
         files = f"--cluster {place}/{CLUSTER_FILE} --aws {place}/aws-*.json"
         words = ["reconciler plan --config", quote(config), *flags, files, "--now", moment["at"]]

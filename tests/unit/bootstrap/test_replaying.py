@@ -111,6 +111,30 @@ def test_what_cannot_be_played_is_told_and_stops_nothing(
     assert "Not simulated" in "\n".join(replay_lines(found))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("demand.csv", b"submit_s,duration\r1,2\r", "demand.csv:1: it has a carriage return"),
+        (
+            "demand.jsonl",
+            b'{"t":"2026-03-01T12:00:00Z","kind":"pod","id":"a","spec":' + b"[" * 9000,
+            "demand.jsonl:1:",
+        ),
+        ("demand.jsonl", b"", "demand.jsonl: it is empty"),
+        ("bad\udcff.yaml", b"days: x", ".yaml:1:1: config/type"),
+    ],
+)
+def test_demand_that_cannot_be_read_is_told_with_its_place(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    """The plan goes on, and its report can be written."""
+    (tmp_path / name).write_bytes(content)
+    found = replayed(tmp_path / name, CONFIG)
+    assert said in found.problem
+    assert found.after is None
+    "\n".join(replay_lines(found)).encode()
+
+
 def test_policy_file_of_each_commit_is_replayed(demand: Path) -> None:
     """A change of the policy file alone changes what is evicted."""
     lines = [

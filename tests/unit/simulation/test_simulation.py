@@ -266,6 +266,29 @@ def test_pod_that_is_deleted_while_it_waits_counts_with_its_wait() -> None:
     assert (workload["pods"], workload["deleted_without_a_node"]) == (1, 1)
 
 
+def test_every_pod_that_was_created_is_in_the_figures_once() -> None:
+    """Whatever becomes of it: evicted, replaced, scaled away while it waits, never served."""
+    template, huge = make_spec("2", "2Gi"), make_spec("900", "2Gi")
+    lines: list[DemandLine] = [
+        *jobs(20),
+        web(replicas=30, spec=SPEC),
+        web(20, spec=template),
+        web(40, replicas=4),
+        web(600, spec=SPEC),
+        web(900, kind="StatefulSet", replicas=4, spec=SPEC),
+        web(1500, kind="StatefulSet", spec=template),
+        web(1520, kind="StatefulSet", replicas=2),
+        PodDemand(at=AT, id="huge", spec=huge),
+        PodDemand(at=AT, id="gone", spec=huge, until=after(30)),
+    ]
+    chances = replace(CALM, interruptions_per_hour=5)
+    found = report([("a", played(lines, replace(OPTIONS, chances=chances)))])["runs"][0]
+    waiting = found["waiting"]
+    assert found["interruptions"] > 0
+    assert waiting["deleted_without_a_node"] > 1
+    assert found["pods"] == waiting["pods"] + waiting["without_a_node_at_the_end"]
+
+
 def test_budget_in_percent_holds_for_as_many_pods_as_there_are() -> None:
     """Budgets of services that autoscale are written in percent."""
     budget = BudgetDemand(at=AT, id="web", selector=selecting(app="web"), max_unavailable="25%")

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
-from urllib.parse import urlsplit
 
 from reconciler.config.rules.names import label_value_fault
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
+from reconciler.records.git_address import check_git_address
 
 CONFIG_FILE: Final = "sectors.yaml"
 CONFIG_MAP_BYTES_MAX: Final = 1 << 20
@@ -122,7 +122,12 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if config.kubeconfig:
         raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
-    _check_repository(settings.gitops)
+    if settings.gitops is not None:
+        check_git_address(
+            settings.gitops.repository,
+            "--repository",
+            "take it out; the Deployment reads the key git-token of the Secret fleet-reconciler",
+        )
     texts = (settings.config, *settings.extra_files.values())
     size = sum(len(text.encode()) for text in texts)
     if size > CONFIG_MAP_BYTES_MAX:
@@ -145,19 +150,6 @@ def check_cluster(name: str) -> None:
     wrong = label_value_fault(name)
     if wrong is not None:
         raise UsageError("--cluster-name", wrong)
-
-
-def _check_repository(second: Gitops | None) -> None:
-    try:
-        parts = urlsplit(second.repository if second is not None else "")
-    except ValueError as error:
-        raise UsageError("--repository", f"is no address: {error}") from error
-    if parts.scheme in {"http", "https"} and (parts.username or parts.password):
-        raise UsageError(
-            "--repository",
-            "the arguments of a container are no place for a secret",
-            "take it out; the Deployment reads the key git-token of the Secret fleet-reconciler",
-        )
 
 
 def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:

@@ -23,11 +23,18 @@ _NAMED = (
     r"|passw(?:or)?d|passphrase|api[-_]?key"
 )
 """Words for a secret, before `=` in an address or a form and before `:` in a header or JSON."""
+_NAMED_IN_QUERY = (
+    r"[\w.-]*(?:token|secret|passw|passphrase|credential|signature|api[-_]?key|access[-_]?key)[\w.-]*"
+    r"|auth|jwt|key|pass|pw|pwd|sig"
+)
+"""What a query of an address calls a secret: there each value has a name before it."""
 _SECRET_TEXTS = (
     # With its lines, and in JSON, where these are escapes
     (_PRIVATE_KEY, HIDDEN),
     # Credentials in an address: https://user:password@host, https://token@host
     (re.compile(r"(?<=://)[^/\s@:]*:[^/\s]+(?=@)"), HIDDEN),
+    # The same with a slash in the password, which no address may have; a number there is a port
+    (re.compile(r"(?<=://)[^/\s@:\"'<>]*:(?!\d{0,5}[/?#])[^\s\"'<>]+(?=@)"), HIDDEN),
     (re.compile(r"(?i)(?<=http://)[^/\s@]+(?=@)|(?<=https://)[^/\s@]+(?=@)"), HIDDEN),
     (
         re.compile(
@@ -35,6 +42,7 @@ _SECRET_TEXTS = (
         ),
         rf"\1{HIDDEN}",
     ),
+    (re.compile(rf"(?i)([?&](?:{_NAMED_IN_QUERY})=)[^&\s\"'#]+"), rf"\1{HIDDEN}"),
     # AWS: key ids, and the signature of a presigned address
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
     (

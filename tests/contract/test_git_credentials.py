@@ -10,6 +10,7 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import Forbidden, UsageError
 from reconciler.ports.repository import FileChange
+from reconciler.records.git_address import check_git_address
 from tests.git_http import git_over_http
 from tests.git_remote import git, make_remote
 
@@ -70,6 +71,56 @@ def test_token_as_the_name_in_the_address_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="RECONCILER_GIT_TOKEN") as caught:
         GitSettings(url=f"https://{name}@example.com/x.git")
     assert name not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/x?access_token=abc1234",
+        "https://example.com/x.git?private_token=abc1234",
+        "https://abc1234@example.com/x.git",
+        "ssh://git:abc1234@example.com/x.git",
+        "git://u:abc1234@example.com/x.git",
+        "ftp://u:abc1234@example.com/x.git",
+        "http::https://u:abc1234@example.com/x.git",
+        "https://u:abc1234@[::1/x",
+        "https://u@example.com:abc1234/x",
+    ],
+)
+def test_secret_anywhere_in_the_address_is_refused_unseen(url: str) -> None:
+    """Every argument of git would show it, and the manifest of an install too."""
+    for make in (
+        lambda: GitSettings(url=url),
+        lambda: check_git_address(url, "--repository", "a Secret"),
+    ):
+        with pytest.raises(UsageError, match=r"carries a secret|is no address"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://example.com/x", "ext::sh -c x", "http::https://example.com/x", "-x", ""]
+)
+def test_address_that_git_is_not_let_use_is_refused(url: str) -> None:
+    """Git would say so after the install, or start a program of that name."""
+    with pytest.raises(UsageError, match="is no git address"):
+        GitSettings(url=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com:8443/team/x.git",
+        "ssh://git@example.com:2222/team/x.git",
+        "git@example.com:team/x.git",
+        "git://example.com/x",
+        "file:///srv/x.git",
+        "/srv/x@y/x.git",
+        "../x.git",
+    ],
+)
+def test_address_without_a_secret_is_taken(url: str) -> None:
+    """The name of a user is no secret over ssh."""
+    assert GitSettings(url=url).url == url
 
 
 def test_token_is_for_its_host_alone(tmp_path: Path) -> None:

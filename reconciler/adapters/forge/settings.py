@@ -29,13 +29,17 @@ class ForgeSettings:
 
     def __post_init__(self) -> None:
         """Refuse what would send a token in the clear or to a place that is none."""
-        parts = urlsplit(self.api_url)
+        try:
+            parts = urlsplit(self.api_url)
+            _ = parts.port
+        except ValueError as error:
+            raise UsageError("forge", f"is no address: {error}") from None
+        if parts.username or parts.password:
+            raise UsageError("forge", "the address carries a name or password")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("forge", f"{self.api_url[:60]!r} is no http address")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise UsageError("forge", "a token is never sent over plain http", "use https")
-        if parts.username or parts.password:
-            raise UsageError("forge", "the address carries a name or password")
 
     def read_token(self) -> str:
         """The token as it is now, without the white space that files and Secrets end with.

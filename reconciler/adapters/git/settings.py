@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reconciler.model.errors import UsageError
-from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.records.git_address import check_git_address
 
 _BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock$|/$|\.$))[A-Za-z0-9][\w./-]{0,199}$")
 _GITFILE = b"gitdir: "
@@ -47,19 +47,13 @@ class GitSettings:
 
     def __post_init__(self) -> None:
         """Refuse what would leak a secret or be taken for an option of git."""
-        if not self.url or self.url.startswith("-") or any(c in self.url for c in "\n\r\0"):
-            raise UsageError("repository", f"{self.url[:60]!r} is no git address")
+        parts = check_git_address(
+            self.url, "repository", "give it in RECONCILER_GIT_TOKEN or RECONCILER_GIT_TOKEN_FILE"
+        )
         if _BRANCH.match(self.branch) is None:
             raise UsageError("branch", f"{self.branch[:60]!r} is no branch name")
         if any(c in self.author_name + self.author_email for c in "<>\n\0"):
             raise UsageError("commit author", "name and address must not contain < > or newlines")
-        parts = urlsplit(self.url)
-        if parts.password or Scrubber().text(parts.username or "") != (parts.username or ""):
-            raise UsageError(
-                "repository",
-                "the address carries a password or token",
-                "give it in RECONCILER_GIT_TOKEN or RECONCILER_GIT_TOKEN_FILE",
-            )
         has_token = bool(self.token) or self.token_file is not None
         if has_token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise UsageError("repository", "a token is never sent over plain http", "use https")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError
@@ -59,18 +60,34 @@ def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
         raise InputError(str(ca_file), why_unreadable(error), "see --ca-file") from error
 
 
+def _check_url(url: str) -> None:
+    """Refuse an address that leads nowhere, or has a secret in it that would not be sent."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError("--prometheus", f"is no address: {error}") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            "--prometheus",
+            "the address carries more than host and path: a name, a password or a query",
+            "a token belongs into RECONCILER_PROMETHEUS_TOKEN_FILE",
+        )
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError("--prometheus", "is no http:// or https:// URL")
+
+
 class PrometheusServer:
     """Instant queries over HTTP, each tried three times.
 
     Redirects are not followed: a token belongs to the host that it was given for.
 
     Raises:
-        UsageError: The address is no http:// or https:// URL.
+        UsageError: The address is no http:// or https:// URL, or has a secret in it.
     """
 
     def __init__(self, settings: PrometheusSettings) -> None:
-        if not settings.url.startswith(("http://", "https://")):
-            raise UsageError("--prometheus", "is no http:// or https:// URL")
+        _check_url(settings.url)
         self._settings = settings
         timeout = urllib3.Timeout(connect=10.0, read=settings.timeout_seconds)
         context = _tls_context(settings.ca_file)

@@ -291,6 +291,11 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"priority_class": "High Priority"}, "name of a PriorityClass"),
         ("", {"gitops": Gitops(repository="https://me:token@git.example/c.git")}, "secret"),
         ("", {"gitops": Gitops(repository="https://token@git.example/c.git")}, "secret"),
+        ("", {"gitops": Gitops(repository="ssh://git:token@git.example/c.git")}, "secret"),
+        ("", {"gitops": Gitops(repository="https://git.example/c?access_token=abc1")}, "secret"),
+        ("", {"gitops": Gitops(repository="git://u:token@git.example/c.git")}, "secret"),
+        ("", {"gitops": Gitops(repository="http::https://u:token@git.example/c")}, "secret"),
+        ("", {"gitops": Gitops(repository="ftp://git.example/c.git")}, "no git address"),
         ("", {"gitops": Gitops(repository="https://[git.example/c.git")}, "no address"),
     ],
 )

@@ -275,6 +275,33 @@ def test_hooks_of_the_remote_template_never_run(
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DEFAULT_HASH", "GIT_DIR",
+        "GIT_ICASE_PATHSPECS", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
+        "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+    ],
+)  # fmt: skip
+def test_variables_of_another_repository_change_nothing(
+    url: str, work: Path, tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook or a shell has them for its own repository, and we would write into that one."""
+    other = tmp_path / "other"
+    other.mkdir()
+    value = "sha256" if variable == "GIT_DEFAULT_HASH" else str(other)
+    port = GitRepository(GitSettings(url=url))
+    with monkeypatch.context() as patch:
+        patch.setenv(variable, "1" if "PATHSPECS" in variable else value)
+        made = port.commit(port.fetch().id, [FileChange(path="a", content=b"x")], "Rendered")
+        assert made is not None
+        port.push(made.id)
+        port.close()
+        assert variable in os.environ  # noqa: TID251 - programs of others keep it
+    assert git(work.parent / "remote.git", "rev-parse", "refs/heads/main") == made.id
+    assert list(other.iterdir()) == []
+
+
 def test_last_change_names_the_commit_that_changed_the_file(
     repository: GitRepository, work: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,37 @@ _CONFIG = {
     "pack.windowMemory": "64m",
 }
 """Set in the local copy itself, so that no file of the user can turn them on again."""
+_OF_A_REPOSITORY = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_ATTR_SOURCE",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DEFAULT_HASH",
+        "GIT_DEFAULT_REF_FORMAT",
+        "GIT_DIR",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_GLOB_PATHSPECS",
+        "GIT_GRAFT_FILE",
+        "GIT_ICASE_PATHSPECS",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_NOGLOB_PATHSPECS",
+        "GIT_NO_REPLACE_OBJECTS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH",
+        "GIT_REPLACE_REF_BASE",
+        "GIT_SHALLOW_FILE",
+        "GIT_TEMPLATE_DIR",
+        "GIT_WORK_TREE",
+    }
+)
+"""Variables that say which repository is meant, and how it is read: a hook or a shell has them for
+another one than ours. `git rev-parse --local-env-vars` lists most; git 2.30 to 2.47."""
+_ENVIRONMENT = threading.Lock()
 
 
 class GitProcess:
@@ -145,13 +177,14 @@ class GitProcess:
             feed.write(stdin)
             feed.seek(0)
             try:
-                started = git.Git(self.directory).execute(
-                    ["git", *arguments],
-                    istream=feed,
-                    as_process=True,
-                    env=environment,
-                    start_new_session=True,
-                )
+                with _for_our_repository():
+                    started = git.Git(self.directory).execute(
+                        ["git", *arguments],
+                        istream=feed,
+                        as_process=True,
+                        env=environment,
+                        start_new_session=True,
+                    )
             except git.GitCommandNotFound as missing:
                 raise ToolError(
                     "git", "the git program is not on the PATH", "install git 2.30 or newer"
@@ -171,6 +204,18 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         what = f"cannot be written: {error.strerror or type(error).__name__}"
         raise ToolError("the local copy of the repository", what, "see --clone") from error
+
+
+@contextmanager
+def _for_our_repository() -> Iterator[None]:
+    """Hide the variables of another repository: GitPython passes on all that this process has."""
+    users = os.environ  # noqa: TID251 - see above
+    with _ENVIRONMENT:
+        hidden = {name: users.pop(name) for name in _OF_A_REPOSITORY & users.keys()}
+        try:
+            yield
+        finally:
+            users.update(hidden)
 
 
 def _tokens(settings: GitSettings) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 import io
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -23,7 +25,7 @@ from reconciler.config.document import read_document, write_document
 from reconciler.config.environment import parse_with_overrides
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.model.demand import Demand
-from reconciler.model.errors import ToolError, UsageError
+from reconciler.model.errors import ToolError, UsageError, why_not_reached
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.reasons import printable
 from reconciler.simulation.figures import figures
@@ -33,6 +35,8 @@ from reconciler.simulation.sweep import Json, points, summary, with_point
 
 RETRIES = 3
 """How often a point is begun again after its worker was lost or failed."""
+DASK_SECONDS = 10
+"""How long a scheduler may take to answer."""
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 
@@ -172,6 +176,27 @@ def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
         yield futures[future], orjson.loads(body)
 
 
+def _check_scheduler(address: str) -> None:
+    """Refuse an address at which nothing listens: Dask's own client would end with a traceback.
+
+    Raises:
+        UsageError: It is no address of a scheduler.
+        ToolError: Nothing listens there.
+    """
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or "@" in address:
+        raise UsageError("--dask", "names no scheduler", "for example tcp://HOST:8786")
+    try:
+        socket.create_connection((host, port), timeout=DASK_SECONDS).close()
+    except OSError as error:
+        what = f"no Dask scheduler answers: {why_not_reached(error)}"
+        raise ToolError(address, what) from error
+
+
 @contextmanager
 def _client(request: SweepRequest) -> Iterator[Any]:
     """A client of the cluster that is meant; one of our own ends with it."""
@@ -182,8 +207,9 @@ def _client(request: SweepRequest) -> Iterator[Any]:
             "--sweep", "needs Dask", "pip install 'fleet-reconciler[simulate]', or --workers 0"
         ) from error
     if request.dask is not None:
+        _check_scheduler(request.dask)
         try:
-            client = Client(request.dask, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call] # untyped there
+            client = Client(request.dask, timeout=DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call] # untyped there
         except (OSError, ValueError) as error:
             raise ToolError(request.dask, f"no Dask scheduler answers: {error}") from error
         with client:

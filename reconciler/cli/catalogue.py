@@ -1,6 +1,5 @@
 """`reconciler catalogue`: the instance types and prices that planning goes by."""
 
-import sys
 from dataclasses import asdict
 from decimal import Decimal
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, print_table, wanted
 from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
 
@@ -73,8 +72,10 @@ def show(
         print_data({**head, "sources": list(known.sources), "types": rows}, form)
         return
     print_table(list(rows[0]) if rows else ["type"], [[*row.values()] for row in rows])
-    sys.stdout.write(f"\nPrices of {known.region} as of {known.as_of}.\n")
-    sys.stdout.writelines(f"Source: {source}\n" for source in known.sources)
+    print_line("")
+    print_line(f"Prices of {known.region} as of {known.as_of}.")
+    for source in known.sources:
+        print_line(f"Source: {source}")
 
 
 def _asked(name: str, patterns: list[str] | None) -> bool:
@@ -108,9 +109,9 @@ def refresh(
     if (form := wanted(output)) is not Output.TABLE:
         print_data(asdict(done), form)
         return
-    sys.stdout.write(
+    print_line(
         f"{done.file}: {done.types} types of {done.region}, {done.as_of}; from EC2 "
-        f"{done.priced_on_demand} on-demand and {done.priced_spot} spot prices.\n"
+        f"{done.priced_on_demand} on-demand and {done.priced_spot} spot prices."
     )
     if done.unreadable:
-        sys.stdout.write(f"{done.unreadable} entries of EC2's answers could not be read.\n")
+        print_line(f"{done.unreadable} entries of EC2's answers could not be read.")

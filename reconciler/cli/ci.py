@@ -1,6 +1,5 @@
 """`reconciler ci`: what pipelines call."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,11 +21,12 @@ from reconciler.cli.output import (
     Output,
     OutputOption,
     print_data,
+    print_line,
     print_table,
     print_text,
     wanted,
 )
-from reconciler.cli.plain import plain
+from reconciler.cli.told import tell
 from reconciler.cli.working import working
 from reconciler.records.private_folder import PrivateFolder
 
@@ -114,8 +114,7 @@ def plan(
         print_text(summary(report))
     for finding in report.findings:
         if finding.severity == "refused":
-            line = f"error: {finding.where}: {finding.code}: {finding.message}"
-            sys.stderr.write(plain(" ".join(line.split()) + "\n"))
+            tell("error", finding.where, finding.code, finding.message)
     if not report.allowed:
         raise typer.Exit(1)
     if detailed_exitcode and report.changes:
@@ -178,10 +177,10 @@ def apply(
             form,
         )
     else:
-        sys.stdout.write(applied.message + "\n")
+        print_text(applied.message + "\n")
     for waiting in applied.waiting:
-        what = "the capacity loop drains it first (everything else was applied; plan again then)"
-        sys.stderr.write(f"error: {waiting}: {what}\n")
+        hint = "everything else was applied; plan again then"
+        tell("error", waiting, "the capacity loop drains it first", hint=hint)
     if applied.waiting:
         raise typer.Exit(1)
 
@@ -225,9 +224,9 @@ def drift(
         rows = [(d.kind, d.fleet or d.address, d.type, d.detail) for d in report.drifts]
         print_table(("kind", "fleet", "type", "detail"), rows)
     else:
-        sys.stdout.write("no drift\n")
+        print_line("no drift")
     for note in report.notes:
-        sys.stderr.write(f"warning: {note}\n")
+        tell("warning", note)
     if detailed_exitcode and report.found:
         raise typer.Exit(2)
 
@@ -249,7 +248,7 @@ def unlock(
     from reconciler.bootstrap.gitops import unlock as unlocked  # noqa: PLC0415 - heavy
 
     unlocked(directory, tuple(backend_config or ()), lock_id, tuple(allow_file or ()))
-    sys.stdout.write(f"lock {lock_id} is gone\n")
+    print_line(f"lock {lock_id} is gone")
 
 
 @app.command("comment")
@@ -274,10 +273,10 @@ def comment(
     text = PlanDirectory(kept).summary()
     request = pipeline_request()
     if request is None:
-        sys.stdout.write("no pull request: nothing to comment on\n")
+        print_line("no pull request: nothing to comment on")
         return
     request.forge.comment(request.number, name, text)
-    sys.stdout.write(f"shown on pull request {request.number}\n")
+    print_line(f"shown on pull request {request.number}")
 
 
 @app.command("roots")
@@ -334,11 +333,12 @@ def roots(
         rows = [(r.cluster, r.target.config_path, r.target.output_dir) for r in found.roots]
         print_table(("cluster", "config", "dir"), rows)
     if not found.any_config:
-        sys.stderr.write(f"warning: no sector config here is called {', '.join(configs)}\n")
+        tell("warning", f"no sector config here is called {', '.join(configs)}")
     for path in found.gone:
-        sys.stderr.write(
-            f"warning: {path} was removed, and its fleets stay in EC2: bring it back, list them in"
-            " allow_destroy, take them out of it, and remove it when they are gone\n"
+        tell(
+            "warning",
+            f"{path} was removed, and its fleets stay in EC2: bring it back, list them in"
+            " allow_destroy, take them out of it, and remove it when they are gone",
         )
 
 

@@ -1,7 +1,5 @@
 """`reconciler ci finish`: removes approved fleets once they are drained."""
 
-import sys
-
 from reconciler.cli.ci_options import (
     BackendOption,
     ConfigOption,
@@ -12,7 +10,7 @@ from reconciler.cli.ci_options import (
     ci_stages,
 )
 from reconciler.cli.ci_stage import stage_shown_as
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.working import working
 from reconciler.records.private_folder import PrivateFolder
 
@@ -59,10 +57,10 @@ def finish(
         )
         return
     for name in finished.removed:
-        sys.stdout.write(f"{name}: removed\n")
+        print_line(f"{name}: removed")
     for waiting in finished.waiting:
-        sys.stdout.write(f"{waiting}; the capacity loop drains it first\n")
+        print_line(f"{waiting}; the capacity loop drains it first")
     if finished.others:
-        sys.stdout.write(f"other changes, for `ci plan` and `ci apply`: {finished.others}\n")
+        print_line(f"other changes, for `ci plan` and `ci apply`: {finished.others}")
     if not finished.removed and not finished.waiting:
-        sys.stdout.write("no approved removal is left to finish\n")
+        print_line("no approved removal is left to finish")

@@ -1,9 +1,8 @@
 """The fault script of `reconciler sandbox up`, refused with every fault in it."""
 
-import sys
-
 import typer
 
+from reconciler.cli.told import tell
 from reconciler.model.errors import ConfigError
 from reconciler.sandbox.faults.script import FaultScript, load_script
 
@@ -15,6 +14,5 @@ def read_faults(file: str) -> FaultScript:
     except ConfigError as error:
         for p in error.problems:
             place = f"{file}:{p.line}:{p.column}: {p.code}" if p.line else file
-            told = f"{place}: {p.message}"
-            sys.stderr.write(f"error: {' '.join(told.split())} (docs/sandbox.md lists every key)\n")
+            tell("error", place, p.message, hint="docs/sandbox.md lists every key")
         raise typer.Exit(error.exit_code) from None

@@ -1,6 +1,5 @@
 """`reconciler gitops`: the second loop."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,6 +7,7 @@ import typer
 
 from reconciler.cli import verbosity
 from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.told import tell
 
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
 
@@ -122,9 +122,9 @@ def command(
     _print_faults(report_json(report)["clusters"])
     if not report.clusters:
         wanted_paths = ", ".join(options.configs)
-        sys.stderr.write(f"warning: no sector config there is called {wanted_paths}\n")
+        tell("warning", f"no sector config there is called {wanted_paths}")
     for reason in report.unshown:
-        sys.stderr.write(f"warning: {reason}\n")
+        tell("warning", reason)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -136,7 +136,6 @@ def _print_faults(clusters: list[dict[str, object]]) -> None:
         if isinstance(faults, list) and faults:
             for fault in faults:
                 place = f"{cluster['config']}:{fault['line']}:{fault['column']}"
-                sys.stderr.write(f"error: {place}: {fault['code']}: {fault['message']}\n")
+                tell("error", place, fault["code"], fault["message"])
         elif cluster["state"] in {"invalid", "missing", "held"}:
-            line = f"error: {cluster['config']}: {cluster['detail']}"
-            sys.stderr.write(" ".join(line.split()) + "\n")
+            tell("error", cluster["config"], cluster["detail"])

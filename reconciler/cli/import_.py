@@ -1,13 +1,12 @@
 """`reconciler import`: a sector config for fleets and groups that exist."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.several import SeveralFiles
 from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
@@ -100,7 +99,8 @@ def command(
         for each in ignored
     ]
     lines += [f"look at {note}" for note in made.notes]
-    sys.stdout.write("\n".join(lines) + "\n")
+    for line in lines:
+        print_line(line)
 
 
 def _import_programs(
@@ -124,4 +124,5 @@ def _import_programs(
     lines = [f"{out / CONFIG}: sections for the sector config"]
     lines += [f"found {each}" for each in made.found]
     lines += [f"look at {note}" for note in made.notes]
-    sys.stdout.write("\n".join(lines) + "\n")
+    for line in lines:
+        print_line(line)

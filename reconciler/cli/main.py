@@ -3,17 +3,15 @@
 Errors go to stderr as `error: WHERE: WHAT (HINT)`; a traceback only with `-vvv`.
 """
 
-import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import typer
 
 from reconciler import __version__
-from reconciler.cli import commands, completion, verbosity
-from reconciler.cli.plain import plain
+from reconciler.cli import commands, completion, streams, verbosity
+from reconciler.cli.told import tell, tell_error, tell_traceback
 from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1
@@ -63,7 +61,13 @@ def build() -> Any:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    streams.prepare()
+    code = run(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _report_output(error)
+    sys.exit(code)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -77,14 +81,16 @@ def run(argv: Sequence[str]) -> int:
     try:
         code = build().main(args=list(argv), prog_name="reconciler", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return _quiet_pipe()
+    except BrokenPipeError as error:
+        return _report_output(error)
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except ConfigError as error:
         return _report_faults(error)
     except ReconcilerError as error:
-        return _report(str(error), error.exit_code)
+        _tell_traceback_if_wanted()
+        tell_error(error)
+        return error.exit_code
     except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
         return _report_other(error, argv)
     return code if isinstance(code, int) else 0
@@ -99,38 +105,42 @@ def _report_other(error: Exception, argv: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer
             sys.stderr.write(text + "\n")
             return EXIT_USAGE
-        return _report(f"{where}: {text} ({where} --help)", EXIT_USAGE)
+        return _report(where, text, f"{where} --help", code=EXIT_USAGE)
+    if isinstance(error, OSError) and error.filename == streams.STANDARD_OUTPUT:
+        return _report_output(error)
     if isinstance(error, OSError) and error.filename is not None:
-        return _report(f"{error.filename}: {error.strerror}", EXIT_FAILED)
+        return _report(str(error.filename), str(error.strerror))
     what = f"{type(error).__name__}: {error}"
-    return _report(f"{where}: {what} (run again with -vvv for a traceback)", EXIT_FAILED)
+    return _report(where, what, "run again with -vvv for a traceback")
 
 
 def _report_faults(error: ConfigError) -> int:
     """Report every fault of a config, each as an error of its own."""
+    _tell_traceback_if_wanted()
     if not error.problems[0].line:  # the file itself cannot be read
-        return _report(str(error), error.exit_code)
-    lines = [
-        f"{error.file}:{p.line}:{p.column}: {p.code}: {p.message} ({error.hint_on_each})"
-        for p in error.problems
-    ]
-    return _report(lines, error.exit_code)
+        tell_error(error)
+        return error.exit_code
+    for p in error.problems:
+        place = f"{error.file}:{p.line}:{p.column}: {p.code}"
+        tell("error", place, p.message, hint=error.hint_on_each)
+    return error.exit_code
 
 
-def _report(texts: str | Sequence[str], code: int) -> int:
-    """Print one line per error on stderr; with `-vvv` the traceback before it."""
-    if verbosity.current() >= verbosity.TRACEBACK_LEVEL:
-        traceback.print_exc()
-    encoding = sys.stderr.encoding or "utf-8"
-    for text in [texts] if isinstance(texts, str) else texts:
-        # Before what is left out: a name that is no UTF-8 is shown by its bytes.
-        shown = text.encode("utf-8", "backslashreplace").decode()
-        line = plain(f"error: {' '.join(shown.split())}\n")
-        sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
+def _report(where: str, what: str, hint: str = "", code: int = EXIT_FAILED) -> int:
+    """Print an error as one line on stderr; with `-vvv` the traceback before it."""
+    _tell_traceback_if_wanted()
+    tell("error", where, what, hint=hint)
     return code
 
 
-def _quiet_pipe() -> int:
-    """The reader of our output went away: end quietly, as `head` expects."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_FAILED
+def _report_output(error: OSError) -> int:
+    """Report that standard output takes no more; quietly when its reader went away (`head`)."""
+    streams.give_up_output()
+    if isinstance(error, BrokenPipeError):
+        return EXIT_FAILED
+    return _report(str(error.filename or streams.STANDARD_OUTPUT), str(error.strerror))
+
+
+def _tell_traceback_if_wanted() -> None:
+    if verbosity.current() >= verbosity.TRACEBACK_LEVEL:
+        tell_traceback()

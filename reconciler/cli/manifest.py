@@ -8,6 +8,7 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.output import print_document
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
 from reconciler.install.iam import PolicyName, policy, policy_values
@@ -91,7 +92,7 @@ def command(
     check_cluster(loaded.cluster)
     if iam_policy is not None:
         values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
-        sys.stdout.write(policy(iam_policy, values))
+        print_document(policy(iam_policy, values))
         return
     if image is None:
         raise UsageError(
@@ -116,7 +117,7 @@ def command(
     check(settings, loaded)
     if identity is None:
         sys.stderr.write(_NO_IDENTITY)
-    sys.stdout.write(render_manifest(settings, __version__))
+    print_document(render_manifest(settings, __version__))
 
 
 _NO_IDENTITY = (

@@ -1,15 +1,19 @@
 """`--output table|json|yaml`: data for programs, tables for people on a terminal."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Final, TextIO
 
 import typer
 
-from reconciler.cli.plain import plain
+from reconciler.cli.plain import by_bytes, one_line, plain
 from reconciler.telemetry.logging import wants_colours
+
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
+_NOT_UTF_8: Final = re.compile("[\ud800-\udfff]")
 
 
 class Output(StrEnum):
@@ -42,14 +46,15 @@ def use_colours(stream: TextIO | None = None) -> bool:
 
 def print_data(data: Any, form: Output, *, indent: int | None = 2) -> None:
     """Print data with sorted keys, as YAML if that is the form, else as JSON."""
+    text = json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=False)
     if form is Output.YAML:
         import yaml  # noqa: PLC0415 - not needed where JSON is printed
 
+        if _NOT_UTF_8.search(text):
+            data = json.loads(_escaped(_NOT_UTF_8, text))
         yaml.safe_dump(data, sys.stdout, allow_unicode=False, sort_keys=True)
         return
-    ascii_only = (sys.stdout.encoding or "").lower() not in {"utf-8", "utf8"}
-    text = json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=ascii_only)
-    sys.stdout.write(text + "\n")
+    _print_json(text + "\n")
 
 
 def print_encoded(encoded: bytes, form: Output) -> None:
@@ -57,7 +62,29 @@ def print_encoded(encoded: bytes, form: Output) -> None:
     if form is Output.YAML:
         print_data(json.loads(encoded), form)
     else:
-        sys.stdout.write(encoded.decode())
+        _print_json(encoded.decode())
+
+
+def _print_json(text: str) -> None:
+    """Print JSON that any reader takes, whatever the stream's encoding and the names in it."""
+    ascii_only = (sys.stdout.encoding or "").lower() not in {"utf-8", "utf8"}
+    sys.stdout.write(_escaped(_NOT_ASCII if ascii_only else _NOT_UTF_8, text))
+
+
+def _escaped(characters: re.Pattern[str], text: str) -> str:
+    """JSON with these characters escaped; a byte of a file's name as `by_bytes` shows it."""
+    return characters.sub(lambda found: json.dumps(by_bytes(found[0]))[1:-1], text)
+
+
+def print_document(text: str) -> None:
+    """Print a file's content for other programs: in UTF-8, whatever the stream's encoding is."""
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    stream.write(text.encode())
+    stream.flush()
 
 
 def print_text(text: str) -> None:
@@ -65,9 +92,14 @@ def print_text(text: str) -> None:
     sys.stdout.write(plain(text))
 
 
+def print_line(text: str) -> None:
+    """Print one line for people: a newline in a name begins no line of its own."""
+    sys.stdout.write(one_line(text) + "\n")
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print aligned columns with a heading."""
-    texts = [[plain(cell) for cell in row] for row in rows]
+    texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     heading = "  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip()
     sys.stdout.write((f"\x1b[1m{heading}\x1b[0m" if use_colours() else heading) + "\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.planning_options import ContextOption
 from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
@@ -109,7 +109,7 @@ def command(
             form,
         )
         return
-    sys.stdout.write(f"{printable(str(out))}: {found.pods:,} pods in {found.lines:,} lines\n")
+    print_line(f"{out}: {found.pods:,} pods in {found.lines:,} lines")
 
 
 def _belong_together(

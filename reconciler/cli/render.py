@@ -1,6 +1,5 @@
 """`reconciler render`: the Terraform root module of a sector config."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.config_argument import ConfigArgument, config_of
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_modules_of
@@ -75,9 +74,9 @@ def _print_lines(
         for verb in ("created", "updated", "removed"):
             for path in getattr(changed, verb):
                 shown = path if region is None else f"{directory_of(out.name, region)}/{path}"
-                sys.stdout.write(f"{verb:8} {shown}\n")
+                print_line(f"{verb:8} {shown}")
     for fleet, reason in sorted(left_out.items()):
-        sys.stdout.write(f"left out fleet {fleet}: {reason}\n")
+        print_line(f"left out fleet {fleet}: {reason}")
     for region, changed in changes.items():
         directory = directory_of(str(out), region)
-        sys.stdout.write(f"{directory}: {changed.unchanged} files unchanged\n")
+        print_line(f"{directory}: {changed.unchanged} files unchanged")

@@ -1,14 +1,13 @@
 """`reconciler snapshot`: what a live cycle would see, as files."""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reconciler.cli.config_argument import ConfigArgument
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.planning_options import ContextOption
 from reconciler.cli.working import working
 from reconciler.config.loader import DEFAULT_FILE
@@ -60,6 +59,7 @@ def command(
         print_data({"cluster": files[:1], "aws": files[1:]}, form)
         return
     for each in files:
-        sys.stdout.write(each + "\n")
+        print_line(each)
     options = shlex.join(["--cluster", files[0], "--aws", *files[1:]])
-    sys.stdout.write(f"\nreconciler plan --config {shlex.quote(config)} {options}\n")
+    print_line("")
+    print_line(f"reconciler plan --config {shlex.quote(config)} {options}")

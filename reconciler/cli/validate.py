@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.config_argument import configs_of
-from reconciler.cli.output import Output, OutputOption, print_data, print_text, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.check import CheckedConfig, check_named
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
@@ -72,9 +72,9 @@ def _print_lines(checked: CheckedConfig) -> None:
     for p in checked.problems:
         mark = "warning: " if p.severity == "warning" else ""
         place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
-        print_text(f"{place}: {p.message}\n")
+        print_line(f"{place}: {p.message}")
     if all(problem.severity == "warning" for problem in checked.problems):
-        print_text(f"{name}: no faults\n")
+        print_line(f"{name}: no faults")
 
 
 def _as_json(name: str, problem: Problem) -> dict[str, object]:

@@ -25,6 +25,13 @@ Every command takes `-v`, up to three times.
 
 With `--detailed-exitcode` of `ci plan` and `ci drift` 2 means changes, and every error ends with 1.
 `sandbox up -- COMMAND` ends with the command's own code.
+
+An error shows no secret: credentials in addresses, values of variables whose names say that they
+are secret, and what looks like a token are masked as `***`, with `-vvv` too. Tables show control
+characters of names as `\\n` or `�`, bytes that are no UTF-8 as `\\xff`, and characters that the
+output's encoding lacks as escapes; JSON and YAML are valid whatever a file is called. A command
+whose standard output is closed ends with its own code; one that cannot write it, say on a full
+disk, with 1.
 """
 
 

@@ -170,6 +170,12 @@ def test_table_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "FLEET\n�[2Jx��1m\n"
 
 
+def test_name_with_a_newline_begins_no_line_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """GitHub takes a line that begins with `::error` as an annotation of the pipeline's own."""
+    print_table(["config", "state"], [["a\n::error file=b::forged", "ok"]])
+    assert capsys.readouterr().out.splitlines()[1:] == ["a\\n::error file=b::forged  ok"]
+
+
 def test_error_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A message names files of a repository, which somebody else wrote."""
     file = tmp_path / "\x1b[2Jkey.yaml"

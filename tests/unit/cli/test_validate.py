@@ -2,10 +2,12 @@
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from reconciler.cli.main import run
 from tests.unit.config.documents import COMPLETE
@@ -214,3 +216,30 @@ def test_warning_fails_the_strict(tmp_path: Path, capsys: pytest.CaptureFixture[
     file.write_text(WARNED)
     assert run(["validate", "--strict", str(file), "-o", "json"]) == 2
     assert len(json.loads(capsys.readouterr().out)["faults"]) > 1
+
+
+def test_folder_with_a_newline_in_its_name_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pull request could write annotations into the pipeline of others."""
+    folder = tmp_path / "e\n::error file=a.py::forged\nx"
+    folder.mkdir()
+    (folder / "sectors.yaml").write_text("- a\n")
+    assert run(["validate", str(tmp_path), "-o", "table"]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "e\\n::error file=a.py::forged\\nx/sectors.yaml:1:1: config/syntax: " in line
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "table"])
+def test_file_name_that_is_no_utf_8_is_shown_by_its_bytes(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], form: str
+) -> None:
+    """Half a character is in no JSON: who reads it would fail on the whole answer."""
+    file = os.fsencode(tmp_path) + b"/\xff.yaml"
+    Path(os.fsdecode(file)).write_text("x")
+    assert run(["validate", os.fsdecode(file), "-o", form]) == 2
+    out = capsysbinary.readouterr().out.decode()
+    shown = (
+        out.partition(":1:1: ")[0] if form == "table" else yaml.safe_load(out)["faults"][0]["file"]
+    )
+    assert shown == f"{tmp_path}/\\xff.yaml"

@@ -1,0 +1,67 @@
+"""Standard input, output and error, as they must be before a command runs."""
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
+
+from typing_extensions import override
+
+STANDARD_OUTPUT: Final = "standard output"
+"""What stands in the place of a file's name in its errors."""
+
+
+class _StandardOutput(io.FileIO):
+    """Descriptor 1, whose errors say so: those of writing to a descriptor name no file."""
+
+    @override
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            reason = (error.strerror or "cannot be written").lower()
+            raise OSError(error.errno, reason, STANDARD_OUTPUT) from error
+
+
+def prepare() -> None:
+    """Make all three streams usable, whatever this process was started with.
+
+    What is closed reads as empty and takes everything. Standard output writes what its encoding
+    does not have as an escape, as standard error does.
+    """
+    if sys.stdin is None:
+        sys.stdin = _nothing(0, os.O_RDONLY)
+    if sys.stdout is None:
+        sys.stdout = _nothing(1, os.O_WRONLY)
+    if sys.stderr is None:
+        sys.stderr = _nothing(2, os.O_WRONLY)
+    before = sys.stdout
+    if isinstance(before, io.TextIOWrapper):
+        raw = _StandardOutput(before.fileno(), "w", closefd=False)
+        buffer = raw if before.write_through else io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(
+            cast("io.BufferedWriter", buffer),
+            encoding=before.encoding,
+            errors="backslashreplace",
+            line_buffering=before.line_buffering,
+            write_through=before.write_through,
+        )
+
+
+def give_up_output() -> None:
+    """Throw away what cannot be written, so that the end of the process does not try again."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stdout.flush()
+
+
+def _nothing(descriptor: int, flags: int) -> TextIO:
+    """The null device in the place of a closed descriptor, which the next file would get."""
+    opened = os.open(os.devnull, flags)
+    if opened != descriptor:
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    return os.fdopen(descriptor, "r" if flags == os.O_RDONLY else "w", closefd=False)

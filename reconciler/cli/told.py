@@ -1,0 +1,43 @@
+"""Lines on stderr: errors and warnings, without secrets and without what steers a terminal."""
+
+import os
+import sys
+import traceback
+
+from reconciler.cli.plain import plain
+from reconciler.model.errors import ReconcilerError
+from reconciler.telemetry.scrub import scrub, secrets_of
+
+
+def tell(kind: str, *parts: object, hint: str = "") -> None:
+    """Write one line, `KIND: PART: PART (HINT)`.
+
+    Args:
+        kind: `error` or `warning`.
+        parts: Place and message. Each is looked through for secrets by itself: the name of a
+            variable that holds a token, before a colon, would hide the message that follows.
+        hint: What to do about it.
+    """
+    line = ": ".join([kind, *(_without_secrets(str(part)) for part in parts)])
+    if hint:
+        line += f" ({_without_secrets(hint)})"
+    _write(" ".join(line.split()) + "\n")
+
+
+def tell_error(error: ReconcilerError) -> None:
+    """Write an error of ours as its line."""
+    tell("error", error.where, error.what, hint=error.hint)
+
+
+def tell_traceback() -> None:
+    """Write the traceback of the exception that is being handled."""
+    _write(_without_secrets(traceback.format_exc()))
+
+
+def _without_secrets(text: str) -> str:
+    return scrub(text, secrets_of(os.environ))  # noqa: TID251 - masked, not read
+
+
+def _write(text: str) -> None:
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(plain(text).encode(encoding, "backslashreplace").decode(encoding))

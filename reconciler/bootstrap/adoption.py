@@ -11,6 +11,7 @@ from reconciler.adapters.files.reading import read_inputs
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.document import read_document
 from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.rules.names import check_cluster_name
 from reconciler.gitops.adoption.adopt import Adoption, adopt
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.ids import Region
@@ -53,6 +54,8 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
         ConfigError: The given config, or what was found, breaks a rule.
         PortError: AWS did not answer.
     """
+    if request.cluster_name is not None:
+        check_cluster_name(request.cluster_name)
     base, named, home = _base(request.config)
     cluster = request.cluster_name or named
     if not cluster:

@@ -19,6 +19,7 @@ from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
@@ -64,6 +65,11 @@ class GitopsOptions:
     forge: ForgeChoice = "auto"
     forge_api: str = ""
     """Root of the REST API; empty: the usual one of the repository's host."""
+
+    def __post_init__(self) -> None:
+        """Refuse a name that every config would be invalid with."""
+        if self.cluster_name is not None:
+            check_cluster_name(self.cluster_name)
 
 
 def check_options(options: GitopsOptions) -> None:

@@ -9,6 +9,7 @@ import typer
 from reconciler import __version__
 from reconciler.cli.config_argument import ConfigArgument, config_of
 from reconciler.cli.output import print_document
+from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
 from reconciler.install.iam import PolicyName, policy, policy_values
@@ -18,7 +19,6 @@ from reconciler.install.settings import (
     Identity,
     InstallSettings,
     check,
-    check_cluster,
     extra_paths,
     tolerations_of,
 )
@@ -86,10 +86,10 @@ def command(
     config = config_of(config, config_file)
     content = decode(read_config_bytes(config))
     folder = Path() if config == "-" else Path(config).parent
-    loaded = parse_config(content, name=config, cluster_name=cluster_name, directory=folder)
+    named = stated_cluster_name(cluster_name)
+    loaded = parse_config(content, name=config, cluster_name=named, directory=folder)
     if not loaded.cluster:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
-    check_cluster(loaded.cluster)
     if iam_policy is not None:
         values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
         print_document(policy(iam_policy, values))

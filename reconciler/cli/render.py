@@ -9,6 +9,7 @@ import typer
 
 from reconciler.cli.config_argument import ConfigArgument, config_of
 from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_modules_of
@@ -48,9 +49,8 @@ def command(
     """
     # A directory without a name of its own, such as `.`, has nothing beside it.
     out = out if out.name not in {"", ".."} else out.resolve()
-    read = load_config(
-        config_of(config, config_file), cluster_name=cluster_name, purpose=Purpose.RENDER
-    )
+    named = stated_cluster_name(cluster_name)
+    read = load_config(config_of(config, config_file), cluster_name=named, purpose=Purpose.RENDER)
     roots = root_modules_of(
         read, cluster_name=read.cluster or rendered_cluster(out), also=regions_beside(out)
     )

@@ -7,6 +7,7 @@ import typer
 from reconciler.cli.config_argument import configs_of
 from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.check import CheckedConfig, check_named
+from reconciler.config.environment import stated_cluster_name
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import Problem
@@ -51,9 +52,8 @@ def command(
     if schema:
         print_data(json_schema(), Output.JSON)
         return
-    checked = check_named(
-        configs_of(config, config_files or []), cluster_name=cluster_name, strict=strict
-    )
+    named = stated_cluster_name(cluster_name)
+    checked = check_named(configs_of(config, config_files or []), cluster_name=named, strict=strict)
     problems = [problem for each in checked for problem in each.problems]
     if (form := wanted(output)) is not Output.TABLE:
         faults = [_as_json(each.name, problem) for each in checked for problem in each.problems]

@@ -17,6 +17,15 @@ from reconciler.model.errors import InputError, why_unreadable
 from reconciler.model.fleet import InstanceType, PriceSource, UsdPerHour
 
 _MIB: Final = 2**20
+_NO_CATALOGUE: Final = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What a file of another kind raises; one that is nested too deeply to be read too."""
 FILE_MAX_BYTES: Final = 32 * 2**20
 _PODS_MAX: Final = (
     "pods_max is the VPC CNI's figure without prefix delegation: "
@@ -65,7 +74,7 @@ def load_catalogue(path: str | None = None) -> Catalogue:
         return parse_catalogue(data)
     except OSError as error:
         raise InputError(path, why_unreadable(error), hint) from error
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+    except _NO_CATALOGUE as error:
         raise InputError(path, "is no instance catalogue", hint) from error
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from reconciler.config.base import Section
 from reconciler.config.loader import Purpose, load_config, parse_config
-from reconciler.config.rules.names import label_value_fault
+from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Plain
 from reconciler.model.errors import UsageError
@@ -149,10 +149,18 @@ def cluster_name_of(given: Mapping[Setting, tuple[str, str]]) -> str | None:
     """
     for setting, (source, text) in given.items():
         if setting.path == ("cluster",):
-            if (wrong := label_value_fault(text)) is not None:
-                raise UsageError(source, wrong)
+            check_cluster_name(text, source)
             return text
     return None
+
+
+def stated_cluster_name(flag: str | None) -> str | None:
+    """The cluster's name that `--cluster-name` or the environment gives; None: the config's counts.
+
+    Raises:
+        UsageError: It is no label value.
+    """
+    return cluster_name_of(stated_values({"cluster-name": flag}))
 
 
 def apply_overrides(config: SectorConfig, given: Mapping[Setting, tuple[str, str]]) -> SectorConfig:

@@ -16,6 +16,7 @@ from reconciler.config.module.rendering import unrenderable
 from reconciler.config.module.values import check_module_values
 from reconciler.config.rules import check_rules
 from reconciler.config.rules.document import Document
+from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping, dotted, place_of, to_data
 from reconciler.model.errors import ConfigError, Problem, why_unreadable
@@ -58,6 +59,7 @@ def load_config(
 
     Raises:
         ConfigError: Every fault, in file order; also when the file is missing or unreadable.
+        UsageError: The cluster's name is none.
     """
     standard_input = str(path) == "-"
     directory = Path() if standard_input else Path(path).parent
@@ -106,6 +108,7 @@ def parse_config(
 
     Raises:
         ConfigError: Every fault, in file order.
+        UsageError: The cluster's name is none.
     """
     reading = read_config(content, cluster_name=cluster_name, directory=directory)
     wrong = in_file_order([*reading.problems, *_faults_for(purpose, reading)])
@@ -117,7 +120,13 @@ def parse_config(
 def read_config(
     content: bytes | str, *, cluster_name: str | None = None, directory: Path | None = None
 ) -> ConfigReading:
-    """Read a sector config as far as that goes; see `parse_config` for the arguments."""
+    """Read a sector config as far as that goes; see `parse_config` for the arguments.
+
+    Raises:
+        UsageError: The cluster's name is none.
+    """
+    if cluster_name is not None:
+        check_cluster_name(cluster_name)
     try:
         text = content if isinstance(content, str) else yaml_loader.decode(content)
         root, found = yaml_loader.compose(text)

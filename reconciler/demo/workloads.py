@@ -3,7 +3,9 @@
 import csv
 import gzip
 import io
+import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,20 +114,26 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
         text = (gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body).decode()
     except OSError as error:
         raise InputError(str(path), why_unreadable(error)) from error
-    except (UnicodeDecodeError, EOFError) as error:
+    except (UnicodeDecodeError, EOFError, zlib.error) as error:
         raise InputError(str(path), "is not a CSV text") from error
     reader = csv.DictReader(io.StringIO(text))
-    missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(str(path), f"has no column {missing[0]}", ", ".join(_COLUMNS))
-    yield from reader
+    try:
+        missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(str(path), f"has no column {missing[0]}", ", ".join(_COLUMNS))
+        yield from reader
+    except csv.Error as error:
+        raise InputError(str(path), "is not a CSV text") from error
 
 
 def _number(path: Path, row: dict[str, str], column: str) -> float:
     try:
-        return float(row.get(column) or 0)
-    except ValueError as error:
-        raise InputError(str(path), f"{column} of {row.get('pod')} is not a number") from error
+        number = float(row.get(column) or 0)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(str(path), f"{column} of {row.get('pod')} is not a number")
+    return number
 
 
 def _job(path: Path, row: dict[str, str], number: int) -> dict[str, Any]:

@@ -43,6 +43,7 @@ KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )
 _WORD: Final = re.compile(r"\w+")
+_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _SUBNETS: Final = "vpc_zone_identifier"
 IDENTITY_TAGS = ("cluster", "fleet")
 """The capacity loop finds fleets by these."""
@@ -116,8 +117,8 @@ def _plain(name: str, text: str) -> str:
         return text
     try:
         return json.dumps(json.loads(text), ensure_ascii=False)
-    except ValueError:
-        return text
+    except (ValueError, RecursionError):  # Terraform may read on where we do not
+        return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:

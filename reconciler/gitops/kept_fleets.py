@@ -34,7 +34,7 @@ def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
     try:
         variables: dict[str, Any] = json.loads(tfvars)
         fleets = dict(variables["fleets"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Refused(TFVARS, "cannot be read: render it again") from error
     for fleet in kept:
         key = _key(fleet)

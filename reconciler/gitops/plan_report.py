@@ -169,7 +169,7 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
             allowed=data["allowed"] is True,
             changes=data["changes"] is True,
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(where, "is no report of `reconciler ci plan`", "plan again") from error
     if approved.binding.digest() != approved.digest:
         raise InputError(where, "was changed after the plan: its digest is wrong", "plan again")

@@ -202,7 +202,7 @@ def _literal(text: str) -> str:
     """The value of an HCL string without interpolation, as `to_hcl` writes it."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return str(value).replace("$${", "${").replace("%%{", "%{")
 

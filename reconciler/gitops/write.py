@@ -45,7 +45,7 @@ def rendered_cluster(directory: Path) -> str | None:
     """The cluster that the folder was rendered for; None when there is no render."""
     try:
         name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return name if isinstance(name, str) else None
 
@@ -95,7 +95,7 @@ def _older_render(directory: Path) -> set[str]:
         listed = json.loads(path.read_bytes())["files"]
     except FileNotFoundError:
         return set()
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(
             str(path), "is no manifest of a render", "remove it to render afresh"
         ) from None

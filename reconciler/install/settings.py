@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from reconciler.config.rules.names import label_value_fault
+from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
 from reconciler.model.errors import UsageError
@@ -92,7 +92,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     Raises:
         UsageError: What is wrong and how to mend it.
     """
-    check_cluster(settings.cluster)
+    check_cluster_name(settings.cluster)
     _check_namespace(settings)
     if not _IMAGE.fullmatch(settings.image):
         raise UsageError(
@@ -139,17 +139,6 @@ def _check_namespace(settings: InstallSettings) -> None:
         raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
     if settings.node_watch and len(settings.namespace) > NAMESPACE_MAX - len("-node-watch"):
         raise UsageError("--namespace", "is too long: --node-watch adds -node-watch to it")
-
-
-def check_cluster(name: str) -> None:
-    """Refuse a cluster's name, given beside the config, that would be more than a name.
-
-    Raises:
-        UsageError: It is no label value.
-    """
-    wrong = label_value_fault(name)
-    if wrong is not None:
-        raise UsageError("--cluster-name", wrong)
 
 
 def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:

@@ -60,7 +60,7 @@ class ControlApi:
             connection.request(method, path, body=text, headers=self._headers)
             answer = connection.getresponse()
             document: Mapping[str, Any] = json.loads(answer.read())
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             what = f"nothing answers: {why_not_reached(error)}"
             raise Unavailable(self._name, what, "is `reconciler sandbox up` running?") from error
         finally:
@@ -80,7 +80,7 @@ def read_body(body: bytes) -> Mapping[str, Any]:
         return {}
     try:
         document = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError("body", f"is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise InputError("body", "is no JSON object")

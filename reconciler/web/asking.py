@@ -7,11 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from reconciler.model.errors import InputError, Unavailable, UsageError
+from reconciler.records.deadline import within
 from reconciler.web.address import host_and_port
 
 TIMEOUT_SECONDS = 10.0
+"""Until the next piece of an answer."""
 EXPLAIN_TIMEOUT_SECONDS = 60.0
 """An explanation plans once more."""
+WHOLE_ANSWER_SECONDS = 30.0
+"""Added for the rest of an answer, however its pieces come."""
 BODY_MAX_BYTES = 64 * 1024**2
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here
 
@@ -28,7 +32,7 @@ def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
         Unavailable: Nothing answers there in time.
         InputError: What answers there is no reconciler.
     """
-    status, body = _get(listen, "/api/status", token)
+    status, body = _get(listen, "/api/status", token, TIMEOUT_SECONDS)
     document = _read(listen, status, body)
     if status != 200 or "cycle" not in document:
         raise _no_reconciler(listen, status)
@@ -70,16 +74,21 @@ def ask_explanations(
     raise Unavailable(listen, what, hint)
 
 
-def _get(
-    listen: str, path: str, token: bytes | None, timeout_seconds: float = TIMEOUT_SECONDS
-) -> tuple[int, bytes]:
+def _get(listen: str, path: str, token: bytes | None, timeout_seconds: float) -> tuple[int, bytes]:
     host, port = host_and_port(listen, "--status-url")
     connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=timeout_seconds)
+
+    def ask() -> tuple[int, bytes]:
+        try:
+            headers = {} if token is None else {"Authorization": b"Bearer " + token}
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(BODY_MAX_BYTES + 1)
+        finally:  # here: from another thread it would wait for the read to end
+            connection.close()
+
     try:
-        headers = {} if token is None else {"Authorization": b"Bearer " + token}
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read(BODY_MAX_BYTES)
+        status, body = within(timeout_seconds + WHOLE_ANSWER_SECONDS, ask)
     except (OSError, HTTPException) as error:
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise Unavailable(
@@ -87,8 +96,9 @@ def _get(
             f"nothing answers: {what}",
             "is `reconciler run` running? --status-url says where",
         ) from error
-    finally:
-        connection.close()
+    if len(body) > BODY_MAX_BYTES:
+        raise InputError(listen, f"answered with more than {BODY_MAX_BYTES // 1024**2} MiB")
+    return status, body
 
 
 def _no_reconciler(listen: str, status: int) -> InputError:
@@ -104,7 +114,7 @@ def _read(listen: str, status: int, body: bytes) -> dict[str, Any]:
         raise InputError(listen, "does not answer to this host name", hint)
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise _no_reconciler(listen, status)

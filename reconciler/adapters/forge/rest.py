@@ -134,7 +134,7 @@ class RestClient:
     def _read(self, where: str, answer: BaseHTTPResponse, content: bytes) -> Json:
         try:
             document = json.loads(content) if content else None
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if 200 <= answer.status < 300:
             if document is None:

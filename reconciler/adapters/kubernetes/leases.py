@@ -131,7 +131,7 @@ def leases_elsewhere(transport: Transport, home: LeaseHome) -> tuple[str, ...]:
         return ()
     try:
         found = _LEASES.decode(reply.body).items
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unavailable(LEASES_PATH, f"the list cannot be read: {error}"[:300]) from error
     held = {each.metadata.namespace for each in found if each.spec.holder_identity}
     return tuple(sorted(held - {home.namespace}))
@@ -157,7 +157,7 @@ def _micro_time(moment: datetime | None) -> str | None:
 def _record(body: bytes, path: str) -> LeaseRecord:
     try:
         wire = _LEASE.decode(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(path, error) from error
     spec = wire.spec
     return LeaseRecord(
@@ -170,5 +170,5 @@ def _record(body: bytes, path: str) -> LeaseRecord:
     )
 
 
-def _unreadable(path: str, error: ValueError) -> PortError:
+def _unreadable(path: str, error: ValueError | RecursionError) -> PortError:
     return Unavailable(path, f"the Lease cannot be read: {error}"[:300])

@@ -266,6 +266,7 @@ _UNUSABLE = (
     TypeError,
     AttributeError,
     LookupError,
+    RecursionError,
 )
 
 

@@ -24,6 +24,7 @@ from reconciler.model.errors import (
     why_unreadable,
 )
 from reconciler.ports.metrics_history import Sample
+from reconciler.records.deadline import within
 from reconciler.telemetry.scrub import scrub
 
 ANSWER_BYTES_MAX: Final = 512 * 2**20
@@ -42,6 +43,9 @@ class PrometheusSettings:
     ca_file: Path | None = None
     """Certificate authority of the server; None: those of the machine."""
     timeout_seconds: float = 120.0
+    """Until the next piece of an answer; Prometheus itself ends a query after two minutes."""
+    query_seconds: float = 300.0
+    """Until the whole answer of a query, however its pieces come, tries included."""
 
 
 def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
@@ -102,7 +106,12 @@ class PrometheusServer:
             Refused: The server refuses the expression, say because it would load too much.
             Unavailable: It did not answer, or with something else.
         """
-        answer, content = self._ask(expression, at)
+        try:
+            answer, content = within(
+                self._settings.query_seconds, lambda: self._ask(expression, at)
+            )
+        except TimeoutError as error:
+            raise Unavailable(self._where, f"not reached: {error}") from None
         where, document = self._where, _document(content)
         if answer in {401, 403}:
             raise Forbidden(where, f"answered {answer}", "set RECONCILER_PROMETHEUS_TOKEN")
@@ -164,7 +173,7 @@ class PrometheusServer:
 def _document(content: bytes) -> Mapping[str, Any]:
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, Mapping) else {}
 

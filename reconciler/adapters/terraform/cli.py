@@ -270,7 +270,7 @@ def _resources(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _parsed(command: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolError(
             f"terraform {command}", "answered with something that is not JSON"
         ) from error

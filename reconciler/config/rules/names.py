@@ -7,7 +7,7 @@ from typing import Final
 from reconciler.config.faults import NAME_LABEL, quoted
 from reconciler.config.rules.document import Document, FleetNode, Location
 from reconciler.config.tree import text_of
-from reconciler.model.errors import Problem
+from reconciler.model.errors import Problem, UsageError
 
 LABEL_VALUE_MAX: Final = 63
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
@@ -27,6 +27,17 @@ def label_value_fault(text: str) -> str | None:
             " a letter or digit at both ends"
         )
     return None
+
+
+def check_cluster_name(name: str, place: str = "--cluster-name") -> None:
+    """Refuse a cluster's name, given beside the config, that would be more than a name.
+
+    Raises:
+        UsageError: It is no label value.
+    """
+    wrong = label_value_fault(name)
+    if wrong is not None:
+        raise UsageError(place, wrong)
 
 
 def check_names(document: Document) -> Iterator[Problem]:

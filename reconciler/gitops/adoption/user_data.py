@@ -69,7 +69,7 @@ def _document(text: str) -> Mapping[str, Any]:
     """A JSON or YAML mapping with texts for scalars of YAML; empty when it is neither."""
     try:
         return mapping(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
         return read_document(text.encode(errors="replace"))
@@ -105,7 +105,7 @@ def _al2023(spec: Mapping[str, Any]) -> Boot:
 def _bottlerocket_settings(user_data: str) -> Mapping[str, Any] | None:
     try:
         document = tomllib.loads(user_data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     settings = mapping(document.get("settings")).get("kubernetes")
     return settings if isinstance(settings, dict) else None

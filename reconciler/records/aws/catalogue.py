@@ -10,6 +10,14 @@ from reconciler.model.fleet import InstanceType, UsdPerHour
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import Wire, read_entries
 
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    InvalidOperation,
+    RecursionError,
+)
 _MIB = 2**20
 _HOURS = "Hrs"
 _WANTED = {"capacitystatus": "Used", "marketoption": "OnDemand", "preInstalledSw": "NA"}
@@ -106,7 +114,7 @@ def decode_on_demand_prices(
                 continue
             for price in _hourly(product["terms"].get("OnDemand", {})):
                 found[name] = min(price, found.get(name, price))
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation):
+        except _UNREADABLE:
             ignored.append(Ignored(code="unreadable", kind="Price"))
     return found
 

@@ -157,7 +157,7 @@ def _scope(authorization: str) -> tuple[str, str]:
 def _flat_json(body: bytes) -> dict[str, str]:
     try:
         document = json.loads(body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(document, dict):
         return {}

@@ -8,7 +8,7 @@ import pytest
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.followed import FollowedConfig
-from reconciler.model.errors import ConfigError, UsageError
+from reconciler.model.errors import ConfigError, InputError, UsageError
 from reconciler.ports.repository import CommitId
 
 CONFIG = """\
@@ -189,3 +189,31 @@ def test_catalogue_of_a_commit_is_no_file_of_this_machine(file: Path) -> None:
     stated = ConfigSource(str(file), {"catalogue": str(here)}, lambda: None)
     stated.offer(beside)
     assert stated.refresh() is True
+
+
+@pytest.mark.parametrize("content", ["[1]", "[" * 200_000, '{"types": ' + '{"a":' * 100_000])
+def test_catalogue_that_cannot_be_read_leaves_the_config_in_force(file: Path, content: str) -> None:
+    """What a commit names beside its config must not end the loop that sizes the fleets."""
+    source = source_of(file)
+    catalogue = file.parent / "catalogue.json"
+    catalogue.write_text(content)
+    file.write_text(CONFIG.replace("5", "9") + f"catalogue: {catalogue}\n")
+    with pytest.raises(InputError, match="is no instance catalogue"):
+        source.refresh()
+    assert source.refresh() is False
+    assert max_capacity(source) == 5
+
+
+@pytest.mark.parametrize("nested", ["[" * 200_000, "a: " * 200_000, "{a: " * 200_000])
+@pytest.mark.parametrize("beside", [False, True])
+def test_deeply_nested_config_or_policy_file_leaves_the_config_in_force(
+    file: Path, nested: str, *, beside: bool
+) -> None:
+    """The same for the config itself, and for the descheduler's policies."""
+    source = source_of(file)
+    (file.parent / "policies.yaml").write_text(nested)
+    policies = "descheduler: {policy_file: policies.yaml}\n"
+    file.write_text(CONFIG + policies if beside else nested)
+    with pytest.raises(ConfigError):
+        source.refresh()
+    assert max_capacity(source) == 5

@@ -41,7 +41,7 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
         if DEFAULT_FILE in files:
             found.append(str(Path(folder, DEFAULT_FILE)))
     for path in sorted(found):
-        yield path, None
+        yield path, _problem("is no plain file; name it to read it") if _is_odd(path) else None
     for error in unreadable:
         yield str(error.filename), _problem(why_unreadable(error))
     if not found and not unreadable:
@@ -49,6 +49,12 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
             directory,
             _problem(f"is a directory with no {DEFAULT_FILE} in it or below; name the file"),
         )
+
+
+def _is_odd(path: str) -> bool:
+    """Whether it is a pipe, a socket or a device: reading one that nobody named may never end."""
+    file = Path(path)
+    return file.exists() and not file.is_file() and not file.is_dir()
 
 
 def _problem(message: str) -> Problem:

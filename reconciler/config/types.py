@@ -9,6 +9,7 @@ from datetime import time
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
@@ -261,10 +262,29 @@ Region: TypeAlias = Annotated[
     AfterValidator(scalars.region),
     _json(type="string", pattern=scalars.REGION_PATTERN),
 ]
+
+
+def _is_server(url: str) -> bool:
+    """Whether it is empty, or leads to a server and carries no credentials."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    more = parts.username or parts.password or parts.query or parts.fragment
+    return not url or bool(
+        url.startswith(("https://", "http://"))
+        and parts.hostname
+        and not more
+        and url.isprintable()
+        and " " not in url
+    )
+
+
 Url: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.any_text),
-    matching(lambda url: not url or url.startswith(("https://", "http://")), "a URL"),
+    matching(_is_server, "a URL such as https://HOST:PORT, without a name, password or query"),
     _json(type="string"),
 ]
 QueueUrl: TypeAlias = Annotated[

@@ -43,6 +43,8 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
 
 def rendered_cluster(directory: Path) -> str | None:
     """The cluster that the folder was rendered for; None when there is no render."""
+    if _is_odd(directory / TFVARS):
+        return None
     try:
         name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -91,6 +93,7 @@ def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:
 def _older_render(directory: Path) -> set[str]:
     """Paths that the last render wrote here; none when it left no manifest."""
     path = directory / MANIFEST
+    _refuse_odd(path)
     try:
         listed = json.loads(path.read_bytes())["files"]
     except FileNotFoundError:
@@ -123,7 +126,18 @@ def _present(directory: Path, path: str) -> bytes | None:
         raise UsageError(str(target), "is a folder where a file is rendered", "move it away")
     if target.is_symlink():
         return b""
+    _refuse_odd(target)
     return target.read_bytes() if target.exists() else None
+
+
+def _refuse_odd(path: Path) -> None:
+    """Raise for a pipe, a socket or a device: reading one may never end."""
+    if _is_odd(path):
+        raise UsageError(str(path), "is no plain file, and one is rendered there", "move it away")
+
+
+def _is_odd(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _refuse_foreign(

@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 10.0
 """Until the next piece of an answer."""
 EXPLAIN_TIMEOUT_SECONDS = 60.0
 """An explanation plans once more."""
-WHOLE_ANSWER_SECONDS = 30.0
+WHOLE_ANSWER_SECONDS = 10.0
 """Added for the rest of an answer, however its pieces come."""
 BODY_MAX_BYTES = 64 * 1024**2
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here

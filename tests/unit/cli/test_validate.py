@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,18 @@ def test_file_name_that_is_no_utf_8_is_shown_by_its_bytes(
         out.partition(":1:1: ")[0] if form == "table" else yaml.safe_load(out)["faults"][0]["file"]
     )
     assert shown == f"{tmp_path}/\\xff.yaml"
+
+
+def test_pipe_is_read_when_it_is_named_and_not_when_it_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`validate <(render-config)` is meant so; one that lies in a folder would hang the command."""
+    pipe = tmp_path / "sectors.yaml"
+    os.mkfifo(pipe)
+    assert run(["validate", str(tmp_path), "-o", "table"]) == 2
+    assert capsys.readouterr().out == f"{pipe}: is no plain file; name it to read it\n"
+    writer = threading.Thread(target=pipe.write_text, args=(COMPLETE,))
+    writer.start()
+    assert run(["validate", str(pipe), "-o", "table"]) == 0
+    writer.join()
+    assert capsys.readouterr().out == f"{pipe}: no faults\n"

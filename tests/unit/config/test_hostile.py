@@ -1,5 +1,6 @@
 """Hostile and damaged files: refused in one go, quickly, never with a traceback."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.config.json_schema import sections
-from reconciler.config.loader import load_config, parse_config
+from reconciler.config.loader import load_config, parse_config, read_config
 from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import COMPLETE, found, problems_of
 
@@ -165,3 +166,38 @@ def test_empty_mapping_is_a_config_of_defaults() -> None:
     config = parse_config("{}\n")
     assert config.sectors == {}
     assert config.scale_in.idle_threshold_seconds == 600
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h:x/",
+        "http://h:99999",
+        "http://",
+        "http://u:s3cr3tpw@h:4318",
+        "https://s3cr3tpw@h",
+        "https://h/?token=s3cr3tpw",
+        "http://[::1",
+        "http://h h",
+        "ftp://h",
+    ],
+)
+@pytest.mark.parametrize(
+    "key", ["tracing: {endpoint: URL}", "terraform: {backend: {bucket: b, key: k, endpoint: URL}}"]
+)
+def test_address_that_leads_nowhere_or_carries_a_secret_is_refused_unseen(
+    key: str, url: str
+) -> None:
+    """The exporter would fail in its thread; a config is no place for a secret."""
+    text = f"cluster: a\n{key.replace('URL', json.dumps(url))}\n"
+    messages = [problem.message for problem in read_config(text).problems]
+    assert any("must be a URL such as https://HOST:PORT" in each for each in messages)
+    assert "s3cr3tpw" not in str(messages)
+
+
+@pytest.mark.parametrize("url", ["http://otel.x:4318", "https://h/base/", "http://[::1]:4318", ""])
+def test_address_of_a_collector_is_taken(url: str) -> None:
+    """Collectors have ports, paths and IPv6 addresses."""
+    config = read_config(f"cluster: a\ntracing: {{endpoint: {json.dumps(url)}}}\n").config
+    assert config is not None
+    assert config.tracing.endpoint == url

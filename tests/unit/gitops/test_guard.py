@@ -325,6 +325,13 @@ def test_strange_provider_is_refused(provider: dict[str, str], code: str) -> Non
     assert codes(shown) == [("refused", code)]
 
 
+def test_words_hidden_below_a_deep_nesting_are_found() -> None:
+    """Terraform's reader may go deeper than ours."""
+    text = '{"a":' * 100_000 + '{"re\\u006doved": {"provisione\\u0072": 1}}' + "}" * 100_000
+    (finding,) = hidden_programs({"x.tf.json": text})
+    assert finding.code == "resource/provisioner"
+
+
 def test_unfinished_plan_is_refused() -> None:
     """Half a plan says nothing about the other half."""
     assert codes(plan(errored=True)) == [("refused", "plan/errored")]

@@ -1,6 +1,7 @@
 """`reconciler render` as its users call it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,19 @@ def test_further_region_is_rendered_beside_the_home_region(
     config.write_text(text.partition(", {size: large")[0] + "]}}\n")
     assert run(call) == 0
     assert json.loads((tmp_path / "infra-us-east-1" / TFVARS).read_text())["fleets"] == {}
+
+
+@pytest.mark.parametrize("path", ["main.tf", ".rendered.json", "fleets.auto.tfvars.json"])
+def test_pipe_where_a_file_is_rendered_is_refused(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    """Nobody writes into it: reading what is there now would never end."""
+    out = tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(out / path)
+    call = ["render", "--config", str(config), "--out", str(out)]
+    assert run([*call, "--cluster-name", "a"]) == 2
+    error = capsys.readouterr().err
+    assert f"{out / path}: is no plain file, and one is rendered there (move it away)" in error
+    assert run(call) == 2
+    assert sorted(each.name for each in out.iterdir()) == [path]

@@ -94,7 +94,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     """
     check_cluster_name(settings.cluster)
     _check_namespace(settings)
-    if not _IMAGE.fullmatch(settings.image):
+    if not _IMAGE.fullmatch(settings.image) or "//" in settings.image:
         raise UsageError(
             "--image", f"{settings.image!r} is no name of an image", "REGISTRY/NAME:TAG"
         )

@@ -24,17 +24,18 @@ _NAMED = (
 )
 """Words for a secret, before `=` in an address or a form and before `:` in a header or JSON."""
 _NAMED_IN_QUERY = (
-    r"[\w.-]*(?:token|secret|passw|passphrase|credential|signature|api[-_]?key|access[-_]?key)[\w.-]*"
-    r"|auth|jwt|key|pass|pw|pwd|sig"
+    r"[\w.-]{0,32}(?:token|secret|passw|passphrase|credential|signature|(?:api|access)[-_]?key)"
+    r"[\w.-]{0,32}|auth|jwt|key|pass|pw|pwd|sig"
 )
 """What a query of an address calls a secret: there each value has a name before it."""
 _SECRET_TEXTS = (
     # With its lines, and in JSON, where these are escapes
     (_PRIVATE_KEY, HIDDEN),
-    # Credentials in an address: https://user:password@host, https://token@host
-    (re.compile(r"(?<=://)[^/\s@:]*:[^/\s]+(?=@)"), HIDDEN),
+    # Credentials in an address: https://user:password@host, https://token@host; with one slash
+    # where it was taken for a path
+    (re.compile(r"(?:(?<=://)|(?<=[a-z]:/))[^/\s@:]*:[^/\s]+(?=@)"), HIDDEN),
     # The same with a slash in the password, which no address may have; a number there is a port
-    (re.compile(r"(?<=://)[^/\s@:\"'<>]*:(?!\d{0,5}[/?#])[^\s\"'<>]+(?=@)"), HIDDEN),
+    (re.compile(r"(?<=://)[^/\s@:\"'<>]{0,99}:(?!\d{0,5}[/?#])[^\s\"'<>]{1,256}(?=@)"), HIDDEN),
     (re.compile(r"(?i)(?<=http://)[^/\s@]+(?=@)|(?<=https://)[^/\s@]+(?=@)"), HIDDEN),
     (
         re.compile(

@@ -284,6 +284,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"namespace": "Nope"}, "name of a namespace"),
         ("", {"namespace": "a\nb"}, "name of a namespace"),
         ("", {"image": "a b"}, "name of an image"),
+        ("", {"image": "https://u:token@registry.example/a"}, "name of an image"),
         ("", {"config": "#" * (1 << 20) + "\n"}, "ConfigMap takes"),
         ("", {"extra_files": {"c.json": "\u20ac" * (1 << 19)}}, "ConfigMap takes"),
         ("", {"cluster": "a\nkind: Secret"}, "no label value"),

@@ -74,7 +74,11 @@ def _sandbox_url() -> str:
         UsageError: No sandbox is named.
     """
     url = os.environ.get("AWS_ENDPOINT_URL", "")  # noqa: TID251 - as `sandbox up` prints it
-    if urlsplit(url).hostname not in _LOOPBACK:
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if host not in _LOOPBACK:
         raise UsageError(
             "AWS_ENDPOINT_URL",
             "names no sandbox on this machine",

@@ -6,6 +6,7 @@ Whoever moves pods without need asks them; forced departures do not.
 from reconciler.planner.rules.annotations import forbidding
 from reconciler.planner.rules.fold import Judge, fold, fold_failed, judge_of
 from reconciler.planner.rules.irreplaceable import first_irreplaceable
+from reconciler.planner.rules.tolerations import comes_back
 from reconciler.planner.rules.verdict import Ruling, Subject, Terms, Verdict
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Subject",
     "Terms",
     "Verdict",
+    "comes_back",
     "first_irreplaceable",
     "fold",
     "fold_failed",

@@ -19,6 +19,7 @@ from reconciler.planner.rules import (
     jobs,
     local_storage,
     system_pods,
+    tolerations,
     unreadable,
 )
 from reconciler.planner.rules.verdict import Rule, Ruling, Subject, Terms, Verdict
@@ -38,7 +39,13 @@ GUESSES: tuple[Rule, ...] = (
     system_pods.judge,
 )
 """Guesses that the pod's owner would mind: lifted when the owner says otherwise."""
-FIRM: tuple[Rule, ...] = (complexity.judge, critical.judge, grace.judge, budgets.judge)
+FIRM: tuple[Rule, ...] = (
+    complexity.judge,
+    critical.judge,
+    grace.judge,
+    tolerations.judge,
+    budgets.judge,
+)
 """Hold whatever the owner says."""
 
 OVERDUE: tuple[Rule, ...] = (

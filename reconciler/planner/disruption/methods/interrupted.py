@@ -42,6 +42,7 @@ from reconciler.planner.fleets.interruptions import (
     InterruptionNotice,
     read_notice,
 )
+from reconciler.planner.rules import comes_back
 from reconciler.planner.text import counted_noun, rfc3339
 from reconciler.planner.view import ClusterView
 
@@ -121,18 +122,32 @@ def _protect(
         yield taint(node, POLICY, str(notice), forced=True)
 
 
+def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
+    """Whether the pod tolerates the taint of the drain, and was made after that had begun."""
+    began = drain_started(view, node)
+    if began is None or pod.created_at is None or not comes_back(pod.spec.tolerations):
+        return False
+    return pod.created_at > began
+
+
 def _clear(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, pods: Sequence[Pod]
 ) -> Sequence[AnyAction]:
     """Evictions while there is time for them, deletions at the end.
 
-    Pods of Jobs may still finish, and are left alone until then.
+    Pods of Jobs may still finish, and are left alone until then; so is a pod that came to the node
+    although it is being emptied: it would come again.
     """
     left = notice.deadline - builder.view.at
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
     grace_max = max(1.0, left.total_seconds())
     if left > LAST_CALL:
-        asked = [pod for pod in movable if pod.owner is None or pod.owner.kind != "Job"]
+        asked = [
+            pod
+            for pod in movable
+            if (pod.owner is None or pod.owner.kind != "Job")
+            and not _came_back(builder.view, node, pod)
+        ]
         allowed = builder.budgets.take_now(asked)
         return evictions(node, allowed, grace_max, POLICY, str(notice))
     return [

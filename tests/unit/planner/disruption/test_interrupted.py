@@ -16,7 +16,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node, Pod, PodDisruptionBudget
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.fleets.interruptions import read_notice
@@ -54,6 +54,16 @@ def test_pods_get_room_first_and_are_evicted_with_the_time_that_is_left() -> Non
     assert moves(made) == {"on-a": "b"}
     assert targets(made) == []
     assert told(made, TerminateInstance) == []
+
+
+def test_pod_that_comes_back_to_the_node_is_evicted_once() -> None:
+    """It tolerates every taint: each cycle of the node's last two minutes evicted it again."""
+    everything = (Toleration(operator="Exists"),)
+    first = on("a", "first", tolerations=everything, created_at=ago(3600))
+    again = on("a", "again", tolerations=everything, created_at=ago(10))
+    other = on("a", "other", created_at=ago(10))
+    made = planned(FLEET, begun("a"), make_node("b", FLEET), first, again, other)
+    assert told(made, EvictPod) == ["first", "other"]
 
 
 def test_replacement_is_asked_for_in_the_same_plan_before_anything_is_evicted() -> None:

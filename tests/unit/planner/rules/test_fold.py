@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT
-from reconciler.model.cluster import Pod, PodDisruptionBudget
+from reconciler.model.actions import DO_NOT_DISRUPT, DRAINING_TAINT
+from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
@@ -45,6 +45,24 @@ def test_annotation_of_any_autoscaler_keeps_the_pod(key: str, value: str) -> Non
     assert ruled(running(annotations={key: value})) == (Verdict.BLOCK, "do-not-disrupt")
     other = "false" if value == "true" else "true"
     assert ruled(running(annotations={key: other}))[0] is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("toleration", "stays"),
+    [
+        (Toleration(operator="Exists"), True),
+        (Toleration(key=DRAINING_TAINT, operator="Exists", effect="NoSchedule"), True),
+        (Toleration(operator="Exists", effect="NoExecute"), False),
+        (Toleration(key="team", operator="Exists"), False),
+    ],
+)
+def test_pod_that_would_return_to_the_emptied_node_keeps_it(
+    toleration: Toleration, *, stays: bool
+) -> None:
+    """Such a replica was evicted six hundred times in three hours, and came back each time."""
+    pod = running(tolerations=(toleration,))
+    assert ruled(pod)[1] == ("tolerates-draining" if stays else "")
+    assert ruled(pod, overdue=True) == (Verdict.OK, "")
 
 
 @pytest.mark.parametrize("owner", ["DaemonSet", "Node"])

@@ -1,0 +1,22 @@
+"""Pods that tolerate the taint of a drain: kube-scheduler may put them back on the node."""
+
+from functools import lru_cache
+
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Taint, Toleration
+from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
+
+_TAINT = Taint(key=DRAINING_TAINT, value="", effect="NoSchedule")
+
+
+def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
+    """Blocks pods that would be evicted again and again, as the emptied node suits them best."""
+    if comes_back(subject.pod.spec.tolerations):
+        return block("tolerates-draining", "it tolerates the taint of a drain, so it would return")
+    return NO_OPINION
+
+
+@lru_cache(maxsize=256)
+def comes_back(tolerations: tuple[Toleration, ...]) -> bool:
+    """Whether a pod with these tolerations may be bound to a node that is being drained."""
+    return any(each.tolerates(_TAINT) for each in tolerations)

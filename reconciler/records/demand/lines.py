@@ -35,9 +35,9 @@ from reconciler.records.kubernetes.fields import (
 )
 from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_selector_size
 from reconciler.records.kubernetes.pods import PodDecoder
+from reconciler.records.times import YEARS
 
 TEN_YEARS_SECONDS = 315_576_000
-YEARS = range(1970, 2200)
 """Other times are typing errors, and clocks before 1970 or after 9999 cannot be counted with."""
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 Text = Annotated[str, Meta(max_length=512)]

@@ -108,11 +108,16 @@ def _scopes(
 
 
 def _disrupted(view: ClusterView, status: FleetStatus) -> int:
-    """Nodes of a fleet that drain or are not Ready; one that still starts serves nothing yet."""
+    """Nodes of a fleet that drain, are not Ready, or wait for new ones to come in their place.
+
+    One that still starts serves nothing yet.
+    """
     init = view.settings.instance_init_seconds
+    outdated = view.inventory.outdated
     return sum(
         is_draining(node)
         or node.name in view.inventory.interrupted
+        or (node.name in outdated and bool(outdated[node.name].waits))
         or not (node.ready or is_joining(node, view.at, init))
         for node in status.nodes
     )

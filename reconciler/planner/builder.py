@@ -31,6 +31,7 @@ from reconciler.model.plan import HeadroomPlan, Held, Kept, Placement, Unplaceab
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.decided import KeptPod, Removal, TargetReason
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger
+from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.purchases import Purchases
 from reconciler.planner.reservations import PlannedNode, Reservation, WaitingClass
@@ -73,6 +74,7 @@ class PlanBuilder:
         self._reservations: list[Reservation] = []
         self._used_rows: set[int] = set()
         self._kept_free: dict[int, str] = {}
+        self._headroom_places: list[tuple[PodClass, int, int]] = []
         self._headroom: list[HeadroomPlan] = []
         self._actions: list[AnyAction] = []
         self._removals: list[Removal] = []
@@ -109,6 +111,11 @@ class PlanBuilder:
     def kept_free(self) -> Mapping[int, str]:
         """Rows with room that is kept free, and for which sector: some of `used_rows`."""
         return self._kept_free
+
+    @property
+    def headroom_places(self) -> Sequence[tuple[PodClass, int, int]]:
+        """The pieces of that room: a pod as large as one, its row, and how many lie there."""
+        return self._headroom_places
 
     @property
     def headroom(self) -> Sequence[HeadroomPlan]:
@@ -274,11 +281,18 @@ class PlanBuilder:
         """Note that pods of nodes that are emptied come to these rows."""
         self._used_rows.update(rows)
 
-    def keep_free(self, sector: str, rows: Iterable[int]) -> None:
-        """Note that room on these rows, taken in the simulation already, is kept for new pods."""
-        for row in rows:
+    def keep_free(self, sector: str, pod_class: PodClass, taken: Sequence[tuple[int, int]]) -> None:
+        """Note room, taken in the simulation already, that is kept for new pods.
+
+        Args:
+            sector: Whose headroom it is.
+            pod_class: A pod as large as one piece.
+            taken: Rows, and how many pieces lie on each.
+        """
+        for row, amount in taken:
             self._used_rows.add(row)
             self._kept_free[row] = sector
+            self._headroom_places.append((pod_class, row, amount))
 
     def note_headroom(self, found: HeadroomPlan) -> None:
         """Say how much of an item of headroom is there or coming."""

@@ -194,6 +194,7 @@ def test_room_on_a_node_that_no_fleet_brought_is_no_headroom() -> None:
     assert [a for a in made.actions if isinstance(a, TaintNode)] == []
 
 
+SOFT_TAINT = Taint(key=UNNEEDED_TAINT, value="headroom", effect="PreferNoSchedule")
 TENTH = Headroom(sector="primary", percent=10)
 FOUR_FIFTHS = Headroom(sector="primary", percent=80)
 
@@ -235,3 +236,21 @@ def test_pods_that_an_interrupted_node_loses_count_once() -> None:
     assert len(made.placements) == 2
     (found,) = made.headroom
     assert found.pieces == 1
+
+
+@pytest.mark.parametrize("effect", ["PreferNoSchedule", None])
+def test_pod_that_kube_scheduler_would_put_into_headroom_stays(effect: Any) -> None:
+    """The room was bought again each time, and the pod evicted off the new node: without an end."""
+    taints = (Taint(key="lifecycle", value="OnDemand", effect=effect),) if effect else ()
+    objects: list[Any] = [
+        unneeded("a", FLEET),
+        make_node("b", FLEET, taints=(SOFT_TAINT,)),
+        make_node("c", FLEET, taints=taints),
+        on("a", cpu="1900m"),
+        on("c", cpu="1"),
+    ]
+    one_node = Headroom(sector="primary", nodes=1)
+    made = on_cluster(make_settings(FLEET, headroom=(one_node,)), *objects)
+    assert begun(made) == ([] if effect else ["a"])
+    if effect:
+        assert next(each for each in made.kept if each.node == "a").code == "headroom"

@@ -15,6 +15,7 @@ from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
+from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.replacement.passing_nodes import PassingNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
@@ -42,6 +43,7 @@ class Departures:
             context, simulator, self.consolidator, candidates, self.grouped
         )
         self._passing = PassingNodes(context, simulator)
+        self._kept_room = KeptRoom(context.builder, simulator)
         self._groups: dict[NodeName, list[Group]] = {}
 
     def grouped(self, candidate: Candidate) -> list[Group]:
@@ -159,6 +161,9 @@ class Departures:
             candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK
+        taken = self._kept_room.blocker(moves)
+        if taken is not None:
+            return taken
         not_worth_it = self._passing.blocker(candidate, moves, receiving)
         if not_worth_it is not None or decided:
             return not_worth_it

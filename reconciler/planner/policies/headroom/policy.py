@@ -79,7 +79,7 @@ def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) ->
     """
     sim = builder.sim
     taken = fill(sim, pod_class, pieces.count, _staying(builder), tightness(sim))
-    builder.keep_free(pieces.sector, [row for row, _ in taken])
+    builder.keep_free(pieces.sector, pod_class, taken)
     return sum(amount for _, amount in taken)
 
 
@@ -139,7 +139,8 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
         because = f"{asked}; {because}" if asked else because
         builder.raise_target(key, builder.size_of(key) + len(rows), "scale-up", because)
     for taken in purchase.taken:
-        builder.keep_free(pieces.sector, taken.rows.tolist())
+        amounts = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+        builder.keep_free(pieces.sector, taken.pod_class, list(amounts))
 
 
 def _why_missing(builder: PlanBuilder, pieces: HeadroomPieces) -> str:

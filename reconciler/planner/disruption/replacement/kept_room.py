@@ -1,0 +1,73 @@
+"""Whether pods that move would take room that is kept free, so that it had to be bought again.
+
+The plan moves no pod into headroom, but kube-scheduler knows nothing of it: where the node that is
+meant has a PreferNoSchedule taint too, it may well choose the empty one that is headroom.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from reconciler.model.actions import UNNEEDED_TAINT
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.disruption.simulator.spreading import spread_over
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness
+
+TAKEN = Blocker(
+    "headroom", "kube-scheduler would put its pods into room that is kept free, to be bought again"
+)
+
+
+class KeptRoom:
+    """Headroom of the plan, and what becomes of it when pods move.
+
+    Args:
+        builder: The plan, with all headroom in its simulation.
+        simulator: The what-if cluster.
+    """
+
+    def __init__(self, builder: PlanBuilder, simulator: DrainSimulator) -> None:
+        self._builder = builder
+        self._simulator = simulator
+        self._pieces = builder.headroom_places
+        self._disliked = [
+            builder.view.row_of[name]
+            for name, node in builder.view.nodes.items()
+            if any(t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT for t in node.taints)
+        ]
+
+    def blocker(self, moves: Relocation) -> Blocker | None:
+        """What speaks against moves that were just made; the simulation is left as it is."""
+        if not self._pieces:
+            return None
+        sim, simulator = self._builder.sim, self._simulator
+        mark = sim.fork()
+        self._lift()
+        rows = [*moves.rows, *(row for _, row, _ in self._pieces)]
+        among = simulator.staying.copy()
+        among[rows] = True
+        classes = [pod_class for _, pod_class in moves.as_evicted()]
+        spread_over(sim, [moves], classes, among, [*simulator.marked, *self._disliked])
+        missing = self._missing(among)
+        sim.revert(mark)
+        return TAKEN if missing else None
+
+    def _lift(self) -> None:
+        """Take the pieces off: kube-scheduler sees the room that they keep."""
+        for pod_class, row, amount in self._pieces:
+            self._builder.sim.place(pod_class, np.array([row]), np.array([-amount]))
+
+    def _missing(self, among: np.ndarray) -> bool:
+        """Whether some piece finds no room any more."""
+        sim, wanted = self._builder.sim, Counter[PodClass]()
+        for pod_class, _, amount in self._pieces:
+            wanted[pod_class] += amount
+        order = tightness(sim)
+        return any(
+            sum(amount for _, amount in fill(sim, pod_class, count, among, order)) < count
+            for pod_class, count in wanted.items()
+        )

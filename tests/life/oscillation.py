@@ -50,7 +50,7 @@ def _vain_returns(
         if targets in [known for _, known in states[: max(0, number - 1)]]:
             before = [costs[rest] for rest in rests if rest < number]
             then = [costs[rest] for rest in rests if rest >= number]
-            if not then or min(before) <= then[0]:
+            if not then or (before and min(before) <= then[0]):
                 yield f"the targets {sorted(targets.values())} come back at {at:.0f} s, in vain"
 
 

@@ -10,7 +10,6 @@ from datetime import timedelta
 
 import numpy as np
 
-from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
@@ -21,6 +20,7 @@ from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
 from reconciler.planner.disruption.spot_rules import (
     POLICY,
     by_cpu,
@@ -120,14 +120,10 @@ class _Search:
         none = np.zeros(CPU_AND_MEMORY, dtype=np.int64)
         self._total = free.sum(axis=0) if len(free) else none
         self._largest = free.max(axis=0) if len(free) else none
-        disliked = {
-            view.row_of[name]
-            for name, node in view.nodes.items()
-            if any(t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT for t in node.taints)
-        }
-        self._soft = set(simulator.marked) - disliked
+        foreign = soft_taints_of_others({view.row_of[n]: node for n, node in view.nodes.items()})
+        self._soft = set(simulator.marked) - foreign.keys()
         """Rows with our soft taint alone: it comes off those to which pods are moved."""
-        simulator.dislike(disliked)
+        simulator.foreign = foreign
         self._found = False
         self._trials = self._examined = 0
 

@@ -8,12 +8,14 @@ from collections import Counter
 
 import numpy as np
 
-from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.disruption.simulator.spreading import spread_over
+from reconciler.planner.disruption.simulator.spreading import (
+    soft_taints_of_others,
+    spread_over,
+)
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 
@@ -34,11 +36,8 @@ class KeptRoom:
         self._builder = builder
         self._simulator = simulator
         self._pieces = builder.headroom_places
-        self._disliked = [
-            builder.view.row_of[name]
-            for name, node in builder.view.nodes.items()
-            if any(t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT for t in node.taints)
-        ]
+        view = builder.view
+        self._foreign = soft_taints_of_others({view.row_of[n]: o for n, o in view.nodes.items()})
 
     def blocker(self, moves: Relocation) -> Blocker | None:
         """What speaks against moves that were just made; the simulation is left as it is."""
@@ -51,7 +50,7 @@ class KeptRoom:
         among = simulator.staying.copy()
         among[rows] = True
         classes = [pod_class for _, pod_class in moves.as_evicted()]
-        spread_over(sim, [moves], classes, among, [*simulator.marked, *self._disliked])
+        spread_over(sim, [moves], classes, among, simulator.marked, self._foreign)
         missing = self._missing(among)
         sim.revert(mark)
         return TAKEN if missing else None

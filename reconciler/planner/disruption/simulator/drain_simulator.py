@@ -13,6 +13,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.simulator.relocation import Relocation, successors
 from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
 from reconciler.planner.disruption.simulator.spreading import (
+    SoftTaints,
     latest,
     orders_of_arrival,
     spread_over,
@@ -71,6 +72,8 @@ class DrainSimulator:
                 self.staying[view.row_of[name]] = True
         self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
         """Rows with the soft taint: kube-scheduler takes them after all others."""
+        self.foreign: SoftTaints = {}
+        """Taints of others that it avoids too, where a method looks at them."""
         self._order = self._filling_order([view.row_of[name] for name in last])
         self.room_at_first = RoomAtFirst(builder.sim, self.staying)
 
@@ -190,10 +193,6 @@ class DrainSimulator:
         self.marked = sorted({*self.marked, *(row_of[name] for name in marked)} - off)
         yield
         self._order, self.marked = before
-
-    def dislike(self, rows: Iterable[int]) -> None:
-        """Note rows that kube-scheduler takes after all others, for a taint of somebody else."""
-        self.marked = sorted({*self.marked, *rows})
 
     def take_out(self, node: Node, groups: Sequence[Group]) -> None:
         """Take a node out with its pods, which have no place then."""
@@ -330,7 +329,8 @@ class DrainSimulator:
         self.take_out(node, groups)
         fits = (self._builder.sim.room(first, MOVES)[list(rows)] > 0).any()
         among = self._with([*rows, *also])
-        lands = spread_over(self._builder.sim, [], [first], among, marked) if fits else []
+        sim, foreign = self._builder.sim, self.foreign
+        lands = spread_over(sim, [], [first], among, marked, foreign) if fits else []
         self.undo(mark)
         return lands[0] if lands else None
 
@@ -339,13 +339,13 @@ class DrainSimulator:
         sim = self._builder.sim
         mark = sim.fork()
         among = self._with([r for m in moved for r in m.rows])
-        rows = spread_over(sim, moved, classes, among, self.marked)
+        rows = spread_over(sim, moved, classes, among, self.marked, self.foreign)
         sim.revert(mark)
         return len(rows) == len(classes)
 
     def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
-        classes = [c for _, c in moves.as_evicted()]
-        return spread_over(self._builder.sim, [moves], classes, among, self.marked)
+        sim, classes = self._builder.sim, [c for _, c in moves.as_evicted()]
+        return spread_over(sim, [moves], classes, among, self.marked, self.foreign)
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False

@@ -1,11 +1,13 @@
 """Where kube-scheduler puts pods that move: on the node with the most room, not on the fullest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from reconciler.model.actions import UNNEEDED_TAINT
+from reconciler.model.cluster import Node, Taint
 from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
-from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import MOVES, Simulation
@@ -14,6 +16,17 @@ SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
 _LAST = 2.0
 """Taken off the share of room, so that a node with a soft taint comes after all others."""
+SoftTaints = Mapping[int, Sequence[Taint]]
+"""Rows with taints that kube-scheduler only avoids, ours left out."""
+
+
+def soft_taints_of_others(nodes: Mapping[int, Node]) -> SoftTaints:
+    """The PreferNoSchedule taints of nodes by row, without ours."""
+    found = {
+        row: [t for t in node.taints if t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT]
+        for row, node in nodes.items()
+    }
+    return {row: taints for row, taints in found.items() if taints}
 
 
 def latest(begun: Sequence[Relocation]) -> list[Relocation]:
@@ -50,11 +63,12 @@ def spread_over(
     classes: Sequence[PodClass],
     among: BoolArray,
     marked: Sequence[int],
+    foreign: SoftTaints,
 ) -> list[int]:
     """Take what was moved off again, and place pods of these classes one after the other.
 
     Each goes to the row that takes it and has the largest share of CPU and memory left, to one with
-    our soft taint only where no other takes it.
+    our soft taint, or with one of others that it does not tolerate, only where no other takes it.
 
     Args:
         sim: The what-if cluster, which is changed.
@@ -62,6 +76,7 @@ def spread_over(
         classes: The pods' classes, in the order in which they come.
         among: The rows that may take them.
         marked: The rows with the soft taint.
+        foreign: Soft taints of others.
 
     Returns:
         Where they went, up to the first that fits nowhere.
@@ -76,7 +91,8 @@ def spread_over(
     share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
     for pod_class in classes:
         takes = among & (sim.room(pod_class, MOVES) > 0)
-        chosen = int(np.where(takes, share, -np.inf).argmax())
+        liked = share - _not_tolerated(pod_class, foreign, sim.rows) if foreign else share
+        chosen = int(np.where(takes, liked, -np.inf).argmax())
         if not takes[chosen]:
             break
         sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
@@ -84,6 +100,20 @@ def spread_over(
         share[chosen] -= disliked[chosen]
         rows.append(chosen)
     return rows
+
+
+def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> FloatArray:
+    """(rows,) what is taken off the share of rows whose soft taints the pods do not tolerate."""
+    known = pod_class.spec.tolerations
+    off = np.zeros(rows)
+    off[
+        [
+            row
+            for row, taints in foreign.items()
+            if not all(any(each.tolerates(taint) for each in known) for taint in taints)
+        ]
+    ] = _LAST
+    return off
 
 
 def _lowest_last(pod_class: PodClass) -> int:

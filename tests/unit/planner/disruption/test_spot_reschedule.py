@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import (
+    DO_NOT_DISRUPT,
     DRAINING_TAINT,
     EvictPod,
     TaintNode,
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.methods.spot_reschedule import TRIALS_MAX
@@ -270,3 +271,13 @@ def test_nodes_and_pods_are_counted_by_kind() -> None:
     ]
     off = planned(make_settings(ON_DEMAND, SPOT), *nodes(), on("a"))
     assert off.nodes_by_kind == ()
+
+
+@pytest.mark.parametrize("tolerates", [True, False])
+def test_pod_that_would_land_on_another_on_demand_node_stays(*, tolerates: bool) -> None:
+    """It tolerates the on-demand taint, and that node is emptier: it was moved again and again."""
+    known = (Toleration(key="lifecycle", operator="Exists"),) if tolerates else ()
+    web = on("a", "web", cpu="1", tolerations=known)
+    kept_there = on("b", "kept", cpu="100m", annotations=FrozenMap({DO_NOT_DISRUPT: "true"}))
+    made = made_of(*nodes("ab", "s"), web, kept_there, on("s", cpu="2"))
+    assert moves(made) == ({} if tolerates else {"web": "s"})

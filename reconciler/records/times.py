@@ -14,9 +14,15 @@ def rfc3339(moment: datetime) -> str:
 
 
 def http_date(text: str | None) -> datetime | None:
-    """Return the time of a Date header; None when there is none or it cannot be read."""
+    """Return the time of a Date header in UTC.
+
+    None when there is none, it cannot be read, or its year is none of `YEARS`.
+    """
     try:
         moment = parsedate_to_datetime(text or "")
-    except (ValueError, TypeError, OverflowError):
+        if moment.tzinfo is None:
+            return None
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):  # no date, or one outside of the calendar
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    return in_utc if in_utc.year in YEARS else None

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -214,19 +214,24 @@ class SqsNotices:
             )
         messages: Sequence[Any] = answer.get("Messages", ())
         received = {
-            MessageId(each["MessageId"]): _Held(
-                notices=decode_message(MessageId(each["MessageId"]), each.get("Body", "")),
-                url=url,
-                handle=each["ReceiptHandle"],
-                seen_at=self._monotonic(),
-                beat_at=self._monotonic(),
-            )
+            MessageId(each["MessageId"]): self._held_of(each, url)
             for each in messages
+            if "MessageId" in each and "ReceiptHandle" in each  # it comes again, maybe whole
         }
         with self._condition:
             if not self._stopped:
                 self._held.update(received)
         return len(messages)
+
+    def _held_of(self, message: Mapping[str, Any], url: str) -> _Held:
+        """A message just now received from that queue."""
+        return _Held(
+            notices=decode_message(MessageId(message["MessageId"]), message.get("Body", "")),
+            url=url,
+            handle=message["ReceiptHandle"],
+            seen_at=self._monotonic(),
+            beat_at=self._monotonic(),
+        )
 
     def _extend(self) -> None:
         """Keep the messages that are still held from coming again.

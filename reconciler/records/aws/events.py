@@ -7,6 +7,7 @@ guide, "Reference: AWS Health events Amazon EventBridge schema"; EC2 Auto Scalin
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -15,7 +16,7 @@ import msgspec
 
 from reconciler.model.ids import InstanceId, Region
 from reconciler.model.notices import SPOT_ACTIONS, HeldByHook, MessageId, Notice
-from reconciler.records.times import http_date
+from reconciler.records.times import YEARS, http_date
 
 SPOT_NOTICE: Final = timedelta(minutes=2)
 """From the event to the moment at which EC2 begins with the interruption."""
@@ -36,20 +37,19 @@ def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
     """Return what one message says, a notice for each instance that it names.
 
     A message that is none of the known events, or lacks something, is one notice of the kind
-    `unreadable`: it can be counted and deleted. So is a Health event that names no instance.
+    `unreadable`: it can be counted and deleted. So is a Health event that names no instance, and
+    any message on which reading fails. Nothing is raised: others are received with it.
 
     Args:
         message: Its id in the queue.
         body: Its text, whatever that is.
     """
-    try:
+    with suppress(Exception):  # whoever may send must not be able to keep other messages unread
         event = _mapping(msgspec.json.decode(body))
         read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
         if read is not None:
             found = read(message, _time(event, "time"), _mapping(event.get("detail")))
             return tuple(_in_region(each, event) for each in found)
-    except (_UnreadableError, msgspec.DecodeError, RecursionError, UnicodeError):
-        pass
     return (Notice(message=message, kind="unreadable", instance=InstanceId("")),)
 
 
@@ -67,19 +67,12 @@ def _spot_interruption(
     if action not in SPOT_ACTIONS:
         raise _UnreadableError
     instance = _instance(detail, "instance-id")
-    ends_at = _later(at)
+    ends_at = at + SPOT_NOTICE
     return (
         Notice(
             message=message, kind="spot-interruption", instance=instance, action=action, at=ends_at
         ),
     )
-
-
-def _later(at: datetime) -> datetime:
-    try:
-        return at + SPOT_NOTICE
-    except OverflowError as error:
-        raise _UnreadableError from error
 
 
 def _rebalance(message: MessageId, at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:
@@ -172,8 +165,9 @@ def _instance(found: Mapping[str, Any], key: str) -> InstanceId:
 def _time(found: Mapping[str, Any], key: str) -> datetime:
     try:
         moment = datetime.fromisoformat(_text(found, key))
-        if moment.tzinfo is None:
-            raise _UnreadableError
-        return moment.astimezone(UTC).replace(microsecond=0)
+        in_utc = moment.astimezone(UTC).replace(microsecond=0)
     except (ValueError, OverflowError) as error:  # no date, or one outside of the calendar
         raise _UnreadableError from error
+    if moment.tzinfo is None or in_utc.year not in YEARS:
+        raise _UnreadableError
+    return in_utc

@@ -1,5 +1,6 @@
 """What the reader of the interruption queue holds, and how it keeps it hidden from others."""
 
+import json
 import queue
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,10 @@ class Sqs:
         for n in range(number):
             message = {"MessageId": str(next(self._ids)), "ReceiptHandle": f"{url} {n}", "Body": ""}
             self._waiting[url].put(message)
+
+    def put(self, url: str, **message: str) -> None:
+        """Have the queue hold a message of these fields."""
+        self._waiting[url].put(message)
 
     def address(self) -> str:
         """Where the reader reads."""
@@ -116,3 +121,34 @@ def test_messages_of_several_queues_are_extended_in_their_own() -> None:
     assert sorted(sqs.extended) == sorted(
         [(ONE, [f"{ONE} {n}" for n in range(2)]), (OTHER, [f"{OTHER} {n}" for n in range(3)])]
     )
+
+
+def test_messages_received_with_a_strange_one_are_held() -> None:
+    """One message must not keep the interruption that came with it from being acted on."""
+    strange = {
+        "source": "aws.health",
+        "detail-type": "AWS Health Event",
+        "time": "2026-01-31T12:00:00Z",
+        "detail": {
+            "service": "EC2",
+            "eventTypeCategory": "scheduledChange",
+            "startTime": "Fri, 31 Dec 9999 23:59:59 -0100",
+            "eventTypeCode": "X",
+            "affectedEntities": [{"entityValue": "i-0123456789"}],
+        },
+    }
+    spot = {
+        "source": "aws.ec2",
+        "detail-type": "EC2 Spot Instance Interruption Warning",
+        "time": "2026-01-31T12:00:00Z",
+        "detail": {"instance-id": "i-1", "instance-action": "terminate"},
+    }
+    sqs = Sqs()
+    sqs.put(ONE, Body="without an id")
+    sqs.put(ONE, MessageId="without a receipt", Body="")
+    sqs.put(ONE, MessageId="strange", ReceiptHandle="s", Body=json.dumps(strange))
+    sqs.put(ONE, MessageId="spot", ReceiptHandle="r", Body=json.dumps(spot))
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 2)
+        kinds = {each.message: each.kind for each in reader.held()}
+    assert kinds == {"spot": "spot-interruption", "strange": "unreadable"}

@@ -127,7 +127,15 @@ def test_documented_events_are_read(sent: dict[str, Any], told: list[tuple[Any, 
         json.dumps({**SPOT, "detail": {"instance-id": "i-" + "0" * 99, "instance-action": "stop"}}),
         json.dumps({**SPOT, "detail": {"instance-id": "i-1", "instance-action": "polish"}}),
         json.dumps({**STATE, "detail": {"instance-id": "i-1", "state": "tired"}}),
+        json.dumps({**REBALANCE, "time": "9999-12-31T23:59:59Z"}),
         json.dumps({**HEALTH, "detail": {**HEALTH["detail"], "startTime": "soon"}}),
+        *(
+            json.dumps({**HEALTH, "detail": {**HEALTH["detail"], "startTime": start}})
+            for start in (
+                "Fri, 31 Dec 9999 23:59:59 -0100",
+                "Fri, 31 Dec 9999 23:59:59 GMT",
+            )
+        ),
         json.dumps({**HEALTH, "detail": {**HEALTH["detail"], "affectedEntities": []}}),
         json.dumps(
             {

@@ -310,3 +310,72 @@ def test_without_credentials_it_is_forbidden(cloud: Make, monkeypatch: pytest.Mo
         monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
         with pytest.raises(Forbidden, match="credentials"):
             port.observe([HOME])
+
+
+ODD_ANSWERS = {
+    "time that is none": ("<type>", "<createTime>soon</createTime><type>"),
+    "number that is none": ("<totalTargetCapacity>2", "<totalTargetCapacity>"),
+    "tag without key": ("<key>cluster</key>", ""),
+}
+"""What is replaced in DescribeFleets, and by what."""
+
+
+@pytest.mark.parametrize("name", ODD_ANSWERS)
+def test_answer_with_a_value_that_cannot_be_read_is_an_error_of_that_answer(
+    cloud: Make, name: str
+) -> None:
+    """It ended the program; the next cycle asks again."""
+    listed = f"<fleetSet>{fleet_xml('fleet-1').replace(*ODD_ANSWERS[name])}</fleetSet>"
+    scripted = cloud(
+        lambda action, _: xml(action, listed) if action == "DescribeFleets" else instances()
+    )
+    with scripted.open() as adapter:
+        with pytest.raises(Unavailable):
+            adapter.observe([HOME])
+        with pytest.raises(Unavailable):
+            adapter.fleet(HOME, FLEET)
+
+
+def test_instance_without_the_time_of_its_launch_is_an_error_of_that_answer(cloud: Make) -> None:
+    """EC2 states a time for each; an empty one is none."""
+    odd = "<item><instancesSet><item><instanceId>i-1</instanceId><launchTime></launchTime></item>"
+    found = f"<reservationSet>{odd}</instancesSet></item></reservationSet>"
+    with cloud(lambda action, _: xml(action, found)).open() as adapter:
+        with pytest.raises(Unavailable, match="describe_instances"):
+            adapter.observe([HOME])
+        with pytest.raises(Unavailable, match="describe_instances"):
+            adapter.instances(HOME, [ALIVE])
+
+
+@pytest.mark.parametrize(
+    ("before", "instead"),
+    [
+        ("<fulfilledCapacity>1", "<fulfilledCapacity>INF"),
+        ("<fulfilledCapacity>1", "<fulfilledCapacity>NaN"),
+        ("<fleetId>fleet-2</fleetId>", ""),
+        ("<type>", "<createTime>9999-12-31T23:59:59-01:00</createTime><type>"),
+    ],
+)
+def test_fleet_that_cannot_be_read_is_told_and_the_others_count(
+    cloud: Make, before: str, instead: str
+) -> None:
+    """It ended the program, in the first cycle or in the second one."""
+    items = fleet_xml("fleet-1", fulfilled=2) + fleet_xml("fleet-2").replace(before, instead)
+    listed = f"<fleetSet>{items}</fleetSet>"
+    scripted = cloud(
+        lambda action, _: xml(action, listed) if action == "DescribeFleets" else instances()
+    )
+    with scripted.open() as adapter:
+        for _ in range(2):
+            observed = adapter.observe([HOME])
+            assert [each.id for each in observed.fleets] == ["fleet-1"]
+            assert {(each.code, each.kind) for each in observed.ignored} == {
+                ("unreadable", "Fleet")
+            }
+
+
+def test_date_beyond_the_calendar_is_none(cloud: Make) -> None:
+    """The header ended the program, whatever the answer said."""
+    odd = {"Date": "Fri, 31 Dec 9999 23:59:59 -1400"}
+    with cloud(lambda action, _: xml(action)._replace(headers=odd)).open() as adapter:
+        assert adapter.observe([HOME]).server_time is None

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.ec2_fleet import wall_clock
+from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.groups_reading import GroupsReader
 from reconciler.adapters.aws.known_groups import Group, KnownGroups
@@ -67,7 +68,8 @@ class AutoScalingCloud:
 
     def _answers(self, region: Region) -> list[Answer]:
         reader = self._reader(region)
-        return reader.answers(self._known.read(region, reader))
+        with translated(f"Auto Scaling groups of {region}", changing=False):
+            return reader.answers(self._known.read(region, reader))
 
     def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
         return decode_cloud(answers, cluster=self._cluster, groups=self._named())
@@ -85,9 +87,10 @@ class AutoScalingCloud:
 
     def _group(self, region: Region, fleet_id: FleetId) -> Group:
         """One group's entry; NotFound when it is gone or not ours."""
-        found = self._reader(region).named([fleet_id])
+        where = f"Auto Scaling group {fleet_id}"
+        with translated(where, changing=False):
+            found = self._reader(region).named([fleet_id])
         if not found:
-            where = f"Auto Scaling group {fleet_id}"
             raise NotFound(where, f"is no group of {self._cluster} in {region}")
         return found[0]
 
@@ -99,7 +102,9 @@ class AutoScalingCloud:
             NotFound: The group is gone.
             Conflict: The group is busy; try again after a pause.
         """
-        desired = self._group(region, fleet_id)["DesiredCapacity"]
+        group = self._group(region, fleet_id)
+        with translated(f"Auto Scaling group {fleet_id}", changing=False):
+            desired = int(group["DesiredCapacity"])
         if capacity < desired:
             what = f"is not lowered from {desired} to {capacity}: it would choose what it ends"
             raise Refused(f"Auto Scaling group {fleet_id}", what)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.paging import chunks
 from reconciler.adapters.aws.reading import RegionReader
@@ -69,7 +70,8 @@ class Ec2FleetCloud:
         return decode_cloud(answers, cluster=self._cluster)
 
     def _answers(self, region: Region) -> list[Answer]:
-        return self._reader(region).answers()
+        with translated(f"fleets of {region}", changing=False):
+            return self._reader(region).answers()
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
         """The answers themselves, per region; a region's error is raised."""
@@ -78,7 +80,8 @@ class Ec2FleetCloud:
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One fleet, read now; NotFound when it is gone, ended or not ours."""
         reader = self._reader(region)
-        found = reader.fleets(fleet_id)
+        with translated(f"fleet {fleet_id}", changing=False):
+            found = reader.fleets(fleet_id)
         answers: list[Answer] = [{"Fleets": found}, *reader.launch_templates(found)]
         state = decode_cloud(((region, each) for each in answers), cluster=self._cluster)
         for fleet in state.fleets:

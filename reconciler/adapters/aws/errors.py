@@ -84,11 +84,22 @@ _NOT_FOUND = ("not found", "no managed instance found")
 SERVER = frozenset({"InternalError", "InternalFailure", "RequestTimeout"})
 UNAVAILABLE = frozenset({"Unavailable", "ServiceUnavailable", "ServerInternal"})
 TEXT_MAX = 300
+_UNREADABLE = (
+    ResponseParserError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
+"""What botocore's parsers and our readers raise over an answer that is not what its API says: no
+class of botocore's errors covers a number or a time that is none."""
 
 
 @contextmanager
 def translated(where: str, *, changing: bool) -> Iterator[None]:
-    """Turn botocore's exceptions into the errors of the ports.
+    """Turn botocore's exceptions, and those over odd answers, into the errors of the ports.
 
     Args:
         where: The call and its object, for people.
@@ -100,7 +111,7 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
         raise of_client_error(where, error, changing=changing) from error
     except BotoCoreError as error:
         raise of_failure(where, error, changing=changing) from error
-    except ResponseParserError as error:  # none of botocore's own class of errors
+    except _UNREADABLE as error:
         raise of_unreadable(where, error, changing=changing) from error
 
 
@@ -152,7 +163,7 @@ def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError
     return Unavailable(where, what)
 
 
-def of_unreadable(where: str, error: ResponseParserError, *, changing: bool) -> PortError:
+def of_unreadable(where: str, error: Exception, *, changing: bool) -> PortError:
     """The error that an answer in no form of AWS stands for, such as a proxy's own page."""
     what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
     if changing:

@@ -205,7 +205,7 @@ def _adds_up(fleets: Fleets, reservations: Reservations) -> bool:
     """Whether as many instances are known of each fleet as EC2 counts.
 
     Fleets were asked first: an instance on its way in or out may be counted already, or still.
-    Fleets with weights never add up.
+    Fleets with weights never add up. One without an id is left to whoever decodes the answer.
     """
     running, moving = Counter[str](), Counter[str]()
     for each in _instances(reservations):
@@ -213,10 +213,11 @@ def _adds_up(fleets: Fleets, reservations: Reservations) -> bool:
         if _state(each) in {"running", *MOVING}:
             count[_fleet_of(each)] += 1
     return all(
-        running[fleet["FleetId"]]
+        running[fleet_id]
         <= fleet.get("FulfilledCapacity", 0.0)
-        <= running[fleet["FleetId"]] + moving[fleet["FleetId"]]
+        <= running[fleet_id] + moving[fleet_id]
         for fleet in fleets
+        if (fleet_id := fleet.get("FleetId"))
     )
 
 

@@ -201,8 +201,11 @@ def _tags(entry: dict[str, Any]) -> dict[str, str]:
 
 
 def _looks_troubled(fleet: dict[str, Any]) -> bool:
-    """Whether it launches less than it should; one that was deleted should nothing."""
-    if fleet.get("FleetState", "").startswith("deleted"):
+    """Whether it launches less than it should; one that was deleted should nothing.
+
+    One without an id has no history to ask for.
+    """
+    if fleet.get("FleetState", "").startswith("deleted") or not fleet.get("FleetId"):
         return False
     target = fleet.get("TargetCapacitySpecification", {}).get("TotalTargetCapacity", 0)
     below = fleet.get("FulfilledCapacity", 0.0) < target

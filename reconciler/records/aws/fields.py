@@ -12,6 +12,7 @@ from reconciler.model.fleet import CLUSTER_TAG
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.snapshot import Ignored
 from reconciler.records.reasons import reason_of
+from reconciler.records.times import YEARS
 
 FLEET_ID_TAG = "aws:ec2:fleet-id"
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -68,7 +69,7 @@ def moment_of(value: Any) -> datetime | None:
     """A time as boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds) gives it.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: It is none of these, or its year is none of `YEARS`.
     """
     match value:
         case None | "":
@@ -83,7 +84,13 @@ def moment_of(value: Any) -> datetime | None:
             moment = _from_seconds(value)
         case _:
             raise ValueError(f"{type(value).__name__} is no time")
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{moment} is outside of the calendar") from error
+    if in_utc.year not in YEARS:
+        raise ValueError(f"its year is {in_utc.year}, not from {YEARS[0]} to {YEARS[-1]}")
+    return in_utc
 
 
 def _from_seconds(seconds: float) -> datetime:

@@ -67,7 +67,7 @@ class _FleetWire(Wire):
     fleet_state: str | None = None
     activity_status: str | None = None
     create_time: Any = None
-    fulfilled_capacity: Annotated[float, Meta(ge=0)] | None = None
+    fulfilled_capacity: Annotated[float, Meta(ge=0, lt=2**31)] | None = None
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
     tags: tuple[TagWire, ...] | None = None
     type: str | None = None

@@ -46,16 +46,25 @@ class AnnotatedNotice:
         return self.action in SPOT_ACTIONS
 
     def is_over(self, now: datetime) -> bool:
-        """Whether its time passed so long ago that it has not come true.
-
-        A recommendation has the time at which it was given, and holds until it is taken back.
-        """
-        return self.action != REBALANCE_RECOMMENDATION and now - self.at > OVER_AFTER
+        """Whether its time passed so long ago that it has not come true."""
+        return is_over(self.at, now, recommended=self.action == REBALANCE_RECOMMENDATION)
 
     @property
     def rank(self) -> tuple[int, datetime]:
         """Of several notices for a node the one with the smallest rank holds."""
         return RANKS[self.action], self.at
+
+
+def is_over(at: datetime, now: datetime, *, recommended: bool) -> bool:
+    """Whether a notice no longer holds, for messages of the queue and annotations alike.
+
+    Args:
+        at: Its time.
+        now: The clock.
+        recommended: Whether it is a recommendation: it has the time at which it was given, and
+            holds until it is taken back.
+    """
+    return not recommended and now - at > OVER_AFTER
 
 
 def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:

@@ -10,7 +10,11 @@ from typing import Final
 from reconciler.model.cluster import Node
 from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
-from reconciler.model.interruption_annotation import OVER_AFTER
+from reconciler.model.interruption_annotation import (
+    RANKS,
+    REBALANCE_RECOMMENDATION,
+    is_over,
+)
 from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.fleets.drain_taints import drain_reasons
@@ -36,19 +40,21 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
     at_work = {pod.node_name for pod in snapshot.cluster.pods if counts(pod)}
     outcomes: list[NoticeOutcome] = []
     for notice in snapshot.notices:
+        node = nodes.get(notice.instance)
         if notice.at is None:
             result: NoticeResult = "unreadable"
         elif notice.instance not in instances:
-            late = snapshot.at - notice.at > OVER_AFTER
+            # While EC2 does not answer, recommendations for strangers may not fill the memory.
+            recommended = notice.kind == "rebalance" and node is not None
+            late = is_over(notice.at, snapshot.at, recommended=recommended)
             result = "not-ours" if known else "expired" if late else "waiting"
         else:
             instance = instances[notice.instance]
             ignored = _is_passed_over(notice, instance, rebalance=rebalance)
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
-        node = nodes.get(notice.instance)
         if result == "waiting" and notice.hook is not None:
             result = "waiting" if node is not None and node.name in at_work else "acted"
-        elif result == "waiting" and _is_acted_on(notice, node):
+        elif result == "waiting" and _is_acted_on(notice, node, snapshot.at):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
     return tuple(outcomes)
@@ -69,7 +75,8 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
         return "no-change"
     if notice.hook is not None and instance.leaving:
         return "waiting"  # for as long as the hook holds it
-    return "expired" if at - notice.at > OVER_AFTER else "waiting"
+    over = is_over(notice.at, at, recommended=notice.kind == "rebalance")
+    return "expired" if over else "waiting"
 
 
 def _knows_all_instances(cloud: CloudState | None) -> bool:
@@ -77,11 +84,13 @@ def _knows_all_instances(cloud: CloudState | None) -> bool:
     return cloud is not None and cloud.instances_known and not cloud.silent
 
 
-def _is_acted_on(notice: Notice, node: Node | None) -> bool:
-    """Whether the node says of itself what the message says, or that it goes earlier."""
+def _is_acted_on(notice: Notice, node: Node | None, at: datetime) -> bool:
+    """Whether the node says of itself what the message says, or what outranks it."""
     known = read_notice(node) if node is not None else None
     if node is None or known is None or notice.at is None:
         return False
+    if notice.kind == "rebalance":
+        return not known.is_over(at) and known.rank <= (RANKS[REBALANCE_RECOMMENDATION], notice.at)
     if known.action in SPOT_ACTIONS and notice.kind != "spot-interruption":
         return True
     begun = notice.kind != "spot-interruption" or "interruption" in drain_reasons(node)

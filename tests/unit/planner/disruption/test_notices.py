@@ -92,6 +92,43 @@ def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> No
     assert written(made) == {}
 
 
+def recommended(left_seconds: float) -> Notice:
+    """EC2 recommends, or has recommended, to leave the instance of node a."""
+    return spot("a", left_seconds, kind="rebalance", action="")
+
+
+@pytest.mark.parametrize("left_seconds", [-60, -600, -86_400])
+def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds: float) -> None:
+    """One older than five minutes was deleted before its node carried it, and lost by a crash."""
+    notice = recommended(left_seconds)
+    made = plan(seen(make_node("a", FLEET), full("a"), notices=(notice,)), SETTINGS)
+    told = written(made)["a"]
+    assert told == f"rebalance-recommendation/{rfc3339(ago(-left_seconds))}"
+    assert results(made) == ["waiting"]
+    carried = make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: told}))
+    later = plan(seen(carried, full("a"), notices=(notice,)), SETTINGS)
+    assert (results(later), written(later)) == (["acted"], {})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "result"),
+    [
+        (f"scheduled-change/{rfc3339(ago(-3600))}", "acted"),
+        (f"scheduled-change/{rfc3339(ago(3600))}", "waiting"),
+        (f"rebalance-recommendation/{rfc3339(ago(900))}", "acted"),
+        (f"rebalance-recommendation/{rfc3339(ago(300))}", "waiting"),
+    ],
+)
+def test_recommendation_is_done_when_its_node_carries_what_outranks_it(
+    annotation: str, result: str
+) -> None:
+    """It is never written then, and its message would stay for ever."""
+    node = make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: annotation}))
+    made = plan(seen(node, full("a"), notices=(recommended(-600),)), SETTINGS)
+    assert results(made) == [result]
+    assert bool(written(made)) == (result == "waiting")
+
+
 @pytest.mark.parametrize(
     "cloud",
     [

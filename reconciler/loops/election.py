@@ -2,10 +2,10 @@
 
 The rules are client-go's: candidates never compare clocks. A candidate takes the Lease when it has
 seen it unchanged for its whole lease duration, by its own clock: only renewals that it saw count,
-no time that another wrote. A leader that did not renew
-within the shorter renew deadline, counted from before its last successful request was sent, has
-stopped acting by then. What lies between the two is the margin for calls under way and for clocks
-that do not run equally fast.
+no time that another wrote. One that somebody deleted counts as unchanged: its holder still acts. A
+leader that did not renew within the shorter renew deadline, counted from before its last successful
+request was sent, has stopped acting by then. What lies between the two is the margin for calls
+under way and for clocks that do not run equally fast.
 """
 
 import math
@@ -152,13 +152,27 @@ class Election:
         return True
 
     def _read_and_try(self) -> None:
-        found = self._leases.read()
+        found = self._leases.read() or LeaseRecord()
         began = self._monotonic_seconds()
-        self._saw(found or LeaseRecord())
-        if found is None or self._is_free(found, began):
-            self._write(found or LeaseRecord(), began)
+        if self._is_lost(found):
+            # Whoever holds it acts until it renews, and makes it again then.
+            may_take = began - self._seen_at >= self._timing.lease_duration_seconds
+        else:
+            self._saw(found)
+            may_take = self._is_free(found, began)
+        if may_take:
+            self._write(found, began)
         elif found.holder != self.identity:
             self._acts_until = float("-inf")
+
+    def _is_lost(self, found: LeaseRecord) -> bool:
+        """Whether another's Lease is gone without having been released: somebody deleted it.
+
+        Annotations may have made one again since, which no replica has written yet.
+        """
+        seen = self._seen
+        untouched = not found.holder and found.renewed_at is None
+        return untouched and seen is not None and seen.holder not in {"", self.identity}
 
     def _is_free(self, found: LeaseRecord, now: float) -> bool:
         if found.holder in {"", self.identity}:

@@ -168,6 +168,36 @@ def test_annotations_written_on_the_lease_cost_the_leader_nothing() -> None:
     assert field.lease.annotations == {"fleet-reconciler.io/fleet-state": "19"}
 
 
+@pytest.mark.parametrize("annotated", [False, True])
+def test_lease_that_somebody_deleted_is_made_again_by_its_holder(annotated: bool) -> None:
+    """A standby that took it at once acted beside the leader, until that one renewed."""
+    field = Field()
+    field.add()
+    field.add()
+    field.pass_time(30)
+    for _ in range(20):
+        field.pass_time(0.7)
+        field.lease.record = LeaseRecord(version="1") if annotated else None
+        field.pass_time(RETRY * JITTER)
+        assert field.leaders == ["replica-0"]
+        assert field.lease.record is not None
+        assert field.lease.record.holder == "replica-0"
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_deleted_lease_of_a_dead_leader_is_taken_after_the_lease_duration(annotated: bool) -> None:
+    """It may be cut off only, and act until its deadline."""
+    field = Field()
+    first, second = field.add(), field.add()
+    field.pass_time(30)
+    first.running = False
+    died_at = field.time.seconds
+    field.lease.record = LeaseRecord(version="1") if annotated else None
+    while not second.election.may_act():
+        field.pass_time(0.1)
+    assert LEASE - RETRY <= field.time.seconds - died_at <= LEASE + RETRY * JITTER
+
+
 def test_lease_without_a_holder_is_taken_at_once() -> None:
     """An older version made it for its annotations alone."""
     field = Field()

@@ -1,6 +1,6 @@
 """Builds the capacity loop over a live cluster and cloud, and keeps its parts together."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
@@ -31,6 +31,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
 from reconciler.telemetry import events
+from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.board import LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
@@ -102,9 +103,12 @@ class Capacity:
     Args:
         source: Its config.
         clock: Its time; the clock's `stop` ends it.
+        secrets: Texts that are never shown.
     """
 
-    def __init__(self, source: ConfigSource, clock: SystemClock) -> None:
+    def __init__(
+        self, source: ConfigSource, clock: SystemClock, secrets: Iterable[str] = ()
+    ) -> None:
         self._log = structlog.get_logger()
         self._source = source
         self._clock = clock
@@ -112,7 +116,9 @@ class Capacity:
         self._leadership: Leadership | None = None
         self._cloud: CloudState | None = None
         """What EC2 answered last."""
-        self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
+        self.board = StatusBoard(
+            clock, __version__, self._is_synced, self._who_leads, Scrubber(secrets)
+        )
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(
             self.board, self._metrics, access_of(source.config), lambda: source.settings

@@ -66,7 +66,7 @@ def _run_with(options: RunOptions, source: ConfigSource, following: Following | 
     secrets = [hook, *secrets_of(os.environ)]  # noqa: TID251 - masked, not read
     set_up_logging(source.config.verbosity, secrets)
     clock = SystemClock()
-    capacity = Capacity(source, clock)
+    capacity = Capacity(source, clock, secrets)
     try:
         with ends_of_threads_logged():
             return _run(options, capacity, clock, following)

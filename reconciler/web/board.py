@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
@@ -18,7 +18,10 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
+from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.history import History
+
+E = TypeVar("E", bound=ReconcilerError)
 
 RECENT_ACTIONS_MAX: Final = 100
 FAILING_SECONDS: Final = 900.0
@@ -107,11 +110,15 @@ class View:
 class StatusBoard:
     """A Reporter that remembers. One thread writes, any thread reads.
 
+    What other sides said is kept without secrets, as in the log: whoever may open the status page
+    reads it.
+
     Args:
         clock: For when things happened.
         version: Of this program.
         synced: Whether the caches of the cluster are complete and fresh.
         leadership: Whether this replica may act, and who holds the Lease.
+        scrubber: Takes secrets out of the texts of errors.
     """
 
     def __init__(
@@ -120,7 +127,9 @@ class StatusBoard:
         version: str,
         synced: Callable[[], bool],
         leadership: Callable[[], LeadershipView] = lambda: ALONE,
+        scrubber: Scrubber | None = None,
     ) -> None:
+        self._scrubbed = (scrubber or Scrubber()).text
         self._clock = clock
         self._synced = synced
         self._leadership = leadership
@@ -183,6 +192,8 @@ class StatusBoard:
     def leadership(self) -> LeadershipView:
         """Which of the replicas acts, now."""
         view = self._leadership()
+        if view.trouble:
+            view = replace(view, trouble=self._scrubbed(view.trouble))
         with self._lock:
             changed, self._led = view.leads != self._led, view.leads
             had_led, self._has_led = self._has_led, self._has_led or view.leads
@@ -203,6 +214,7 @@ class StatusBoard:
 
     def config_loaded(self, config: ConfigInForce) -> None:
         """A config came into force."""
+        config = replace(config, faults=tuple(map(self._scrubbed, config.faults)))
         with self._lock:
             self._view = replace(self._view, config=config)
         if config.file:
@@ -213,6 +225,7 @@ class StatusBoard:
         faults: tuple[str, ...] = (str(error),)
         if isinstance(error, ConfigError):
             faults = tuple(f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems)
+        faults = tuple(map(self._scrubbed, faults))
         with self._lock:
             config = replace(self._view.config, faults=faults)
             self._view = replace(self._view, config=config)
@@ -222,9 +235,12 @@ class StatusBoard:
         self, text: str, progress: tuple[ClusterProgress, ...] | None = None
     ) -> None:
         """The second loop took a turn; after one that failed (None) what was known stays."""
+        found = None
+        if progress is not None:
+            found = tuple(replace(e, detail=self._scrubbed(e.detail)) for e in progress)
         with self._lock:
-            known = self._view.progress if progress is None else progress
-            self._view = replace(self._view, second_loop=text, progress=known)
+            known = self._view.progress if found is None else found
+            self._view = replace(self._view, second_loop=self._scrubbed(text), progress=known)
 
     def drift_found(self, drift: tuple[LiveDrift, ...]) -> None:
         """What differs between config and EC2 changed."""
@@ -246,6 +262,7 @@ class StatusBoard:
 
     def action_ended(self, outcome: Outcome) -> None:
         """An action ended."""
+        outcome = replace(outcome, detail=self._scrubbed(outcome.detail))
         with self._lock:
             past = PastAction(at=self._clock.now(), outcome=outcome)
             self._actions.append(past)
@@ -267,10 +284,21 @@ class StatusBoard:
             if len(self._failing) > RECENT_ACTIONS_MAX:
                 del self._failing[next(iter(self._failing))]
 
+    def _without_secrets(self, error: E) -> E:
+        """The same error, whose texts say no secret."""
+        made = type(error).__new__(type(error))
+        made.__dict__.update(error.__dict__)
+        made.where, made.what, made.hint = map(
+            self._scrubbed, (error.where, error.what, error.hint)
+        )
+        made.args = (made.where, made.what, made.hint)
+        return made
+
     def cycle_ended(self, report: CycleReport) -> None:
         """A cycle ended, whatever came of it."""
         now = self._clock.monotonic_seconds()
         if report.error is not None:
+            report = replace(report, error=self._without_secrets(report.error))
             kind = type(report.error).__name__
             self.history.note("trouble", "cycle failed", kind, str(report.error))
         with self._lock:

@@ -1,6 +1,34 @@
-"""`python -m reconciler`."""
+"""The program's beginning, for `reconciler` and `python -m reconciler`: quiet when interrupted."""
 
-from reconciler.cli.main import main
+import os
+import signal
+import sys
+from typing import Any, Final
+
+EXIT_INTERRUPTED: Final = 130
+"""128 + SIGINT, the shell's convention; `reconciler.cli.main` ends with the same."""
+
+
+def main() -> None:
+    """Load the command line and run it; ends the process.
+
+    Loading takes half a second, in which nothing has begun: Ctrl-C ends the process at once then.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:  # else it is to be ignored, as under nohup
+        signal.signal(signal.SIGINT, _end_at_once)
+    from reconciler.cli.main import main as run_command_line  # noqa: PLC0415 - see above
+
+    try:
+        signal.signal(signal.SIGINT, handler)
+        run_command_line()
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _end_at_once(*_: Any) -> None:
+    os._exit(EXIT_INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

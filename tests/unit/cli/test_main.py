@@ -149,6 +149,31 @@ def test_closed_pipe_ends_quietly() -> None:
     assert errors == b""
 
 
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from reconciler.__main__ import main
+sys.argv[1:] = ["--version"]
+main()
+"""
+
+
+def test_interrupt_while_the_program_is_loaded_ends_it_quietly() -> None:
+    """Ctrl-C in the first half second printed a traceback, and ended it by the signal."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_json_is_the_default_when_stdout_is_no_terminal() -> None:
     """A pipe wants data, a person wants a table."""
 

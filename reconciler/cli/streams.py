@@ -59,9 +59,13 @@ def give_up_output() -> None:
 
 
 def _nothing(descriptor: int, flags: int) -> TextIO:
-    """The null device in the place of a closed descriptor, which the next file would get."""
+    """The null device in the place of a closed descriptor, which the next file would get.
+
+    Programs that this one starts get it too.
+    """
     opened = os.open(os.devnull, flags)
     if opened != descriptor:
         os.dup2(opened, descriptor)
         os.close(opened)
+    os.set_inheritable(descriptor, True)  # noqa: FBT003 - takes no name
     return os.fdopen(descriptor, "r" if flags == os.O_RDONLY else "w", closefd=False)

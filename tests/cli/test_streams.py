@@ -57,6 +57,22 @@ def test_closed_input_and_error_are_no_crash(folder: Path) -> None:
     assert json.loads(done.stdout)["faults"][0]["message"] == "the file is empty"
 
 
+def test_programs_that_are_started_get_a_stream_in_the_place_of_a_closed_one(
+    tmp_path: Path,
+) -> None:
+    """The process of the second loop logs to it."""
+    child = "import sys; sys.exit(sys.stderr is None or sys.stdin is None)"
+    code = f"""
+import subprocess, sys
+from reconciler.cli import streams
+streams.prepare()
+sys.exit(subprocess.run([sys.executable, "-c", {child!r}], check=False).returncode)
+"""
+    (tmp_path / "parent.py").write_text(code)
+    done = shell(f"{sys.executable} parent.py <&- 2>&-", tmp_path)
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("command", ["validate good.yaml", "validate --schema", "--help"])
 def test_full_disk_is_told_as_such(command: str, folder: Path) -> None:
     """A result that was not written must not look like one."""

@@ -99,7 +99,9 @@ class of botocore's errors covers a number or a time that is none."""
 
 @contextmanager
 def translated(where: str, *, changing: bool) -> Iterator[None]:
-    """Turn botocore's exceptions, and those over odd answers, into the errors of the ports.
+    """Turn what calls of AWS raise into the errors of the ports.
+
+    That is botocore's exceptions, those over odd answers, and those of this machine.
 
     Args:
         where: The call and its object, for people.
@@ -113,6 +115,8 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
         raise of_failure(where, error, changing=changing) from error
     except _UNREADABLE as error:
         raise of_unreadable(where, error, changing=changing) from error
+    except OSError as error:
+        raise of_system_error(where, error, changing=changing) from error
 
 
 def code_of(error: ClientError) -> str:
@@ -169,3 +173,12 @@ def of_unreadable(where: str, error: Exception, *, changing: bool) -> PortError:
     if changing:
         return OutcomeUnknown(where, what, "it may have been carried out")
     return Unavailable(where, what, "check proxies and AWS_ENDPOINT_URL")
+
+
+def of_system_error(where: str, error: OSError, *, changing: bool) -> PortError:
+    """The error that this machine's own stands for, such as too many open files."""
+    said = (error.strerror or type(error).__name__).lower()
+    what = f"{said}: {error.filename}" if error.filename is not None else said
+    if changing:
+        return OutcomeUnknown(where, what, "it may have been carried out")
+    return Unavailable(where, what)

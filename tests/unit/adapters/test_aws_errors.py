@@ -1,5 +1,8 @@
 """What botocore raises becomes an error of the ports, whatever class botocore gives it."""
 
+import errno
+import os
+
 import pytest
 from botocore.parsers import ResponseParserError
 
@@ -17,3 +20,16 @@ def test_answer_that_is_no_answer_of_aws_is_an_error_of_the_port(
         translated("describe_fleets", changing=changing),
     ):
         raise ResponseParserError("no XML")
+
+
+@pytest.mark.parametrize(("changing", "kind"), [(False, Unavailable), (True, OutcomeUnknown)])
+def test_error_of_this_machine_is_an_error_of_the_port(
+    changing: bool, kind: type[Exception]
+) -> None:
+    """A process that may open no more files when a client is made must not end by that."""
+    error = OSError(errno.EMFILE, os.strerror(errno.EMFILE), "endpoints.json")
+    with (
+        pytest.raises(kind, match=r"ec2 us-west-2: too many open files: endpoints\.json"),
+        translated("ec2 us-west-2", changing=changing),
+    ):
+        raise error

@@ -143,6 +143,32 @@ def test_answer_that_is_none_of_the_api_servers_is_no_answer(
         ask(verbs(lambda _: Answer(body=body)))
 
 
+@pytest.mark.parametrize(
+    "spec", ["soon", [1], {"taints": "soon"}, {"taints": {"key": "a"}}, {"taints": ["a", None]}]
+)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda verbs: verbs.taint_node(NODE, TAINT),
+        lambda verbs: verbs.untaint_node(NODE, TAINT.key),
+    ],
+)
+def test_node_whose_taints_are_none_is_no_answer(
+    verbs: Callable[[Script], Verbs], ask: Callable[[Verbs], object], spec: Any
+) -> None:
+    """It ended the program; the action fails, and the next cycle decides afresh."""
+    odd = json_answer({"metadata": {"resourceVersion": "1"}, "spec": spec})
+    with pytest.raises(Unavailable, match="answered no object of Kubernetes"):
+        ask(verbs(lambda _: odd))
+
+
+def test_node_whose_annotations_are_none_is_no_answer(verbs: Callable[[Script], Verbs]) -> None:
+    """As above, for a node that has not been seen before."""
+    odd = json_answer({"metadata": {"resourceVersion": "1", "annotations": ["a"]}})
+    with pytest.raises(Unavailable, match="answered no object of Kubernetes"):
+        verbs(lambda _: odd).annotate_node(NODE, {"a": "b"})
+
+
 def test_unreachable_server_changed_nothing(tmp_path: Path) -> None:
     """Nothing was sent: the action can simply be tried again."""
     with scripted_server(lambda _: None) as url:

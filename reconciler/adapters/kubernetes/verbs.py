@@ -76,7 +76,7 @@ class Verbs:
         path = node_path(node)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             found, metadata = self._read(path)
-            taints = change((found.get("spec") or {}).get("taints") or [])
+            taints = change(_taints_in(found, f"GET {path}"))
             if taints is None:
                 return False
             version = metadata.get("resourceVersion")
@@ -101,7 +101,7 @@ class Verbs:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if not version:
                 _, metadata = self._read(path)
-                present = metadata.get("annotations") or {}
+                present = _mapping(metadata.get("annotations") or {}, f"GET {path}")
                 if all(present.get(key) == value for key, value in annotations.items()):
                     return
                 version = metadata.get("resourceVersion") or ""
@@ -149,10 +149,7 @@ class Verbs:
             PortError: It is not there, or what was answered is no object of Kubernetes.
         """
         found = self._transport.expect("GET", path).json()
-        metadata = found.get("metadata")
-        if not isinstance(metadata, dict):
-            raise Unavailable(f"GET {path}", "answered no object of Kubernetes")
-        return found, metadata
+        return found, _mapping(found.get("metadata"), f"GET {path}")
 
     def _list(self, kind: str, path: str, query: Mapping[str, str]) -> Iterator[ClusterObject]:
         """What can be read of a list as it is now, in one piece."""
@@ -212,6 +209,21 @@ class Verbs:
         self._transport.expect(
             "PATCH", f"{path}/{LEASE_NAME}", body=patch, content_type=MERGE_PATCH
         )
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    """A part of an answer that has to be an object; raises Unavailable when it is none."""
+    if not isinstance(value, dict):
+        raise Unavailable(where, "answered no object of Kubernetes")
+    return value
+
+
+def _taints_in(node: Mapping[str, Any], where: str) -> RawTaints:
+    """The taints of a node as they are; raises Unavailable when they are no list of objects."""
+    taints = _mapping(node.get("spec") or {}, where).get("taints") or []
+    if not isinstance(taints, list) or not all(isinstance(each, dict) for each in taints):
+        raise Unavailable(where, "answered no object of Kubernetes")
+    return taints
 
 
 def _parts(taint: Mapping[str, Any]) -> dict[str, Any]:

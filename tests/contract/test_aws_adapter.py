@@ -1,7 +1,7 @@
 """The real Cloud adapter under failures: throttling, missing rights, lost replies."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from urllib.parse import parse_qs
@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 from botocore.config import Config
 
-from reconciler.adapters.aws import Clients, Ec2FleetCloud
+from reconciler.adapters.aws import AutoScalingCloud, Clients, Ec2FleetCloud
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -320,6 +320,9 @@ ODD_ANSWERS = {
 """What is replaced in DescribeFleets, and by what."""
 
 
+ODD_TAG = "<Tags><member><Value>a</Value></member></Tags>"
+
+
 @pytest.mark.parametrize("name", ODD_ANSWERS)
 def test_answer_with_a_value_that_cannot_be_read_is_an_error_of_that_answer(
     cloud: Make, name: str
@@ -372,6 +375,18 @@ def test_fleet_that_cannot_be_read_is_told_and_the_others_count(
             assert {(each.code, each.kind) for each in observed.ignored} == {
                 ("unreadable", "Fleet")
             }
+
+
+@pytest.mark.parametrize("odd", ["<CreatedTime>soon</CreatedTime>", ODD_TAG])
+def test_group_that_cannot_be_read_is_an_error_of_that_answer(cloud: Make, odd: str) -> None:
+    """As above, for Auto Scaling."""
+    group = f"<member><AutoScalingGroupName>a</AutoScalingGroupName>{odd}</member>"
+    result = f"<AutoScalingGroups>{group}</AutoScalingGroups>"
+    body = f"<DescribeAutoScalingGroupsResult>{result}</DescribeAutoScalingGroupsResult>"
+    with cloud(lambda action, _: xml(action, body)).open():
+        groups = AutoScalingCloud("analytics", frozenset, Clients(IMPATIENT))
+        with closing(groups), pytest.raises(Unavailable):
+            groups.observe([HOME])
 
 
 def test_date_beyond_the_calendar_is_none(cloud: Make) -> None:

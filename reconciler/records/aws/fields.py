@@ -87,7 +87,7 @@ def moment_of(value: Any) -> datetime | None:
     try:
         in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{moment} is outside of the calendar") from error
+        raise ValueError(f"{moment.isoformat()} is no time") from error
     if in_utc.year not in YEARS:
         raise ValueError(f"its year is {in_utc.year}, not from {YEARS[0]} to {YEARS[-1]}")
     return in_utc

@@ -120,7 +120,7 @@ class _Search:
         none = np.zeros(CPU_AND_MEMORY, dtype=np.int64)
         self._total = free.sum(axis=0) if len(free) else none
         self._largest = free.max(axis=0) if len(free) else none
-        foreign = soft_taints_of_others({view.row_of[n]: node for n, node in view.nodes.items()})
+        foreign = soft_taints_of_others(view)
         self._soft = set(simulator.marked) - foreign.keys()
         """Rows with our soft taint alone: it comes off those to which pods are moved."""
         simulator.foreign = foreign

@@ -36,8 +36,7 @@ class KeptRoom:
         self._builder = builder
         self._simulator = simulator
         self._pieces = builder.headroom_places
-        view = builder.view
-        self._foreign = soft_taints_of_others({view.row_of[n]: o for n, o in view.nodes.items()})
+        self._foreign = soft_taints_of_others(builder.view) if self._pieces else {}
 
     def blocker(self, moves: Relocation) -> Blocker | None:
         """What speaks against moves that were just made; the simulation is left as it is."""

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from reconciler.model.actions import UNNEEDED_TAINT
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Taint
 from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import MOVES, Simulation
+from reconciler.planner.view import ClusterView
 
 SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
@@ -20,11 +21,14 @@ SoftTaints = Mapping[int, Sequence[Taint]]
 """Rows with taints that kube-scheduler only avoids, ours left out."""
 
 
-def soft_taints_of_others(nodes: Mapping[int, Node]) -> SoftTaints:
+def soft_taints_of_others(view: ClusterView) -> SoftTaints:
     """The PreferNoSchedule taints of nodes by row, without ours."""
     found = {
-        row: [t for t in node.taints if t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT]
-        for row, node in nodes.items()
+        view.row_of[name]: [
+            t for t in node.taints if t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT
+        ]
+        for name, node in view.nodes.items()
+        if node.taints
     }
     return {row: taints for row, taints in found.items() if taints}
 

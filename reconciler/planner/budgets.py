@@ -12,6 +12,7 @@ from typing import Final
 
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
+from reconciler.model.ids import PodKey
 from reconciler.model.interning import InternTable
 from reconciler.model.selectors import LabelSelector
 
@@ -120,6 +121,24 @@ class BudgetLedger:
         """How many rounds it takes to disrupt the pods, where every budget allows one now."""
         asked = self._asked(pods)
         return max((-(-count // max(1, self._left[n])) for n, count in asked.items()), default=1)
+
+    def in_rounds(self, pods: Iterable[Pod]) -> list[Pod]:
+        """The pods in the order in which they are disrupted: round by round, by name in each.
+
+        See `rounds`.
+        """
+        ordered = sorted(pods, key=lambda pod: pod.key)
+        asked: dict[int, int] = {}
+        round_of: dict[PodKey, int] = {}
+        for pod in ordered:
+            of_pod = self._asked((pod,))
+            round_of[pod.key] = max(
+                (asked.get(number, 0) // max(1, self._left[number]) for number in of_pod),
+                default=0,
+            )
+            for number in of_pod:
+                asked[number] = asked.get(number, 0) + 1
+        return sorted(ordered, key=lambda pod: round_of[pod.key])
 
     def take_now(self, pods: Iterable[Pod]) -> list[Pod]:
         """Use up what is allowed now; the pods, by name, that may be disrupted with it."""

@@ -48,7 +48,7 @@ class KeptRoom:
         rows = [*moves.rows, *(row for _, row, _ in self._pieces)]
         among = simulator.staying.copy()
         among[rows] = True
-        classes = [pod_class for _, pod_class in moves.as_evicted()]
+        classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
         spread_over(sim, [moves], classes, among, simulator.marked, self._foreign)
         missing = self._missing(among)
         sim.revert(mark)

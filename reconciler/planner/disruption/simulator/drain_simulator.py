@@ -267,7 +267,7 @@ class DrainSimulator:
         moves that were begun before are spread along with them, up to some hundreds.
         """
         every = [*latest(self._begun), moves]
-        distinct = orders_of_arrival(every)
+        distinct = orders_of_arrival(every, self._builder.budgets)
         return all(self._fit_spread(every, order) for order in distinct)
 
     def spread(self, moves: Relocation, also: Sequence[int]) -> None:
@@ -344,7 +344,8 @@ class DrainSimulator:
         return len(rows) == len(classes)
 
     def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
-        sim, classes = self._builder.sim, [c for _, c in moves.as_evicted()]
+        sim, budgets = self._builder.sim, self._builder.budgets
+        classes = [c for _, c in moves.as_evicted(budgets)]
         return spread_over(sim, [moves], classes, among, self.marked, self.foreign)
 
     def fits(

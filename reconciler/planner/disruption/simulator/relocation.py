@@ -6,6 +6,7 @@ from itertools import islice
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Placement
+from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.view import ClusterView
@@ -22,6 +23,7 @@ class Relocation:
     """For each group the rows that take its pods, in order, and how many each."""
     rows: list[int]
     """All of these rows, each once."""
+    _evicted: list[tuple[Pod, PodClass]] | None = None
 
     def amounts(self) -> Iterator[tuple[PodClass, int, int]]:
         """Class, row and how many pods of the class go there."""
@@ -29,10 +31,18 @@ class Relocation:
             for row, amount in taken:
                 yield pod_class, row, amount
 
-    def as_evicted(self) -> list[tuple[Pod, PodClass]]:
-        """The pods and their classes in the order of `drains.evictions`."""
-        pods = [(pod, pod_class) for pod_class, members in self.groups for pod in members]
-        return sorted(pods, key=lambda each: each[0].key)
+    def as_evicted(self, budgets: BudgetLedger) -> list[tuple[Pod, PodClass]]:
+        """The pods and their classes in the order in which they are evicted.
+
+        Args:
+            budgets: They may let the pods go in rounds. What they allow when this is first asked
+                for counts: the drain itself uses them up.
+        """
+        if self._evicted is None:
+            class_of = {pod.key: pod_class for pod_class, pods in self.groups for pod in pods}
+            pods = [pod for _, members in self.groups for pod in members]
+            self._evicted = [(pod, class_of[pod.key]) for pod in budgets.in_rounds(pods)]
+        return self._evicted
 
 
 def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.model.cluster import Taint
+from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
@@ -45,16 +46,16 @@ def latest(begun: Sequence[Relocation]) -> list[Relocation]:
     return found[::-1]
 
 
-def orders_of_arrival(moved: Sequence[Relocation]) -> list[list[PodClass]]:
+def orders_of_arrival(moved: Sequence[Relocation], budgets: BudgetLedger) -> list[list[PodClass]]:
     """The different orders in which the classes of these pods may come to kube-scheduler.
 
-    As they are evicted; those of StatefulSets, which wait for their pod's end, after the others; by
-    priority when several wait. None where all pods are of one class: each node takes as many of
-    them in any order.
+    As they are evicted, in rounds where budgets ask for them; those of StatefulSets, which wait for
+    their pod's end, after the others; by priority when several wait. None where all pods are of one
+    class: each node takes as many of them in any order.
     """
     if len({c.number for each in moved for c, _ in each.groups}) < 2:
         return []
-    evicted = [pod for each in moved for pod in each.as_evicted()]
+    evicted = [pod for each in moved for pod in each.as_evicted(budgets)]
     at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
     in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
     orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.actions import DRAIN_PROGRESS, EvictPod, UntaintNode
+from reconciler.model.actions import DRAIN_PROGRESS, EvictPod, TaintNode, UntaintNode
 from reconciler.model.cluster import PodDisruptionBudget
 from reconciler.model.plan import Plan
-from tests.builders import make_node, selecting
+from tests.builders import make_node, make_pod, selecting
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     drained,
@@ -51,6 +51,21 @@ def test_drain_in_rounds_notes_how_many_it_takes_when_it_begins() -> None:
     }
     alone = planned(fleet, *nodes, pods[0], full("b"), budgets=(WEB_BUDGET,))
     assert annotations_set(alone) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
+
+
+@pytest.mark.parametrize(("allowed", "leaves"), [(3, ["a"]), (1, [])])
+def test_pods_of_later_rounds_find_room_after_the_others(allowed: int, leaves: list[str]) -> None:
+    """The pod without a budget goes first, to the room of one that waits for the third round."""
+    fleet = make_scene_fleet(utilization_threshold=0.95)
+    pods = [on("a", f"w{n}", "1", labels={"app": "w"}) for n in range(3)]
+    nodes = (unneeded("a", fleet), make_node("b", fleet), make_node("c", fleet))
+    others = [
+        make_pod("b-own", node="b", cpu="1750m", memory="4Gi", owner="Job"),
+        on("c", "c-own", "3", owner="Job"),
+    ]
+    budget = replace(WEB_BUDGET, disruptions_allowed=allowed)
+    made = planned(fleet, *nodes, *pods, on("a", "z", "250m"), *others, budgets=(budget,))
+    assert told(made, TaintNode) == leaves
 
 
 def test_drain_in_rounds_goes_on_as_the_budget_allows_again() -> None:

@@ -32,8 +32,10 @@ class Asking(Protocol):
         """Every instance that may be ours; `between_pages` is called before each further page."""
         ...
 
-    def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> Reservations:
-        """Those that may be ours and were launched within that time, and those of these ids."""
+    def newer_instances(
+        self, age_seconds: float, fleet_ids: Sequence[str], ids: Sequence[str]
+    ) -> Reservations:
+        """Those of these fleets that were launched within that time, and those of these ids."""
         ...
 
 
@@ -54,9 +56,10 @@ class KnownInstances:
     much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
     there from its launch to its end: while it says the same of every fleet, and nothing is on its
     way in or out, the last answer holds. Otherwise only instances in motion, those that this
-    program has just ended and those launched since the last time are asked for, and the result is
-    used when it adds up to what the fleets count. A full answer is fetched beside the cycle once
-    the last one is 30 s old, and waited for when it is 60 s old.
+    program has just ended and those that fleets of which it says something new have launched since
+    the last time are asked for, and the result is used when it adds up to what the fleets count. A
+    full answer is fetched beside the cycle once the last one is 30 s old, and waited for when it is
+    60 s old.
 
     Args:
         monotonic: A clock that never jumps.
@@ -134,10 +137,11 @@ class KnownInstances:
     ) -> Reservations:
         said = _said_of(fleets)
         moving = _moving_ids(known.reservations, self._ended_lately(region))
-        if said == known.fleets and not moving and not any(map(_waits, fleets)):
+        launching = _launching_ids(fleets, known.fleets)
+        if said == known.fleets and not moving and not launching:
             return known.reservations
         asked_at = self._monotonic()
-        newer = ask.newer_instances(asked_at - known.newest_at, moving)
+        newer = ask.newer_instances(asked_at - known.newest_at, launching, moving)
         merged = _merged(known.reservations, newer)
         if not _adds_up(fleets, merged):
             return self._read_all(region, fleets, ask)
@@ -155,16 +159,23 @@ class KnownInstances:
 
 
 def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
-    return frozenset(
-        (
-            fleet.get("FleetId"),
-            fleet.get("FleetState"),
-            fleet.get("ActivityStatus"),
-            _target(fleet),
-            fleet.get("FulfilledCapacity"),
-        )
-        for fleet in fleets
+    return frozenset(map(_said, fleets))
+
+
+def _said(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (
+        fleet.get("FleetId"),
+        fleet.get("FleetState"),
+        fleet.get("ActivityStatus"),
+        _target(fleet),
+        fleet.get("FulfilledCapacity"),
     )
+
+
+def _launching_ids(fleets: Fleets, before: frozenset[tuple[Any, ...]]) -> list[str]:
+    """Fleets that may have launched instances since EC2 said that of them."""
+    found = (each for each in fleets if _waits(each) or _said(each) not in before)
+    return [str(each["FleetId"]) for each in found if each.get("FleetId")]
 
 
 def _target(fleet: Mapping[str, Any]) -> Any:

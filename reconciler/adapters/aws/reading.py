@@ -113,11 +113,16 @@ class RegionReader:
         """
         return self._tagged(between_pages=between_pages)
 
-    def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Those of them that were launched within that time, and those of these ids."""
-        newer = self._tagged(
-            {"Name": "launch-time", "Values": _minutes_since(self._now(), age_seconds)}
-        )
+    def newer_instances(
+        self, age_seconds: float, fleet_ids: Sequence[str], ids: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """Those of these fleets that were launched within that time, and those of these ids."""
+        minutes = {"Name": "launch-time", "Values": _minutes_since(self._now(), age_seconds)}
+        newer = [
+            each
+            for chunk in chunks(list(fleet_ids), IDS_MAX)
+            for each in self._tagged(minutes, {"Name": "tag:aws:ec2:fleet-id", "Values": chunk})
+        ]
         seen = {each["InstanceId"] for found in newer for each in found["Instances"]}
         rest = [each for each in ids if each not in seen]
         older = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])

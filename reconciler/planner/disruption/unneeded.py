@@ -88,10 +88,13 @@ class UnneededNodes:
         """The candidates in the order of a plan in which these have timers, and those have not."""
         found = []
         for each in candidates:
+            since = each.since
             if each.node.name in timed:
-                found.append(replace(each, since=each.since or self._at))
-            else:
-                found.append(replace(each, since=None) if each.node.name in untimed else each)
+                since = since or self._at
+            elif each.node.name in untimed:
+                since = None
+            # Most stay as they are, and a copy takes as long as all the rest of this.
+            found.append(each if since == each.since else replace(each, since=since))
         return sorted(found, key=Candidate.order)
 
 

@@ -36,6 +36,7 @@ class Ec2:
         """What ran before the tests began."""
         self.asked: list[str] = []
         self.ages_seconds: list[float] = []
+        self.fleet_ids: list[list[str]] = []
         self.answered = threading.Event()
         self.complete = threading.Event()
 
@@ -49,11 +50,15 @@ class Ec2:
         self.complete.set()
         return self._answer(self.states)
 
-    def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """What was launched since, and these."""
+    def newer_instances(
+        self, age_seconds: float, fleet_ids: Sequence[str], ids: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """What these fleets launched since, and these."""
         self.asked.append("newer")
         self.ages_seconds.append(age_seconds)
-        return self._answer((set(self.states) - self.first) | set(ids))
+        self.fleet_ids.append(list(fleet_ids))
+        launched = set(self.states) - self.first if "fleet-1" in fleet_ids else set()
+        return self._answer(launched | set(ids))
 
     def _answer(self, names: Any) -> list[dict[str, Any]]:
         tags = [{"Key": "aws:ec2:fleet-id", "Value": "fleet-1"}]
@@ -121,6 +126,19 @@ def test_launch_is_followed_by_asking_for_what_moves(known: KnownInstances, ec2:
     assert states(known.read(HOME, [fleet(3)], ec2)) == ec2.states
     known.read(HOME, [fleet(3)], ec2)
     assert ec2.asked == ["all", "newer", "newer"]
+
+
+def test_launches_of_fleets_that_say_the_same_are_not_asked_for(
+    known: KnownInstances, ec2: Ec2
+) -> None:
+    """In a burst every plan would read all that was launched in the last minutes once more."""
+    quiet = [fleet(2), fleet(0, FleetId="fleet-2")]
+    known.read(HOME, quiet, ec2)
+    ec2.states["c"] = "pending"
+    known.read(HOME, [fleet(3), quiet[1]], ec2)
+    known.read(HOME, [fleet(3), quiet[1]], ec2)
+    known.read(HOME, [fleet(3), fleet(0, target=1, FleetId="fleet-2")], ec2)
+    assert ec2.fleet_ids == [["fleet-2"], ["fleet-1"], [], ["fleet-2"]]
 
 
 def test_launches_are_asked_for_since_they_were_last_asked_for(

@@ -122,21 +122,30 @@ def _ends(action: AnyAction) -> bool:
 def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
     """A node about which no policy has anything to say."""
     view = builder.view
-    busy = counted(view.pods_on.get(node.name, ()))
+    busy, taken = counted(view.pods_on.get(node.name, ())), _room_taken(builder, node)
     if busy:
         names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
         on_it = f"{counted_noun(len(busy), 'pod')} on it: {shown}"
-        return "used", "has-pods", on_it + _could_not_be_emptied(builder, node, busy)
-    sector = builder.kept_free.get(view.row_of[node.name])
-    if sector is not None:
-        return "kept", "headroom", f"its free room is headroom of sector {sector}"
-    if view.row_of[node.name] in builder.used_rows:
-        return "used", "promised", "pending pods are promised to it"
+        more = "" if taken is None else f"; {taken[2]}"
+        return "used", "has-pods", on_it + more + _could_not_be_emptied(builder, node, busy)
+    if taken is not None:
+        return taken
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
     return "kept", "not-a-candidate", "no policy wants it gone"
+
+
+def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str] | None:
+    """What its free room is for, which keeps it whatever runs on it; None for nothing."""
+    row = builder.view.row_of[node.name]
+    sector = builder.kept_free.get(row)
+    if sector is not None:
+        return "kept", "headroom", f"its free room is headroom of sector {sector}"
+    if row in builder.used_rows:
+        return "used", "promised", "pending pods are promised to it"
+    return None
 
 
 def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod]) -> str:

@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import NodeExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.settings import Headroom, PlannerSettings
 from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
@@ -94,6 +94,16 @@ def test_node_held_by_the_safety_stop_says_what_would_release_it() -> None:
     found = explained(snapshot_of(*nodes))
     assert (found.verdict, found.code) == ("held", "safety-stop")
     assert "second full list" in found.because
+
+
+def test_little_used_node_says_that_its_free_room_is_headroom() -> None:
+    """It would seem that its one pod, which fits elsewhere, keeps it."""
+    nodes = [make_node(name, FLEET, annotations=FrozenMap(LONG_IDLE)) for name in ("n0", "n1")]
+    pods = [make_pod("web", node="n0", cpu=1), make_pod("other", node="n1", cpu="2500m")]
+    kept_free = Headroom(sector="primary", cpu_milli=2000)
+    found = explained(snapshot_of(*nodes, *pods), make_settings(FLEET, headroom=(kept_free,)))
+    assert (found.verdict, found.code) == ("used", "has-pods")
+    assert "ns/web; its free room is headroom of sector primary" in found.because
 
 
 def test_node_to_which_demand_is_promised_is_used() -> None:

@@ -41,8 +41,9 @@ EXAMINED_MIN = 20
 EXAMINED_SHARE = 20
 EXAMINED_AT_ONCE_MAX = 50
 """Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
-once, up to 50: with 100 a plan for 200 nodes took six seconds. The others keep their timers and have their turn ten seconds later. With 50 instead of 20 the
-benchmark `disturbance` evicts and costs the same and plans for half as long again."""
+once, up to 50 (with 100 a plan for 200 nodes took six seconds). The others keep their timers and
+have their turn ten seconds later. With 50 instead of 20 the benchmark `disturbance` evicts and
+costs the same and plans for half as long again."""
 TURN_SECONDS = 10
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 EXAMINED_WHILE_BUYING = 10

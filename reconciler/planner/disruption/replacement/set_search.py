@@ -251,11 +251,15 @@ class SetSearch:
         view, members = self._context.view, proposed.members
         specs = [view.offers[k].row for k, count in proposed.wanted.items() for _ in range(count)]
         zones = max(len(list(in_each_zone(spec))) for spec in specs)
+        found: ProposedSet | None = proposed
         for number in range(zones + 1):
             for spread in (True, False):
                 rows = [_in_zone(spec, number) for spec in specs]
                 members = self._leaving(members, rows, spread=spread)
-        return self._saving(members, proposed.wanted)
+                found = self._saving(members, proposed.wanted)
+                if found is None:  # it saves no more with fewer nodes
+                    return None
+        return found
 
     def _leaving(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool

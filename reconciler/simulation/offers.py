@@ -10,10 +10,15 @@ from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.fleets.new_nodes import usual_usd_per_hour
+from reconciler.planner.placement.kinds import (
+    ARCH,
+    INSTANCE_TYPE,
+    OPERATING_SYSTEM,
+    REGION,
+    with_older_keys,
+)
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
-ARCH, OPERATING_SYSTEM = "kubernetes.io/arch", "kubernetes.io/os"
-REGION = "topology.kubernetes.io/region"
 ZONES_OF_A_REGION = ("a", "b", "c")
 
 
@@ -124,7 +129,17 @@ def _offer(
         priced=usd is not None,
         allocatable=offered or _allocatable(fleet, option, reserved),
         labels=FrozenMap(
-            {**fleet.labels, ARCH: option.arch, OPERATING_SYSTEM: "linux", REGION: region}
+            {
+                **fleet.labels,
+                **with_older_keys(
+                    {
+                        ARCH: option.arch,
+                        OPERATING_SYSTEM: "linux",
+                        REGION: region,
+                        INSTANCE_TYPE: kind,
+                    }
+                ),
+            }
         ),
     )
 

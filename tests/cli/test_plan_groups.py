@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.cli.groups import AUTOSCALER, FOUND, TEMPLATE, group, plan_of
-from tests.cli.inputs import Desk, node, pod
+from tests.cli.groups import AUTOSCALER, CONFIG, FOUND, TEMPLATE, group, plan_of
+from tests.cli.inputs import Desk, listing, node, pod
 
 
 def test_pod_without_a_sector_scales_a_found_group_from_zero(desk: Desk) -> None:
@@ -13,6 +13,27 @@ def test_pod_without_a_sector_scales_a_found_group_from_zero(desk: Desk) -> None
     assert (raised["fleet"], raised["provider"], raised["id"]) == ("workers", "asg", "workers")
     assert (raised["from"], raised["to"]) == (0, 1)
     assert made["ignored"] == []
+
+
+@pytest.mark.parametrize("halted", [False, True])
+def test_preferred_region_comes_first_whatever_its_groups_are_called(
+    desk: Desk, halted: bool
+) -> None:
+    """Demand would go wherever it is cheapest, and nodes be spread over the regions."""
+    desk.write("sectors.yaml", CONFIG.replace("us-west-2", "us-west-2, us-east-1"))
+    home = group("home", SuspendedProcesses=[{"ProcessName": "Launch"}] if halted else [])
+    cheaper = {"LaunchTemplate": {"Overrides": [{"InstanceType": "m5.large"}]}}
+    away = group("away", MixedInstancesPolicy=cheaper)
+    answers = {"us-west-2": home, "us-east-1": away}
+    files = [
+        desk.write(f"{region}.json", {"Region": region, "AutoScalingGroups": [each]})
+        for region, each in answers.items()
+    ]
+    waiting = desk.write("cluster.json", listing(pod("p")))
+    made = desk.plan("--cluster", waiting, "--aws", files[0], "--aws", files[1]).plan
+    found = [(a["fleet"], a["region"], a["policy"]) for a in made["actions"]]
+    there = ("away", "us-east-1", "overflow") if halted else ("home", "us-west-2", "scale-up")
+    assert found == [there]
 
 
 def test_group_of_mixed_instances_promises_the_least_of_them(desk: Desk) -> None:

@@ -89,7 +89,7 @@ def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
     """The fleet in each of its regions, the preferred first."""
     found = [s for s in builder.view.inventory.fleets if s.key.name == name]
     if found:
-        return [s.key for s in sorted(found, key=lambda s: s.settings.regions.index(s.key.region))]
+        return [s.key for s in sorted(found, key=lambda s: s.tier)]
     known = sorted({key.name for key in builder.view.statuses})
     near = get_close_matches(name, known, n=1)
     listed = ", ".join(known[:_FLEETS_SHOWN]) or "none"

@@ -20,7 +20,7 @@ def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[L
 
     None when no setting would do: the fleet is of a region that is not its first choice.
     """
-    if status.settings.regions.index(status.key.region) > 0:
+    if status.tier:
         return None
     return [
         *_quarantine(builder, pod, status),

@@ -25,6 +25,7 @@ from reconciler.planner.placement.filters import node_affinity, static, taints
 from reconciler.planner.placement.kinds import (
     ARCH,
     INSTANCE_TYPE,
+    OLDER_KEYS,
     ZONE,
     ZONE_KEYS,
     NodeKind,
@@ -42,7 +43,14 @@ FIXED_LABELS = ZONE_KEYS | {"sector", "fleet", "size", "pool_size", "kind", "lif
 """Labels of a fleet that its `labels` key cannot set."""
 _MIB = 2**20
 _GIB = 2**30
-_OF_PLATFORM = ("kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "beta.")
+_OF_PLATFORM = (
+    "kubernetes.io/",
+    "node.kubernetes.io/",
+    "topology.kubernetes.io/",
+    "beta.",
+    "failure-domain.beta.",
+)
+_OF_TYPES = frozenset({ARCH, INSTANCE_TYPE, OLDER_KEYS[ARCH], OLDER_KEYS[INSTANCE_TYPE]})
 
 
 def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: str) -> list[Repair]:
@@ -208,7 +216,7 @@ def _labelled(repair: Repair, fleet: str) -> Repair | None:
     """With the labels that the pod selects, where a fleet may set them or another size has them."""
     variants = _kind(repair.row).variants
     for key, value in sorted(repair.pod.spec.node_selector.items()):
-        of_types = key in {ARCH, INSTANCE_TYPE}
+        of_types = key in _OF_TYPES
         ours = key in FIXED_LABELS or (key.startswith(_OF_PLATFORM) and not of_types)
         if not ours and any(variant.get(key) != value for variant in variants):
             labelled = tuple(FrozenMap({**v, key: value}) for v in repair.row.variants)

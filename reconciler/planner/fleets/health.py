@@ -13,6 +13,7 @@ from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
 from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.fleets.stuck import (
@@ -180,11 +181,13 @@ def _with_errors(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
     live, counted = sign.live, memory.last_error_at
     if live is None:
         return memory
-    new = [
-        error
+    # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
+    told = (
+        replace(error, at=min(error.at, at))
         for error in live.capacity_errors
-        if at - COOL_OFF_MAX < error.at <= at and (counted is None or error.at > counted)
-    ]
+        if at - COOL_OFF_MAX < error.at <= at + SKEW_MAX
+    )
+    new = [error for error in told if counted is None or error.at > counted]
     if not new:
         return _recovered(memory, sign)
     known = counted is not None and memory.failures > 0

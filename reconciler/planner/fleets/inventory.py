@@ -68,6 +68,9 @@ class FleetStatus:
     """The least that it may hold, from config and group."""
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
+    tier: int = 0
+    """How many regions are preferred to its own: of its own list, for a discovered group of the
+    config's."""
     set_aside: frozenset[NodeName] = frozenset()
     """Those of its nodes that its target does not count: in standby."""
     provided: int = 0
@@ -354,6 +357,7 @@ def _status(
         nodes=nodes,
         joined=joined,
         min=_minimum(key, fleet, live, settings),
+        tier=_tier(key, fleet, settings),
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
         set_aside=aside.intersection(node.name for node in nodes),
         provided=sign.provided if sign else len(nodes),
@@ -361,12 +365,25 @@ def _status(
     )
 
 
+def _tier(key: FleetKey, fleet: FleetSettings, settings: PlannerSettings) -> int:
+    """See `FleetStatus.tier`: a group that was found knows only the regions that it is in."""
+    found = settings.discovery is not None and not fleet.sector
+    order = settings.regions if found else fleet.regions
+    return order.index(key.region) if key.region in order else len(order)
+
+
 def _minimum(
     key: FleetKey, fleet: FleetSettings, live: Fleet | None, settings: PlannerSettings
 ) -> int:
-    """The config's, kept at home, and the group's own: EC2 ends nothing below that one."""
-    own = live.min_size if live is not None else None
-    return max(fleet.min_capacity if key.region == settings.home_region else 0, own or 0)
+    """The config's, kept at home, and the group's own: EC2 ends nothing below that one.
+
+    A group takes no desired capacity above its MaxSize.
+    """
+    least = fleet.min_capacity if key.region == settings.home_region else 0
+    if live is None:
+        return least
+    most = least if live.max_size is None else live.max_size
+    return max(min(least, most), live.min_size or 0)
 
 
 def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:

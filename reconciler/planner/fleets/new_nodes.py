@@ -22,6 +22,7 @@ from reconciler.planner.placement.kinds import (
     ZONE_KEYS,
     NodeKind,
     open_zones,
+    with_older_keys,
 )
 from reconciler.planner.placement.simulation import RowSpec
 
@@ -61,18 +62,18 @@ def daemon_specs(
 
 
 def _lands(spec: PodSpec, kind: NodeKind) -> bool:
-    """Whether a daemon would run on a node of this kind, whatever name the node gets."""
+    """Whether a daemon may run on a node of this kind, whatever name the node gets.
+
+    It does when one of the kind's variants suits it: pods may rely only on what all of them offer.
+    """
     if taints.untolerated(kind.taints, spec.tolerations) is not None:
         return False
-    if any(not node_affinity.selects(spec.node_selector, v) for v in kind.variants):
-        return False
+    selected = [v for v in kind.variants if node_affinity.selects(spec.node_selector, v)]
     if spec.node_affinity is None:
-        return True
+        return bool(selected)
     terms = [term for term in spec.node_affinity.terms if term.expressions or term.fields]
     return any(
-        all(r.matches(variant) for r in term.expressions)
-        for term in terms
-        for variant in kind.variants
+        all(r.matches(variant) for r in term.expressions) for term in terms for variant in selected
     )
 
 
@@ -112,20 +113,17 @@ def _variants(
     labels: Labels, region: Region, zones: tuple[str, ...], machines: tuple[tuple[str, str], ...]
 ) -> tuple[Labels, ...]:
     """Remembered: fleets may have dozens, and they are the same in every plan."""
-    return tuple(
-        Labels(
-            {
-                **dict.fromkeys(ZONE_KEYS, zone),
-                **labels,
-                OPERATING_SYSTEM: "linux",
-                ARCH: arch,
-                INSTANCE_TYPE: instance_type,
-                REGION: region,
-                ZONE: zone,
-            }
-        )
-        for zone, (arch, instance_type) in product(zones, machines)
-    )
+    found = []
+    for zone, (arch, instance_type) in product(zones, machines):
+        told = {
+            OPERATING_SYSTEM: "linux",
+            ARCH: arch,
+            INSTANCE_TYPE: instance_type,
+            REGION: region,
+        }
+        zoned = dict.fromkeys(ZONE_KEYS, zone)
+        found.append(Labels({**zoned, **with_older_keys(told), **labels, **told, ZONE: zone}))
+    return tuple(found)
 
 
 def _offered(status: FleetStatus, reserved: Resources, daemons: Sequence[PodSpec]) -> Resources:

@@ -4,7 +4,7 @@ A new node of a fleet has several `variants` where EC2 chooses (zone, instance t
 rely only on what holds for every one of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.model.cluster import Taint
@@ -20,6 +20,17 @@ ZONE_KEYS = frozenset(
     {ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"}
 )
 """Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
+OLDER_KEYS: Mapping[str, str] = {
+    ARCH: "beta.kubernetes.io/arch",
+    OPERATING_SYSTEM: "beta.kubernetes.io/os",
+    INSTANCE_TYPE: "beta.kubernetes.io/instance-type",
+    REGION: "failure-domain.beta.kubernetes.io/region",
+}
+"""Labels that nodes still carry beside the ones that took their place, with the same value.
+
+Source: kubernetes/pkg/controller/nodelifecycle (labelReconcileInfo) and
+cloud-provider/controllers/node, read 2026-11.
+"""
 _ZONE_KEYS = tuple(sorted(ZONE_KEYS, reverse=True))
 """In the order in which they are believed."""
 _GROUPINGS_MAX = 64
@@ -71,6 +82,11 @@ def with_zone_aliases(labels: Labels) -> Labels:
         return labels
     zone = next(labels[key] for key in _ZONE_KEYS if key in labels)
     return Labels({**dict.fromkeys(missing, zone), **labels})
+
+
+def with_older_keys(told: Mapping[str, str]) -> dict[str, str]:
+    """The labels, and those that nodes still carry beside them."""
+    return {OLDER_KEYS[key]: told[key] for key in OLDER_KEYS.keys() & told.keys()} | dict(told)
 
 
 def label_of(labels: Labels, key: str) -> str | None:

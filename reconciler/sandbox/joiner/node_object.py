@@ -112,9 +112,14 @@ def _labels(facts: InstanceFacts, kind: InstanceType, config: BootConfig) -> dic
         "kubernetes.io/hostname": facts.private_dns_name,
         "kubernetes.io/arch": kind.arch,
         "kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": kind.arch,
+        "beta.kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": facts.instance_type,
+        "beta.kubernetes.io/instance-type": facts.instance_type,
         "topology.kubernetes.io/region": facts.region,
+        "failure-domain.beta.kubernetes.io/region": facts.region,
         "topology.kubernetes.io/zone": facts.zone,
+        "failure-domain.beta.kubernetes.io/zone": facts.zone,
         "topology.ebs.csi.aws.com/zone": facts.zone,
     }
 

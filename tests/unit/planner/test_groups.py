@@ -94,6 +94,14 @@ def test_minimum_is_not_asked_of_a_group_that_launches_nothing(halted: str) -> N
     assert raised(made) == ([] if halted else [("primary-small", 0, 2)])
 
 
+def test_minimum_above_the_size_of_the_group_asks_for_that_size() -> None:
+    """AWS takes no desired capacity above MaxSize, and would be asked with every plan."""
+    settings = make_settings(replace(SMALL, min_capacity=4))
+    made = plan(make_snapshot(cloud=make_cloud(group(max_size=2))), settings)
+    assert raised(made) == [("primary-small", 0, 2)]
+    assert made.actions[0].because == "min_capacity is 4, and the group's MaxSize 2"
+
+
 def drained(*names: str) -> list[Node]:
     """Nodes of the group that were emptied before."""
     return [make_node(name, SMALL, draining=True) for name in names]

@@ -60,7 +60,9 @@ def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
     if status.max is not None:
         target = min(target, max(status.max, status.min, status.current))
     if target > status.current:
-        because = f"min_capacity is {status.min}"
+        because, wanted = f"min_capacity is {status.min}", status.settings.min_capacity
+        if wanted > status.min and not status.tier:
+            because = f"min_capacity is {wanted}, and the group's MaxSize {status.max}"
         builder.raise_target(status.key, target, "min-capacity", because)
     coming = target - status.joined_or_launching
     if coming > 0 and not status.unavailable:

@@ -121,7 +121,7 @@ def _usable(builder: PlanBuilder, sector: str) -> Sequence[FleetStatus]:
         status
         for status in builder.view.inventory.fleets
         if status.settings.sector == sector
-        and status.key.region == status.settings.regions[0]
+        and not status.tier
         and not status.unavailable
         and not status.settings.departing
     ]

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.preferring import buy_preferring
@@ -65,12 +65,12 @@ def _buy_for(
     if not any(w.left for w in members):
         return
     fleets = [s for s in view.inventory.fleets if s.settings.sector in sectors]
-    tiers = max((len(s.settings.regions) for s in fleets), default=0)
+    tiers = max((s.tier + 1 for s in fleets), default=0)
     before = builder.purchases.nano_usd_per_hour
     offered = Offered()
     over_budget = False
     for tier in range(tiers):
-        usable = [s for s in fleets if _tier(s) == tier and not s.unavailable]
+        usable = [s for s in fleets if s.tier == tier and not s.unavailable]
         for settings, choice in _by_money(view, sectors, usable):
             wanting = [
                 w
@@ -110,11 +110,6 @@ def _by_money(
     if len(settings) == 1 or all(s.usd_per_hour_max is None for s in settings):
         return [(settings[0], usable)]
     return [(s, [f for f in usable if f.settings.sector == s.name]) for s in settings]
-
-
-def _tier(status: FleetStatus) -> int:
-    """How far down its own list of regions this one is."""
-    return status.settings.regions.index(status.key.region)
 
 
 def _buy_tier(
@@ -176,6 +171,12 @@ def _record(builder: PlanBuilder, classes: list[WaitingClass], purchase: Purchas
         builder.reserve(waiting, taken.rows.tolist(), taken.amounts.tolist())
 
 
+def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
+    """The region in which the demand would rather have been served."""
+    own = status.settings.regions
+    return own[0] if own[0] != status.key.region else builder.view.settings.home_region
+
+
 def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
     """Return why demand raises the target, by all pods that asked for the fleet so far."""
     status, pods = builder.view.statuses[key], builder.purchases.pods[key]
@@ -183,7 +184,8 @@ def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
     wanted = counted_noun(target - status.joined_or_launching, "more node")
     because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
     because += preferred_less(builder, status) + evened_out_with(builder, status)
-    preferred = status.settings.regions[0]
-    if key.region != preferred:
-        return TargetReason("overflow", f"{because}, which {preferred} cannot give now")
+    if status.tier:
+        return TargetReason(
+            "overflow", f"{because}, which {_preferred(builder, status)} cannot give now"
+        )
     return TargetReason("scale-up", because)

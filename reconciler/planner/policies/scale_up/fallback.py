@@ -53,18 +53,19 @@ def moves_on(
 ) -> bool:
     """Whether a fleet of an earlier region would have served the class but is unavailable.
 
-    A fleet at its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose
+    Or none there could ever serve it, as its volume or its selector is of this region. A fleet at
+    its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose
     region has not answered for a moment: one lost answer must not fill another region.
     """
     view = builder.view
     patience = timedelta(seconds=view.settings.instance_init_seconds)
-    earlier = [
+    preferred = [
         status
         for status in fleets
-        if status.unavailable
+        if status.tier < tier
         and not status.settings.departing
-        and status.settings.regions.index(status.key.region) < tier
         and could_serve(builder, waiting, status)
     ]
-    silences = [view.at - s.silent_since for s in earlier if s.silent_since is not None]
-    return bool(earlier) and all(silence >= patience for silence in silences)
+    failing = [status for status in preferred if status.unavailable]
+    silences = [view.at - s.silent_since for s in failing if s.silent_since is not None]
+    return not preferred or (bool(failing) and all(each >= patience for each in silences))

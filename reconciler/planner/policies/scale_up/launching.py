@@ -256,13 +256,11 @@ def _with_what_could_be_bought(
 
 
 def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
-    """What may be bought, in the first region of each fleet of these sectors."""
+    """What may be bought of fleets of these sectors, each in the region that it prefers."""
     return [
         offer_of(builder, status)
         for status in builder.view.inventory.fleets
-        if status.settings.sector in sectors
-        and status.key.region == status.settings.regions[0]
-        and not status.unavailable
+        if status.settings.sector in sectors and not status.tier and not status.unavailable
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.fleet import FleetEvent
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
@@ -50,11 +51,18 @@ def test_cool_off_after_capacity_errors_doubles_from_five_minutes(
     assert bool(made.unplaceable) == closed
 
 
-def test_errors_of_the_future_do_not_close_a_fleet() -> None:
-    """A clock that jumps back would close every fleet."""
+@pytest.mark.parametrize(("ahead_seconds", "closed"), [(1, True), (119, True), (121, False)])
+def test_errors_of_the_future_close_a_fleet_only_within_what_clocks_may_differ_by(
+    ahead_seconds: float, closed: bool
+) -> None:
+    """With a clock that is a minute behind, a pool that is empty would be asked for that long.
+
+    A clock that jumps back would close every fleet.
+    """
     fleet = make_fleet_settings()
-    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(-60),)))
-    assert plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet)).unplaceable == ()
+    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(-ahead_seconds),)))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
+    assert bool(made.unplaceable) == closed
 
 
 def test_remembered_cool_off_survives_a_restart() -> None:
@@ -119,6 +127,19 @@ def test_demand_of_a_failing_fleet_moves_to_the_next_region() -> None:
     assert [(a.policy, a.because) for a in made.actions] == [
         ("overflow", f"4 pending pods need 4 more nodes, which {HOME} cannot give now")
     ]
+
+
+@pytest.mark.parametrize("errors", [(), (capacity_error(),)])
+def test_pod_that_can_run_in_the_next_region_alone_is_served_there(
+    errors: tuple[FleetEvent, ...],
+) -> None:
+    """A StatefulSet's pod whose volume was made there would wait for ever."""
+    fleet = make_fleet_settings(regions=(HOME, AWAY))
+    homes = make_fleet(fleet, capacity_errors=errors)
+    bound = make_pod(node_selector={"topology.kubernetes.io/region": AWAY})
+    snapshot = make_snapshot(bound, cloud=make_cloud(homes, make_fleet(fleet, region=AWAY)))
+    made = plan(snapshot, make_settings(fleet, regions=(HOME, AWAY)))
+    assert raises(made) == {("primary-small", AWAY): 1}
 
 
 def test_full_fleet_does_not_overflow_into_the_next_region() -> None:

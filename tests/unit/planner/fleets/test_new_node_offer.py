@@ -19,6 +19,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     NOW,
+    ZONE,
     ago,
     amounts,
     make_cloud,
@@ -32,6 +33,7 @@ from tests.builders import (
     make_pod,
     make_settings,
     make_snapshot,
+    requiring,
 )
 from tests.unit.planner.placed import raises
 
@@ -86,6 +88,40 @@ def test_daemon_that_does_not_land_takes_nothing() -> None:
         make_snapshot(asks, daemon_sets=(elsewhere, tolerates_nothing)), make_settings(fleet)
     )
     assert made.unplaceable == ()
+
+
+@pytest.mark.parametrize("zone", ["us-west-2a", "us-west-2b"])
+@pytest.mark.parametrize("selects_by", ["selector", "affinity"])
+def test_daemon_that_lands_in_one_zone_of_the_fleet_is_taken_off(
+    selects_by: str, zone: str
+) -> None:
+    """EC2 chooses the zone: the pod would not fit beside the daemon."""
+    wanted: dict[str, Any] = {"node_selector": {ZONE: zone}}
+    if selects_by == "affinity":
+        wanted = {"node_affinity": requiring(ZONE, "In", zone)}
+    daemon = make_daemon_set(memory="3Gi", **wanted)
+    fleet = make_fleet_settings(zones=("us-west-2a", "us-west-2b"))
+    assert offered(fleet, daemon_sets=(daemon,)) == "13Gi"
+
+
+OLDER_LABELS = [
+    ("beta.kubernetes.io/os", "linux"),
+    ("beta.kubernetes.io/arch", "amd64"),
+    ("beta.kubernetes.io/instance-type", "m5.xlarge"),
+    ("failure-domain.beta.kubernetes.io/region", "us-west-2"),
+    ("failure-domain.beta.kubernetes.io/zone", "us-west-2a"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), OLDER_LABELS)
+def test_new_node_has_the_older_labels_too(key: str, value: str) -> None:
+    """Pods and DaemonSets of many charts select them, and every node has them."""
+    option = make_option("m5.xlarge", 4, "16Gi")
+    fleet = make_fleet_settings(options=(option,), zone="us-west-2a")
+    asks = make_pod(node_selector={key: value})
+    assert plan(make_snapshot(asks), make_settings(fleet)).unplaceable == ()
+    daemon = make_daemon_set(memory="3Gi", node_selector={key: value})
+    assert offered(fleet, daemon_sets=(daemon,)) == "13Gi"
 
 
 def test_daemon_pods_stand_in_for_a_daemon_set_that_was_not_given() -> None:

@@ -101,6 +101,9 @@ class CloudState:
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
     """Whether an answer about instances was given at all: without one none is stuck or gone."""
+    instances_asked: bool = False
+    """Whether EC2 itself was asked for them just now: what is not known then is in doubt, and not
+    merely left out of a file."""
     server_time: datetime | None = None
     """EC2's own clock when this was observed; None when it is not known."""
 

@@ -34,6 +34,7 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
         ignored=tuple(sorted({each for state in states for each in state.ignored})),
         instances_known=all(e.instances_known for e in states if e.fleets or e.instances_known)
         and any(each.instances_known for each in states),
+        instances_asked=any(each.instances_asked for each in states),
         server_time=min(times, default=None),
     )
 

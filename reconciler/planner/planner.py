@@ -32,8 +32,8 @@ from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.drift import count_drifted
 from reconciler.planner.fleets.fallback import find_fallbacks
-from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
-from reconciler.planner.fleets.live import of_same_name
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.live import of_same_name, with_config_names
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.left_out import CODE as PLANNING_FAILED

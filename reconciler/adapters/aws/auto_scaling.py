@@ -72,7 +72,7 @@ class AutoScalingCloud:
             return reader.answers(self._known.read(region, reader))
 
     def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
-        return decode_cloud(answers, cluster=self._cluster, groups=self._named())
+        return decode_cloud(answers, cluster=self._cluster, groups=self._named(), asked=True)
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One group, read now; NotFound when it is gone or not ours."""

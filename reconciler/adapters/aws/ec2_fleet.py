@@ -67,7 +67,7 @@ class Ec2FleetCloud:
         return observed(self._regions, regions, self._decoded, self._clients.server_time)
 
     def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
-        return decode_cloud(answers, cluster=self._cluster)
+        return decode_cloud(answers, cluster=self._cluster, asked=True)
 
     def _answers(self, region: Region) -> list[Answer]:
         with translated(f"fleets of {region}", changing=False):

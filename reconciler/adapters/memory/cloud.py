@@ -61,7 +61,8 @@ class MemoryCloud:
             ),
             instances=tuple(instances),
             regions=frozenset(answering),
-            instances_known=bool(instances),
+            instances_known=True,
+            instances_asked=True,
         )
 
     def _has(self, instance: Instance) -> bool:

@@ -213,8 +213,11 @@ def _turn_of(at: datetime) -> int:
 
 def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:
     """Whether it is only time, or its turn, that keeps the node from being emptied."""
-    allowed = candidate.status.settings.scale_in.non_empty_at_once_max > 0
-    return allowed and lasting_blocker(context, candidate) is None
+    if not candidate.status.settings.scale_in.non_empty_at_once_max:
+        return False
+    if context.ledger.keeps_every_node(candidate.status.key, candidate.reason):
+        return False
+    return lasting_blocker(context, candidate) is None
 
 
 def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker | None:

@@ -34,7 +34,7 @@ FLEETS_MAX = 32
 def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
     """Return the verdict on one snapshot, and what the Lease should keep of it."""
     cloud, uid = snapshot.cloud, snapshot.cluster.uid
-    if cloud is None or not cloud.instances_known:
+    if cloud is None or not (cloud.instances_known or cloud.instances_asked):
         because = "EC2's instances are not known, so nothing is ended as never joined"
         return Binding(because=because, cluster_uid=uid, may_remove=True)
     ours = _our_instances(cloud, settings)

@@ -384,23 +384,3 @@ def _minimum(
         return least
     most = least if live.max_size is None else live.max_size
     return max(min(least, most), live.min_size or 0)
-
-
-def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
-    """The snapshot with Auto Scaling groups named as the fleets of the config that name them.
-
-    What else goes by such a name, the EC2 Fleet that the group took over from say, is a stranger
-    and loses it.
-    """
-    groups = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
-    if not groups or snapshot.cloud is None:
-        return snapshot
-    taken = frozenset(groups.values())
-    fleets = tuple(replace(f, name=_name_of(f, groups, taken)) for f in snapshot.cloud.fleets)
-    return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
-
-
-def _name_of(fleet: Fleet, groups: Mapping[str, str], taken: frozenset[str]) -> str:
-    if fleet.provider == "asg" and fleet.id in groups:
-        return groups[fleet.id]
-    return fleet.id if fleet.name in taken else fleet.name

@@ -1,8 +1,11 @@
-"""Which of EC2's fleets are alive, and which one each instance belongs to."""
+"""Which of EC2's fleets are alive, what they are called, and which one each instance belongs to."""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetKey
-from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.planner.settings import PlannerSettings
 
 LIVE_STATES = frozenset({"active", "modifying", "submitted"})
@@ -45,3 +48,23 @@ def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict
         for instance in cloud.instances
         if instance.fleet_id is not None and (instance.region, instance.fleet_id) in owners
     }
+
+
+def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
+    """The snapshot with Auto Scaling groups named as the fleets of the config that name them.
+
+    What else goes by such a name, the EC2 Fleet that the group took over from say, is a stranger
+    and loses it.
+    """
+    groups = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
+    if not groups or snapshot.cloud is None:
+        return snapshot
+    taken = frozenset(groups.values())
+    fleets = tuple(replace(f, name=_name_of(f, groups, taken)) for f in snapshot.cloud.fleets)
+    return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
+
+
+def _name_of(fleet: Fleet, groups: Mapping[str, str], taken: frozenset[str]) -> str:
+    if fleet.provider == "asg" and fleet.id in groups:
+        return groups[fleet.id]
+    return fleet.id if fleet.name in taken else fleet.name

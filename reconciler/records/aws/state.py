@@ -1,6 +1,6 @@
 """A whole CloudState from answers of AWS: of the CLI's files or of boto3, which look the same."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,7 @@ def decode_cloud(
     *,
     cluster: str,
     groups: frozenset[str] = frozenset(),
+    asked: bool = False,
 ) -> CloudState:
     """Decode answers into one state that holds only what is ours.
 
@@ -60,6 +61,8 @@ def decode_cloud(
         answers: Each answer with the region it is from; the same entry twice counts once.
         cluster: The name that tags of fleets, groups and instances carry.
         groups: Auto Scaling groups that are ours whatever their tags say.
+        asked: Whether AWS was asked for all of it just now, not only for what somebody put into
+            files: that it shows no instance is an answer then, unless fleets hold some.
     """
     by_region: dict[Region, list[Answer]] = {}
     for region, answer in answers:
@@ -74,8 +77,16 @@ def decode_cloud(
         instances=tuple(each for part in parts for each in part.ordered_instances()),
         regions=frozenset(by_region),
         ignored=tuple(sorted(ignored)),
-        instances_known=any(part.instances_seen for part in parts),
+        instances_known=any(part.instances_seen for part in parts)
+        or (asked and _hold_nothing(parts)),
+        instances_asked=asked,
     )
+
+
+def _hold_nothing(parts: Sequence["_RegionState"]) -> bool:
+    """Whether fleets are shown, all of them without an instance, as the list of instances is."""
+    fleets = [fleet for part in parts for fleet in part.fleets.values()]
+    return bool(fleets) and not any(fleet.fulfilled_capacity for fleet in fleets)
 
 
 @dataclass(slots=True)

@@ -72,6 +72,14 @@ def test_instances_are_known_only_when_all_know_them() -> None:
     assert not merged.instances_known
 
 
+def test_instances_are_asked_for_when_one_cloud_was_asked() -> None:
+    """What EC2 does not show would count as merely left out of a file."""
+    asked, read = make_cloud(SMALL, instances_asked=True), make_cloud(LARGE)
+    merged = merged_clouds([asked, read])
+    assert merged is not None
+    assert merged.instances_asked
+
+
 def test_objections_and_the_earliest_clock_are_kept() -> None:
     """A clock that is off would not be found, and an unreadable fleet not be reported."""
     told = Ignored(code="unreadable", kind="Fleet", name="x")

@@ -190,6 +190,25 @@ def test_empty_answers_prove_nobody_gone(answer: Json) -> None:
     assert not decode({"Fleets": [fleet_json()]}, answer).instances_known
 
 
+@pytest.mark.parametrize(
+    ("fleets", "known"),
+    [
+        ([fleet_json(FulfilledCapacity=0)], True),
+        ([fleet_json(FulfilledCapacity=0), fleet_json("fleet-2", FulfilledCapacity=1)], False),
+        ([], False),
+    ],
+)
+def test_no_instance_is_an_answer_of_ec2_where_no_fleet_holds_one(
+    fleets: list[Json], known: bool
+) -> None:
+    """Fleets at zero would leave the proof that this is their cluster undecided for ever."""
+    answers = ({"Fleets": fleets}, {"Reservations": []})
+    asked = decode(*answers, asked=True)
+    assert (asked.instances_known, asked.instances_asked) == (known, True)
+    read = decode(*answers)
+    assert (read.instances_known, read.instances_asked) == (False, False)
+
+
 def test_history_errors_become_capacity_errors_of_their_fleet() -> None:
     """Demand would wait for a fleet that EC2 cannot fill."""
     records = [

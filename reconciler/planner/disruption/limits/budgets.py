@@ -75,6 +75,10 @@ class DisruptionBudgets:
                 return Blocker("disruption-budget", detail)
         return None
 
+    def allow_none(self, key: FleetKey, reason: DisruptionReason) -> bool:
+        """Whether a budget keeps every node of the fleet, however few are disrupted."""
+        return any(each.limits(key, reason) and not each.allowed for each in self._in_force)
+
     def take(self, key: FleetKey) -> None:
         """One more node of the fleet is disrupted by this plan."""
         for each in self._in_force:

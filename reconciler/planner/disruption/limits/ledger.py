@@ -41,6 +41,10 @@ class EvictionLedger:
         """Return the disruption budget that keeps one more node; None when all allow it."""
         return self._node_budgets.blocker(key, reason)
 
+    def keeps_every_node(self, key: FleetKey, reason: DisruptionReason) -> bool:
+        """Whether a disruption budget in force lets none of the fleet's nodes go."""
+        return self._node_budgets.allow_none(key, reason)
+
     def drain_blocker(self, pods: Collection[Pod], *, overdue: bool = False) -> Blocker | None:
         """Return what keeps the pods of a node from leaving it; None when they may.
 

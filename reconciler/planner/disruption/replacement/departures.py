@@ -165,7 +165,7 @@ class Departures:
         if taken is not None:
             return taken
         not_worth_it = self._passing.blocker(candidate, moves, receiving)
-        if not_worth_it is not None or decided:
+        if not_worth_it is not None or decided or candidate.must_go:
             return not_worth_it
         dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
         if dearer is not None:

@@ -102,6 +102,18 @@ def test_twin_cluster_with_fleets_of_the_same_names_loses_no_node() -> None:
     )
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_twin_cluster_loses_no_node_while_ec2_shows_no_instance(known: bool) -> None:
+    """Fleets at zero, or a list that contradicts them, prove nothing about another's cluster."""
+    nodes = [unneeded(name, FLEET) for name in ("a", "b", "c")]
+    pods = [make_pod(f"p{n}", node=node.name, cpu="100m") for n, node in enumerate(nodes[:2])]
+    cloud = make_cloud(make_fleet(FLEET), instances_known=known, instances_asked=True)
+    made = plan(make_snapshot(*nodes, *pods, cloud=cloud, relists=9, **identity()), SETTINGS)
+    assert (removed(made), made.binding.verdict) == ([], "pending")
+    proven = make_snapshot(*nodes, *pods, cloud=cloud, relists=9, **kept_proof(make_fleet(FLEET)))
+    assert plan(proven, SETTINGS).binding.verdict == "previously-proven"
+
+
 def test_one_node_that_is_an_instance_of_a_fleet_proves_the_cluster() -> None:
     """Nothing would ever be ended again."""
     node = make_node("n", FLEET)

@@ -202,7 +202,7 @@ def test_no_instance_is_an_answer_of_ec2_where_no_fleet_holds_one(
     fleets: list[Json], known: bool
 ) -> None:
     """Fleets at zero would leave the proof that this is their cluster undecided for ever."""
-    answers = ({"Fleets": fleets}, {"Reservations": []})
+    answers: tuple[Json, ...] = ({"Fleets": fleets}, {"Reservations": []})
     asked = decode(*answers, asked=True)
     assert (asked.instances_known, asked.instances_asked) == (known, True)
     read = decode(*answers)

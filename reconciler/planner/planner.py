@@ -207,6 +207,9 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
             and (action.fleet, action.region) == (status.key.name, status.key.region)
         )
         target = builder.targets[status.key] + ending
+        if ending and status.max is not None:
+            # Nodes that end still count: what comes in their place is asked for when they do not.
+            target = min(target, max(status.max, status.current))
         if target != status.current:
             policy, because = builder.target_reason(status.key)
             taken = places_taken_of(builder, status.key) if target > status.current else None

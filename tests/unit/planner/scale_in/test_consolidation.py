@@ -7,10 +7,11 @@ import pytest
 
 from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, begins_drain
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.settings import DisruptionBudget, ScaleInSettings
 from tests.builders import (
     AWAY,
     HOME,
+    ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -60,6 +61,27 @@ def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
     assert kept(made).get("s") == (None if goes else "consolidation")
     ripe = planned(unneeded("l", LARGE), pod, unneeded("s", SMALL), small=1)
     assert told(ripe, TaintNode) == (goes or ["l"])
+
+
+@pytest.mark.parametrize(("allowed", "goes"), [(0, ["s"]), (1, [])])
+def test_idle_node_waits_for_no_dearer_one_that_a_budget_keeps(
+    allowed: int, goes: list[str]
+) -> None:
+    """A window without disruptions lasts for hours, and the idle node would run as long."""
+    budget = DisruptionBudget(nodes=allowed, reasons=frozenset({"underutilized", "consolidation"}))
+    nodes = (unneeded("l", LARGE, 300), unneeded("s", SMALL))
+    made = planned(*nodes, on("l", cpu="3"), small=1, disruption_budgets=(budget,))
+    assert told(made, TaintNode) == goes
+
+
+@pytest.mark.parametrize(("expires", "goes"), [(3600.0, ["s"]), (None, [])])
+def test_node_that_must_go_waits_for_no_dearer_one(expires: float | None, goes: list[str]) -> None:
+    """One that expired would stay for as long as the dearer node does."""
+    small = replace(SMALL, expire_after_seconds=expires)
+    nodes = (unneeded("l", LARGE, 60), unneeded("s", small, created_at=ago(9000)))
+    pods = (on("l", cpu="1"), on("s", cpu="1"))
+    made = planned(*nodes, *pods, small=1, fleets=(small, LARGE))
+    assert told(made, TaintNode) == goes
 
 
 def test_idle_node_waits_for_a_dearer_one_though_a_spare_has_room() -> None:

@@ -36,9 +36,11 @@ def nodes_of(
             unseen += [_unseen(fleet, str(error)) for fleet in theirs]
             continue
         nodes |= {fleet.fleet_id: _nodes(state, fleet) for fleet in theirs}
-        blind = [f for f in theirs if f.region not in state.regions]
-        blind = theirs if not state.instances_known else blind
-        unseen += [_unseen(fleet, "EC2 did not answer") for fleet in blind]
+        for fleet in theirs:
+            if fleet.region not in state.regions:
+                unseen.append(_unseen(fleet, "EC2 did not answer"))
+            elif not state.instances_known:
+                unseen.append(_unseen(fleet, "EC2 lists no instance, though fleets hold some"))
     return nodes, tuple(unseen)
 
 

@@ -4,19 +4,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
 from reconciler.config.base import Section
 from reconciler.config.loader import Purpose, load_config, parse_config
+from reconciler.config.rules import check_rules
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import SectorConfig
-from reconciler.config.tree import Plain
+from reconciler.config.tree import Entry, Item, Node, Place, Plain, Scalar, Sequence, to_data
+from reconciler.config.tree import Mapping as MappingNode
 from reconciler.model.errors import UsageError
 
 SectionT = TypeVar("SectionT", bound=Section)
 PREFIX: Final = "RECONCILER_"
+_NOWHERE: Final = Place(line=0, column=0)
+"""Of what no file says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,18 +179,36 @@ def apply_overrides(config: SectorConfig, given: Mapping[Setting, tuple[str, str
 
 
 def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
-    """A config in which nothing but this value is stated."""
-    plain = str if setting.quoted else Plain
-    value: Any = plain(text)
-    if setting.many:
-        value = [plain(part.strip()) for part in text.split(",") if part.strip()]
-    for key in reversed(setting.path):
-        value = {key: value}
+    """A config in which nothing but this value is stated, as a file would state it.
+
+    Raises:
+        UsageError: A file with this value would be refused.
+    """
+    root = _tree_of(setting, text)
+    if root is None:
+        raise UsageError(source, "is empty", "leave it out, or give it a value")
     try:
-        return SectorConfig.model_validate(value)
+        config = SectorConfig.model_validate(to_data(root))
     except ValidationError as error:
         what = str(error.errors(include_url=False, include_input=False)[0]["msg"])
         raise UsageError(source, what) from None
+    for problem in check_rules(root):
+        raise UsageError(source, problem.message)
+    return config
+
+
+def _tree_of(setting: Setting, text: str) -> MappingNode | None:
+    """The document that states this value alone; None where the text has no value."""
+    parts = [part.strip() for part in text.split(",")] if setting.many else [text]
+    kind = str if setting.quoted else Plain
+    values = [Scalar(place=_NOWHERE, text=kind(part)) for part in parts if part.strip()]
+    if not values:
+        return None
+    items = [Item(place=_NOWHERE, value=value) for value in values]
+    node: Node = Sequence(place=_NOWHERE, items=items) if setting.many else values[0]
+    for key in reversed(setting.path):
+        node = MappingNode(place=_NOWHERE, entries={key: Entry(place=_NOWHERE, value=node)})
+    return node if isinstance(node, MappingNode) else None
 
 
 def _updated(base: SectionT, stated: SectionT) -> SectionT:

@@ -80,6 +80,7 @@ def test_flag_that_is_not_given_changes_nothing(config_file: Path) -> None:
         ({}, {"RECONCILER_IDLE_THRESHOLD": "-1"}, "RECONCILER_IDLE_THRESHOLD"),
         ({"regions": "mars"}, {}, "--regions"),
         ({"cluster-name": "-bad-"}, {}, "--cluster-name"),
+        ({"pod-namespace": "Bad NS"}, {}, "--pod-namespace"),
     ],
 )
 def test_bad_value_is_a_usage_error_that_names_its_source(
@@ -90,6 +91,45 @@ def test_bad_value_is_a_usage_error_that_names_its_source(
         load_with_overrides(config_file, flags, environ)
     assert caught.value.where == where
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "where"),
+    [
+        ({"regions": "us-west-2,us-east-1,us-west-2"}, {}, "--regions"),
+        ({}, {"RECONCILER_REGIONS": "us-west-2, us-west-2"}, "RECONCILER_REGIONS"),
+    ],
+)
+def test_region_that_is_named_twice_is_refused_as_in_the_file(
+    config_file: Path, flags: dict[str, str], environ: dict[str, str], where: str
+) -> None:
+    """Every fleet would be there twice, and each of them would launch for the same pods."""
+    with pytest.raises(UsageError, match="us-west-2 is already in the list") as caught:
+        load_with_overrides(config_file, flags, environ)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize("text", ["", " ", ","])
+def test_list_without_an_entry_does_not_replace_that_of_the_file(
+    config_file: Path, text: str
+) -> None:
+    """The program would look after other Regions than those of the file."""
+    with pytest.raises(UsageError, match="--regions: is empty"):
+        load_with_overrides(config_file, {"regions": text}, {})
+
+
+@pytest.mark.parametrize(
+    "flag", [setting.flag for setting in SETTINGS if setting.flag != "cluster-name"]
+)
+def test_empty_flag_is_refused_and_an_empty_variable_is_none(config_file: Path, flag: str) -> None:
+    """A script's unset variable in place of a value would turn off what the file says."""
+    with pytest.raises(UsageError) as caught:
+        load_with_overrides(config_file, {flag: ""}, {})
+    assert str(caught.value) == f"--{flag}: is empty (leave it out, or give it a value)"
+    variable = next(setting.variable for setting in SETTINGS if setting.flag == flag)
+    assert load_with_overrides(config_file, {}, {variable: " "}) == load_with_overrides(
+        config_file, {}, {}
+    )
 
 
 def test_slack_hook_is_not_in_the_error(config_file: Path) -> None:

@@ -41,6 +41,7 @@ from reconciler.config.types import (
     LabelKey,
     Name,
     NamePattern,
+    NamespaceName,
     OverSubscription,
     PositiveCount,
     PositiveSeconds,
@@ -151,7 +152,7 @@ class SectorConfig(Section):
     """Context of the kubeconfig; default: its current one."""
     catalogue: FilePath | None = None
     """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
-    pod_namespace: Text | None = None
+    pod_namespace: NamespaceName | None = None
     """Only pods of this namespace are demand; default: all."""
     dry_run: Boolean = False
     """Whether plans are only printed."""

@@ -122,6 +122,16 @@ def _number_of_key(text: object) -> object:
 
 PriorityNumber: TypeAlias = Annotated[int, BeforeValidator(_number_of_key)]
 """A priority as the key of a mapping."""
+_NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+NamespaceName: TypeAlias = Annotated[
+    Text,
+    text_like(
+        _NAMESPACE,
+        "the name of a namespace (a-z, 0-9 and '-', at most 63 characters);"
+        " leave it out for all of them",
+    ),
+    _json(type="string", pattern=f"^{_NAMESPACE}$"),
+]
 RecordingPath: TypeAlias = Annotated[
     Text,
     text_like(

@@ -38,6 +38,7 @@ from reconciler.config.types import (
     Expander,
     FilePath,
     HostName,
+    HostPort,
     LabelKey,
     Name,
     NamePattern,
@@ -158,7 +159,7 @@ class SectorConfig(Section):
     """Whether plans are only printed."""
     verbosity: Verbosity = 0
     """0 to 3, as -v, -vv, -vvv."""
-    listen: Text = "127.0.0.1:9235"
+    listen: HostPort = "127.0.0.1:9235"
     """Address and port of health checks, metrics and status page."""
     listen_hosts: tuple[HostName, ...] = ()
     """More host names that it answers to, beside addresses, localhost and the Service's names."""

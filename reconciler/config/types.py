@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from reconciler.config import scalars
 from reconciler.config.faults import out_of_range, quoted, wrong_type
+from reconciler.model.host_port import host_and_port
 from reconciler.planner import settings as planner
 
 T = TypeVar("T")
@@ -312,6 +313,21 @@ SecretUrl: TypeAlias = Annotated[
     _json(type="string", writeOnly=True),
 ]
 """Its text is never part of a message."""
+
+
+def _listenable(text: str) -> str:
+    """The text itself, where the status server can take it as its address."""
+    try:
+        host_and_port(text)
+    except ValueError as error:
+        raise wrong_type(f"{error} (for example 127.0.0.1:9235)") from None
+    return text
+
+
+HostPort: TypeAlias = Annotated[
+    Text, AfterValidator(_listenable), _json(type="string", pattern=r"^[^@]*:[0-9]{1,5}$")
+]
+"""Where a server listens."""
 HostName: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.text),

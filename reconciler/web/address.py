@@ -1,5 +1,6 @@
-"""`HOST:PORT`, as `listen` has it."""
+"""`HOST:PORT`, as options of the command line give it."""
 
+from reconciler.model import host_port
 from reconciler.model.errors import UsageError
 
 
@@ -13,10 +14,7 @@ def host_and_port(listen: str, option: str = "--listen") -> tuple[str, int]:
     Raises:
         UsageError: There are no such two parts.
     """
-    if "@" in listen:  # not repeated: what stands before it is a secret as a rule
-        raise UsageError(option, "carries a name or password", "for example 127.0.0.1:9235")
-    host, colon, port = listen.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise UsageError(option, f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
-    return host, int(port)
+    try:
+        return host_port.host_and_port(listen)
+    except ValueError as error:
+        raise UsageError(option, str(error), "for example 127.0.0.1:9235") from None

@@ -81,6 +81,8 @@ def test_flag_that_is_not_given_changes_nothing(config_file: Path) -> None:
         ({"regions": "mars"}, {}, "--regions"),
         ({"cluster-name": "-bad-"}, {}, "--cluster-name"),
         ({"pod-namespace": "Bad NS"}, {}, "--pod-namespace"),
+        ({"listen": "foo"}, {}, "--listen"),
+        ({}, {"RECONCILER_LISTEN": "localhost:99999"}, "RECONCILER_LISTEN"),
     ],
 )
 def test_bad_value_is_a_usage_error_that_names_its_source(

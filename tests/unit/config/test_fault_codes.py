@@ -81,6 +81,10 @@ REJECTED = [
     ("config/type", "cluster: a\npod_namespace: ''\n", "pod_namespace", 2, 1),
     ("config/type", "pod_namespace: 'Bad NS'\n", "pod_namespace", 1, 1),
     ("config/type", f"pod_namespace: {LONG}\n", "pod_namespace", 1, 1),
+    ("config/type", "cluster: a\nlisten: foo\n", "listen", 2, 1),
+    ("config/type", "listen: localhost:99999\n", "listen", 1, 1),
+    ("config/type", "listen: ''\n", "listen", 1, 1),
+    ("config/type", "listen: me:secret@localhost:80\n", "listen", 1, 1),
     ("config/range", "sleep_interval: -1\n", "sleep_interval", 1, 1),
     ("config/range", "default_over_subscription: .nan\n", "default_over_subscription", 1, 1),
     ("config/range", "default_over_subscription: .inf\n", "default_over_subscription", 1, 1),
@@ -304,7 +308,8 @@ def test_fault_is_reported_once_at_its_key(
 ACCEPTED = {
     "config/syntax": "cluster: &c a\nsizes: {}\ndefault_sector: ~\npod_namespace: *c\n",
     "config/unknown-key": "expander: cost\n",
-    "config/type": "reserved_memory: 2.5Gi\nsleep_interval: 1m\nregions: [us-gov-west-1]\n",
+    "config/type": "reserved_memory: 2.5Gi\nsleep_interval: 1m\nregions: [us-gov-west-1]\n"
+    "listen: '[::1]:0'\n",
     "config/range": with_fleets(
         "{size: small, min_capacity: 2, initial_node_count: 2, max_capacity: 2}"
     ),

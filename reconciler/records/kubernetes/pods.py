@@ -30,6 +30,12 @@ from reconciler.records.kubernetes.fields import (
 )
 from reconciler.records.kubernetes.limits import CONTAINERS_MAX, VOLUMES_MAX
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
+from reconciler.records.kubernetes.resizes import (
+    ContainerPartsWire,
+    HoldingWire,
+    counted_resources,
+    put_holdings,
+)
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
@@ -86,20 +92,14 @@ class _VolumeWire(Wire):
     aws_elastic_block_store: ElasticBlockStoreWire | None = None
 
 
-class _ContainerPartsWire(Wire):
-    resources: Raw = NULL
-    ports: Raw = NULL
-    restart_policy: str | None = None
-
-
 class _SpecWire(Wire, omit_defaults=True):
     """A spec of which the shared parts stay raw until a spec like it is seen for the first time."""
 
     node_name: str | None = None
     volumes: tuple[_VolumeWire, ...] | None = None
     scheduling_gates: tuple[_PresentWire, ...] | None = None
-    containers: tuple[_ContainerPartsWire, ...] | None = None
-    init_containers: tuple[_ContainerPartsWire, ...] | None = None
+    containers: tuple[ContainerPartsWire, ...] | None = None
+    init_containers: tuple[ContainerPartsWire, ...] | None = None
     node_selector: Raw = NULL
     affinity: Raw = NULL
     tolerations: Raw = NULL
@@ -117,19 +117,8 @@ class _SpecWire(Wire, omit_defaults=True):
 class _ConditionWire(Wire):
     type: str = ""
     status: str = ""
-    last_transition_time: datetime | None = None
-
-
-class _StatusWire(Wire):
-    phase: str | None = None
     reason: str | None = None
-    qos_class: str | None = None
-    conditions: tuple[_ConditionWire, ...] | None = None
-    start_time: datetime | None = None
-    nominated_node_name: str | None = None
-    container_statuses: Raw = NULL
-    init_container_statuses: Raw = NULL
-    ephemeral_container_statuses: Raw = NULL
+    last_transition_time: datetime | None = None
 
 
 class _WaitingWire(Wire):
@@ -147,9 +136,23 @@ class _ContainerStateWire(Wire):
     terminated: _TerminatedWire | None = None
 
 
-class _ContainerStatusWire(Wire):
+class _ContainerStatusWire(HoldingWire):
     state: _ContainerStateWire | None = None
     restart_count: int | None = None
+
+
+class _StatusWire(Wire):
+    phase: str | None = None
+    reason: str | None = None
+    qos_class: str | None = None
+    conditions: tuple[_ConditionWire, ...] | None = None
+    start_time: datetime | None = None
+    nominated_node_name: str | None = None
+    resources: Raw = NULL
+    allocated_resources: Raw = NULL
+    container_statuses: tuple[_ContainerStatusWire, ...] | None = None
+    init_container_statuses: tuple[_ContainerStatusWire, ...] | None = None
+    ephemeral_container_statuses: tuple[_ContainerStatusWire, ...] | None = None
 
 
 class _PodWire(Wire):
@@ -163,9 +166,7 @@ QOS_CLASSES: frozenset[str] = frozenset(get_args(QosClass))
 _POD = Decoder(_PodWire)
 _SPEC = Decoder(_SpecWire)
 _LABELS = Decoder(dict[str, str] | None)
-_CONTAINER_STATUSES = Decoder(tuple[_ContainerStatusWire, ...] | None)
 _SHARED = Encoder()
-_RESTART_COUNT, _NEVER_RESTARTED = b'"restartCount"', b'"restartCount":0,'
 
 
 class PodDecoder:
@@ -194,7 +195,8 @@ class PodDecoder:
         name = required_name(metadata.name)
         volumes = (spec.volumes or ())[:VOLUMES_MAX]
         node_name, gated = spec.node_name, bool(spec.scheduling_gates)
-        containers = _containers(status.container_statuses)
+        containers = status.container_statuses or ()
+        _put_holdings(spec, status)
         return Pod(
             key=PodKey(
                 namespace=sys.intern(metadata.namespace or "default"),
@@ -228,7 +230,7 @@ class PodDecoder:
             restarts=sum(max(0, each.restart_count or 0) for each in containers),
             qos=cast("QosClass", status.qos_class) if status.qos_class in QOS_CLASSES else None,
             reason=sys.intern(status.reason[:ANNOTATION_MAX]) if status.reason else "",
-            containers=_noticeable(status, containers),
+            containers=_noticeable(status),
         )
 
     def template_spec(self, raw: bytes | Raw) -> PodSpec:
@@ -257,6 +259,32 @@ class PodDecoder:
             found = self._specs.get_or_build(built, lambda: built, weight=_weight(shared))
             self._specs_by_json.put(key, found, weight=_weight(shared))
         return found
+
+
+def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
+    """Let a pod that is being resized count as one that asks for what it holds."""
+
+    def cannot_be_resized() -> bool:
+        return _cannot_be_resized(status.conditions or ())
+
+    put_holdings(spec.containers or (), status.container_statuses or (), cannot_be_resized)
+    if status.init_container_statuses:
+        sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+        put_holdings(sidecars, status.init_container_statuses, cannot_be_resized)
+    if spec.resources is not NULL and status.resources is not NULL:
+        spec.resources = counted_resources(
+            spec.resources,
+            status.resources,
+            status.allocated_resources,
+            cannot_be_resized=cannot_be_resized(),
+            of_pod=True,
+        )
+
+
+def _cannot_be_resized(conditions: tuple[_ConditionWire, ...]) -> bool:
+    """Source: k8s.io/component-helpers/resource IsPodResizeInfeasible."""
+    pending = next((each for each in conditions if each.type == "PodResizePending"), None)
+    return pending is not None and pending.reason == "Infeasible"
 
 
 def _weight(raw: bytes) -> int:
@@ -306,31 +334,17 @@ def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
     return None
 
 
-def _containers(statuses: Raw) -> tuple[_ContainerStatusWire, ...]:
-    """The containers, if anything is noticeable of one; of most pods they are not decoded."""
-    text = bytes(statuses)
-    never = text.count(_NEVER_RESTARTED) == text.count(_RESTART_COUNT)
-    if never and b'"waiting"' not in text and b'"terminated"' not in text:
-        return ()
-    return _CONTAINER_STATUSES.decode(statuses) or ()
-
-
-def _noticeable(
-    status: _StatusWire, containers: tuple[_ContainerStatusWire, ...]
-) -> tuple[ContainerState, ...]:
+def _noticeable(status: _StatusWire) -> tuple[ContainerState, ...]:
     """The containers that wait, have ended or were started again, at most `CONTAINERS_MAX`."""
-    init, ephemeral = status.init_container_statuses, status.ephemeral_container_statuses
-    if init is NULL and ephemeral is NULL and not any(map(_is_noticeable, containers)):
-        return ()
-    every: tuple[tuple[ContainerKind, tuple[_ContainerStatusWire, ...]], ...] = (
-        ("container", containers),
-        ("init", _containers(init)),
-        ("ephemeral", _containers(ephemeral)),
+    every: tuple[tuple[ContainerKind, tuple[_ContainerStatusWire, ...] | None], ...] = (
+        ("container", status.container_statuses),
+        ("init", status.init_container_statuses),
+        ("ephemeral", status.ephemeral_container_statuses),
     )
     found = [
         _container_state(kind, each)
         for kind, statuses in every
-        for each in statuses
+        for each in statuses or ()
         if _is_noticeable(each)
     ]
     return tuple(found[:CONTAINERS_MAX])

@@ -42,11 +42,14 @@ class ContainerWire(Wire):
         return self.restart_policy == "Always"
 
 
+def stated_requests(wire: ResourceRequirementsWire | None) -> dict[str, Quantity]:
+    """Requests as they were written, each missing one stood in for by its limit."""
+    return {} if wire is None else {**(wire.limits or {}), **(wire.requests or {})}
+
+
 def requested(wire: ResourceRequirementsWire | None) -> dict[str, int]:
     """Requests, each missing one stood in for by its limit."""
-    if wire is None:
-        return {}
-    return amounts_of({**(wire.limits or {}), **(wire.requests or {})})
+    return amounts_of(stated_requests(wire))
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:

@@ -132,3 +132,106 @@ def test_text_that_only_looks_like_a_quantity_is_none(quantity: str) -> None:
     """The API server refuses these; a guess at what was meant would be acted on."""
     state = decode(pod_json(containers=[container(cpu=quantity)]))
     assert [each.code for each in state.ignored] == ["unreadable"]
+
+
+def resized(
+    spec: str,
+    has: str,
+    allocated: str | None = None,
+    *,
+    reason: str = "",
+    names: tuple[str, str] = ("c", "c"),
+    kind: str = "containerStatuses",
+) -> dict[str, Any]:
+    """A pod of one container (and of one sidecar) that is being resized, to decode."""
+    held = {"name": names[1], "resources": {"requests": {"cpu": has}}}
+    if allocated is not None:
+        held["allocatedResources"] = {"cpu": allocated}
+    pending = [{"type": "PodResizePending", "status": "True", "reason": reason}] if reason else []
+    mine = {**container(cpu=spec), "name": names[0]}
+    other = {**container(cpu="1"), "name": "other"}
+    own, init = (mine, []) if kind == "containerStatuses" else (other, [mine])
+    return {
+        "containers": [own],
+        "initContainers": [{**each, "restartPolicy": "Always"} for each in init],
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}, *pending],
+            "containerStatuses": [{"name": "other"}],
+            kind: [{"name": "another", "resources": {}}, held],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "has", "allocated", "reason", "milli"),
+    [
+        ("1", "1", "1", "", 1000),
+        ("1", "3", "3", "", 3000),
+        ("1", "1", "3", "", 3000),
+        ("1", "3", None, "", 3000),
+        ("3", "1", "1", "", 3000),
+        ("3", "1", "2", "Deferred", 3000),
+        ("64", "1", "2", "Infeasible", 2000),
+        ("64", "3", None, "Infeasible", 3000),
+    ],
+)
+def test_pod_that_is_resized_counts_as_kube_scheduler_counts_it(
+    spec: str, has: str, allocated: str | None, reason: str, milli: int
+) -> None:
+    """Room that it still holds would be promised to another pod, which then fits nowhere."""
+    pod = decode_pod(**resized(spec, has, allocated, reason=reason))
+    assert pod.spec.requests == {"cpu": milli, "pods": 1}
+
+
+def test_sidecar_that_is_resized_counts_too_and_an_init_container_that_ended_does_not() -> None:
+    """A sidecar holds what it has as long as the pod runs."""
+    kind = "initContainerStatuses"
+    sidecars = resized("1", "3", kind=kind)
+    assert decode_pod(**sidecars).spec.requests["cpu"] == 4000
+    for each in sidecars["initContainers"]:
+        del each["restartPolicy"]
+    assert decode_pod(**sidecars).spec.requests["cpu"] == 1000
+
+
+@pytest.mark.parametrize(("reason", "milli"), [("", 4000), ("Infeasible", 3000)])
+def test_pod_whose_resources_as_a_whole_are_resized_counts_in_the_same_way(
+    reason: str, milli: int
+) -> None:
+    """Only what the pod asks for as a whole is counted as a whole."""
+    requests = {"cpu": "4"}
+    status = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+        "resources": {"requests": {"cpu": "2", "memory": "1Gi"}},
+        "allocatedResources": {"cpu": "3", "memory": "1Gi"},
+    }
+    pod = decode_pod(resources={"requests": requests}, status=status)
+    assert pod.spec.requests == {"cpu": milli, "pods": 1}
+
+
+def test_status_of_another_container_does_not_count() -> None:
+    """Statuses are sorted by name, containers are not."""
+    assert decode_pod(**resized("1", "3", names=("a", "b"))).spec.requests["cpu"] == 1000
+
+
+def test_resource_that_the_status_does_not_name_counts_as_the_spec_has_it() -> None:
+    """A kubelet reports CPU and memory; a GPU is held all the same."""
+    spec = resized("1", "3")
+    spec["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "2"}
+    requests = decode_pod(**spec).spec.requests
+    assert (requests["cpu"], requests["nvidia.com/gpu"]) == (3000, 2)
+
+
+def test_pods_whose_status_repeats_the_spec_share_it_with_one_that_has_not_started() -> None:
+    """Memory and time grow with the number of distinct specs."""
+    running = resized("1", "1", "1")
+    running["containers"][0]["name"] = "c"
+    waiting = {key: value for key, value in running.items() if key != "status"}
+    pods = decode(pod_json("a", **running), pod_json("b", **waiting)).pods
+    assert pods[0].spec is pods[1].spec
+
+
+def test_quantity_of_a_status_that_is_none_leaves_the_pod_out() -> None:
+    """The API server stores no such status; a guess at what was meant would be acted on."""
+    state = decode(pod_json(**resized("1", "much")))
+    assert [each.code for each in state.ignored] == ["unreadable"]

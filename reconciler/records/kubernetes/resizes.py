@@ -1,0 +1,117 @@
+"""What the containers of a pod hold while the pod is resized in place.
+
+kube-scheduler counts per container the most of what its spec asks for, what the kubelet has
+allocated and what the container has now; where the kubelet said that a resize can never be done
+there, what the spec asks for does not count.
+Source: k8s.io/component-helpers/resource AggregateContainerRequests with UseStatusResources.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Raw
+from msgspec.json import Decoder, Encoder
+
+from reconciler.records.kubernetes.fields import NULL, Quantity, Wire, amount_of, amounts_of
+from reconciler.records.kubernetes.requests import (
+    ResourceRequirementsWire,
+    stated_requests,
+)
+
+
+class ContainerPartsWire(Wire, omit_defaults=True):
+    """A container or init container; what replicas share of it stays raw."""
+
+    name: str | None = None
+    resources: Raw = NULL
+    ports: Raw = NULL
+    restart_policy: str | None = None
+
+
+class HoldingWire(Wire):
+    """What a container has (`resources`) and may have (`allocatedResources`), in its status."""
+
+    name: str | None = None
+    resources: Raw = NULL
+    allocated_resources: Raw = NULL
+
+
+_RESOURCES = Decoder(ResourceRequirementsWire | None)
+_ALLOCATED = Decoder(dict[str, Quantity] | None)
+_ENCODER = Encoder(order="sorted")
+_REQUESTS = b'"requests":'
+
+
+def put_holdings(
+    containers: Iterable[ContainerPartsWire],
+    statuses: Iterable[HoldingWire],
+    cannot_be_resized: Callable[[], bool],
+) -> None:
+    """Replace the `resources` of those containers that hold something else than they ask for.
+
+    Args:
+        containers: Those that keep running; init containers that end hold nothing afterwards.
+        statuses: Their statuses, in any order.
+        cannot_be_resized: Whether the pending resize can never be done on the pod's node.
+
+    Raises:
+        ValueError: A quantity that is none.
+    """
+    # Kubernetes before 1.33, and containers that have not started, have no `resources` there.
+    holdings = {each.name: each for each in statuses if each.resources is not NULL}
+    if not holdings:
+        return
+    for container in containers:
+        holding = holdings.get(container.name)
+        if holding is not None and not _as_asked(container, holding):
+            container.resources = counted_resources(
+                container.resources,
+                holding.resources,
+                holding.allocated_resources,
+                cannot_be_resized=cannot_be_resized(),
+            )
+
+
+def _as_asked(container: ContainerPartsWire, holding: HoldingWire) -> bool:
+    """Whether all three are the same: so it is but for the seconds that a resize takes."""
+    if container.resources != holding.resources:
+        return False
+    allocated = holding.allocated_resources
+    if allocated is NULL or _REQUESTS + bytes(allocated) in bytes(holding.resources):
+        return True
+    has = _RESOURCES.decode(holding.resources)  # the same with other blanks, as kubectl prints it
+    return has is not None and has.requests == _ALLOCATED.decode(allocated)
+
+
+def counted_resources(
+    asked: Raw, has: Raw, allocated: Raw, *, cannot_be_resized: bool, of_pod: bool = False
+) -> Raw:
+    """The `resources` that count: `asked` itself, or the most of what is asked for and held.
+
+    Args:
+        asked: What the spec asks for.
+        has: What the status says that is there now.
+        allocated: What the status says that the kubelet has allocated.
+        cannot_be_resized: Whether what the spec asks for does not count.
+        of_pod: Whether they are those of the whole pod: then only what it asks for counts.
+
+    Raises:
+        ValueError: A quantity that is none.
+    """
+    wanted, held = _RESOURCES.decode(asked), _RESOURCES.decode(has)
+    if held is None:
+        return asked
+    stated = stated_requests(wanted)
+    sources = [held.requests, _ALLOCATED.decode(allocated)]
+    if not cannot_be_resized:
+        sources.append(stated)
+    most: dict[str, int] = {}
+    counted: dict[str, Quantity] = {}
+    for source in sources:
+        for name, quantity in (source or {}).items():
+            if of_pod and name not in stated:
+                continue
+            amount = amount_of(name, quantity)
+            if amount >= most.get(name, 0):
+                most[name], counted[name] = amount, quantity
+    same = most == amounts_of(stated)
+    return asked if same else Raw(_ENCODER.encode({"requests": counted}))

@@ -18,6 +18,7 @@ from reconciler.records.aws.catalogue import (
     decode_on_demand_prices,
     with_prices,
 )
+from reconciler.records.aws.prices import LINUX_PRODUCTS
 
 PRICING_REGION: Final = Region("us-east-1")
 """The Price List API answers for all regions from here."""
@@ -70,7 +71,7 @@ def read_instance_types(
         history = {
             "StartTime": now,
             "EndTime": now,
-            "ProductDescriptions": ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"],
+            "ProductDescriptions": [*LINUX_PRODUCTS],
         }
         pages = _pages(ec2, "describe_spot_price_history", region, history)
         spot = decode_spot_prices(((region, page) for page in pages), ignored)

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Final
 
 from reconciler.model.fleet import UsdPerHour
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import Wire, moment_of, read_entries
+
+LINUX_PRODUCTS: Final = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
+"""What EC2 calls the prices of nodes: others, such as `SUSE Linux`, hold the price of a licence."""
 
 
 class _SpotPriceWire(Wire):
@@ -31,7 +34,7 @@ def decode_spot_prices(
     for region, answer in answers:
         history = answer.get("SpotPriceHistory")
         for wire in read_entries(history, _SpotPriceWire, "SpotPrice", "InstanceType", problems):
-            if wire.product_description and "Linux" not in wire.product_description:
+            if wire.product_description and wire.product_description not in LINUX_PRODUCTS:
                 continue
             found = _price(wire)
             if found is None:

@@ -368,8 +368,10 @@ def test_spot_price_is_the_latest_of_the_cheapest_zone() -> None:
     history = [
         price("0.01", "a", 1),
         price("0.09", "a", 5),
-        price("0.08", "b", 2),
+        price("0.08", "b", 2, "Linux/UNIX (Amazon VPC)"),
         price("0.001", "b", 9, "Windows"),
+        price("0.002", "b", 9, "SUSE Linux"),
+        price("0.003", "a", 9, "Red Hat Enterprise Linux (Amazon VPC)"),
         price("NaN", "a", 9),
         price("0", "a", 9),
     ]

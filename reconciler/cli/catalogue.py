@@ -50,10 +50,11 @@ def show(
 
     known = shown_catalogue(catalogue)
     chosen = [t for n, t in sorted(known.items()) if _asked(n, names)]
-    if names and not chosen:
-        near = get_close_matches(names[0], known, n=1)
+    unknown = [each for each in names or () if not any(_asked(n, [each]) for n in known)]
+    if unknown:
+        near = get_close_matches(unknown[0], known, n=1)
         hint = f"did you mean {near[0]}?" if near else "give a name or a pattern such as 'm5.*'"
-        raise UsageError("catalogue show", f"no type is called {', '.join(names)}", hint)
+        raise UsageError("catalogue show", f"no type is called {', '.join(unknown)}", hint)
     rows = [
         {
             "type": t.name,

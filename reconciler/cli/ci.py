@@ -17,6 +17,7 @@ from reconciler.cli.ci_options import (
     ci_stages,
 )
 from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
+from reconciler.cli.folder import written_folder
 from reconciler.cli.output import (
     Output,
     OutputOption,
@@ -55,7 +56,12 @@ app = typer.Typer(
 def plan(
     directory: DirOption,
     out: Annotated[
-        Path, typer.Option(metavar="PLAN", help="Folder for the plan, its report and summary.")
+        Path,
+        typer.Option(
+            metavar="PLAN",
+            parser=written_folder,
+            help="Folder for the plan, its report and summary.",
+        ),
     ],
     *,
     config: ConfigOption = None,

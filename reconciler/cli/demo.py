@@ -7,15 +7,16 @@ from typing import Annotated, Literal
 import typer
 
 from reconciler.cli.control_plane import ControlPlaneOption, programs_of
+from reconciler.cli.folder import written_folder
 
 EXAMPLE = "reconciler demo --out demo-report"
 
 
 def command(
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the report.")] = Path(
-        "demo-report"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", parser=written_folder, help="Folder for the report.")
+    ] = Path("demo-report"),
     trace: Annotated[
         Path | None,
         typer.Option(

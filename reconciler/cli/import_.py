@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from reconciler.cli.folder import written_folder
 from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.several import SeveralFiles
 from reconciler.cli.working import working
@@ -19,7 +20,10 @@ CLASS = SeveralFiles
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is written.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", parser=written_folder, help="Folder for what is written."),
+    ],
     *,
     cluster_name: Annotated[
         str | None, typer.Option(help="EKS cluster; default: the one that --config names.")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.folder import written_folder
 from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
@@ -28,7 +29,12 @@ def command(
     config_file: ConfigArgument = None,
     *,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder to write; its older render is replaced.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=written_folder,
+            help="Folder to write; its older render is replaced.",
+        ),
     ],
     config: Annotated[
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")

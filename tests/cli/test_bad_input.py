@@ -187,6 +187,19 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
             "catalogue show: no type is called m5.largo (did you mean m5.large?)",
         ),
         (
+            ("catalogue", "show", "m5.xlarge", "m5.largo", "nope.*"),
+            "catalogue show: no type is called m5.largo, nope.* (did you mean m5.large?)",
+        ),
+        *(
+            ((*words, "--out", ""), "--out: is empty (name a folder; the current one is `.`)")
+            for words in (
+                ("render", "good.yaml"),
+                ("import", "--cluster-name", "a"),
+                ("ci", "plan", "root"),
+                ("demo",),
+            )
+        ),
+        (
             ("sandbox", "interrupt", "x"),
             (
                 "http://127.0.0.1:1: nothing answers: connection refused"

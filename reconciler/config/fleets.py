@@ -15,6 +15,7 @@ from reconciler.config.types import (
     Bytes,
     Capacity,
     Expander,
+    ExtendedAmounts,
     InitialCount,
     InstanceTypeName,
     Integer,
@@ -51,7 +52,7 @@ class OwnSize(Section):
     """Pod slots of a node; default: the least of the instance types in the catalogue."""
     ephemeral_storage_bytes: Bytes | None = Field(default=None, alias="ephemeral_storage")
     """Ephemeral storage of a node; default: `ebs_size`."""
-    extended: ResourceAmounts = Field(default_factory=dict)
+    extended: ExtendedAmounts = Field(default_factory=dict)
     """Extended resources of a node, such as `nvidia.com/gpu: 1`."""
     arch: Arch | None = None
     """amd64 or arm64; default: that of the instance types in the catalogue."""

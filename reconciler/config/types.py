@@ -261,6 +261,25 @@ def _to_model_units(amounts: dict[str, int]) -> dict[str, int]:
 
 ResourceAmounts: TypeAlias = Annotated[dict[str, _Milli], AfterValidator(_to_model_units)]
 """Amounts by resource name in the units of the model: milli for cpu, else whole units."""
+_OF_THE_SIZE = {
+    "cpu": "cpu",
+    "memory": "memory",
+    "pods": "pods",
+    "ephemeral-storage": "ephemeral_storage",
+}
+
+
+def _not_of_the_size(name: str) -> str:
+    if name in _OF_THE_SIZE:
+        key = _OF_THE_SIZE[name]
+        raise out_of_range(f"{name} is no extended resource; state it as `{key}` of the size")
+    return name
+
+
+ExtendedAmounts: TypeAlias = Annotated[
+    dict[Annotated[str, AfterValidator(_not_of_the_size)], _Milli], AfterValidator(_to_model_units)
+]
+"""Amounts of resources for which a size has no key of its own."""
 InstanceTypeName: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.text),

@@ -6,6 +6,7 @@ from reconciler.config.faults import ALL_CODES
 from tests.unit.config.documents import COMPLETE, config_of, found, with_fleets
 
 GPU_SIZE = "sizes: {big: {kind: gpu, cpu: 4, memory: 16Gi, instance_types: [g5.xlarge]}}\n"
+GROUP = "provider: asg, auto_scaling_group: w"
 LONG = "x" * 64
 SMALL = with_fleets("{size: small}")
 
@@ -85,6 +86,19 @@ REJECTED = [
     ("config/type", "listen: localhost:99999\n", "listen", 1, 1),
     ("config/type", "listen: ''\n", "listen", 1, 1),
     ("config/type", "listen: me:secret@localhost:80\n", "listen", 1, 1),
+    *(
+        (
+            "config/range",
+            (
+                "sizes: {tiny: {cpu: 1, memory: 1Gi, instance_types: [t3.small], extended: "
+                f"{{a.b/c: 1,\n  {name}: 1}}}}}}\n"
+            ),
+            f"sizes.tiny.extended.{name}",
+            2,
+            3,
+        )
+        for name in ("cpu", "memory", "pods", "ephemeral-storage")
+    ),
     ("config/range", "sleep_interval: -1\n", "sleep_interval", 1, 1),
     ("config/range", "default_over_subscription: .nan\n", "default_over_subscription", 1, 1),
     ("config/range", "default_over_subscription: .inf\n", "default_over_subscription", 1, 1),
@@ -185,6 +199,23 @@ REJECTED = [
         "sectors.primary.fleets[1]",
         1,
         77,
+    ),
+    *(
+        (
+            "sector/duplicate-fleet",
+            (
+                f"{top}sectors: {{a: {{kind: cpu, fleets: [\n"
+                f"  {{size: small, {group}{first}}},\n  {{size: large, {group}{second}}}]}}}}\n"
+            ),
+            "sectors.a.fleets[1].auto_scaling_group",
+            3 + top.count("\n"),
+            32,
+        )
+        for top, group, first, second in (
+            ("", GROUP, "", ""),
+            ("regions: [us-west-2, us-east-1]\n", GROUP, "", ", regions: [us-east-1]"),
+            ("regions: [us-west-2]\n", GROUP, ", zone: us-west-2a", ", zone: us-west-2b"),
+        )
     ),
     ("sector/unknown-size", with_fleets("{size: huge}"), "sectors.primary.fleets[0].size", 1, 45),
     ("tags/reserved", "terraform: {tags: {Name: x}}\n", "terraform.tags.Name", 1, 20),
@@ -315,7 +346,9 @@ ACCEPTED = {
     ),
     "sector/kind": GPU_SIZE + "sectors: {g: {kind: gpu, fleets: [{size: big}]}}\n",
     "sector/duplicate-fleet": with_fleets(
-        "{size: small, zone: us-west-2a}, {size: small, zone: us-west-2b}, {size: large}"
+        "{size: small, zone: us-west-2a}, {size: small, zone: us-west-2b}, {size: large},"
+        f"{{size: medium, regions: [us-west-2], {GROUP}}},"
+        f"{{size: xlarge, regions: [us-east-1], {GROUP}}}"
     ),
     "sector/unknown-size": with_fleets("{size: xlarge}"),
     "tags/reserved": "cluster: a\n"

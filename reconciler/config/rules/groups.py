@@ -1,0 +1,44 @@
+"""`sector/duplicate-fleet` of Auto Scaling groups: a group belongs to one fleet."""
+
+from collections.abc import Iterator
+
+from reconciler.config.faults import DUPLICATE_FLEET, quoted
+from reconciler.config.rules.document import Document, FleetNode
+from reconciler.config.tree import text_of
+from reconciler.model.errors import Problem
+
+
+def check_groups_once(document: Document) -> Iterator[Problem]:
+    """Two fleets of one group would both set its size; groups of two Regions are two groups."""
+    owners: dict[str, list[FleetNode]] = {}
+    for fleet in document.fleets():
+        group = fleet.entry.text("auto_scaling_group")
+        if group is None or fleet.entry.text("provider") != "asg":
+            continue
+        others = owners.setdefault(group, [])
+        first = next((each for each in others if _meet(document, fleet, each)), None)
+        if first is not None:
+            message = (
+                f"Auto Scaling group {quoted(group)} already belongs to fleet"
+                f" {quoted(first.name or '')} on line {document.place(first.location).line};"
+                " give each fleet a group of its own"
+            )
+            location = (*fleet.location, "auto_scaling_group")
+            yield document.problem(DUPLICATE_FLEET, location, message)
+        others.append(fleet)
+
+
+def _meet(document: Document, one: FleetNode, other: FleetNode) -> bool:
+    """Whether both fleets are certainly in one Region."""
+    ours, theirs = _regions(document, one), _regions(document, other)
+    return ours == theirs or not ours.isdisjoint(theirs)
+
+
+def _regions(document: Document, fleet: FleetNode) -> frozenset[str]:
+    """The fleet's Regions as `ResolvedFleet.regions` says; none when nothing names any."""
+    levels = (fleet.entry, fleet.sector, document.root)
+    named = ({text_of(item.value) or "" for _, item in each.items("regions")} for each in levels)
+    stated = next(filter(None, named), set[str]())
+    zone = fleet.entry.text("zone")
+    of_zone = {region for region in stated if zone and region and zone.startswith(region)}
+    return frozenset(of_zone or stated)

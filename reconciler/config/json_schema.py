@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 from reconciler.config.schema import SectorConfig
 from reconciler.model.quantity import format_amount
 
+_ANNOTATIONS = frozenset({"default", "description", "title"})
+
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the file, with descriptions and defaults."""
@@ -33,11 +35,33 @@ def json_schema() -> dict[str, Any]:
     for section in ("Terraform", "TerraformVariables"):
         taints = schema["$defs"][section]["properties"]["node_taints"]
         taints["anyOf"] = [*taints["anyOf"], {"type": "string"}]
+    for shape in (schema, *schema["$defs"].values()):
+        _allow_nulls(shape)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Sector config of the fleet reconciler",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def _allow_nulls(shape: dict[str, Any]) -> None:
+    """A key without a value is as good as no key, where the key may be missing."""
+    for key, value in shape.get("properties", {}).items():
+        if key not in shape.get("required", ()):
+            shape["properties"][key] = _or_null(value)
+
+
+def _or_null(value: dict[str, Any]) -> dict[str, Any]:
+    """What is said of a value, and that it may be null."""
+    if "anyOf" in value:
+        null = {"type": "null"}
+        choices = [each for each in value["anyOf"] if each != null]
+        return {**value, "anyOf": [*choices, null]}
+    if isinstance(value.get("type"), str) and "enum" not in value:
+        return {**value, "type": [value["type"], "null"]}
+    said = {key: each for key, each in value.items() if key not in _ANNOTATIONS}
+    notes = {key: each for key, each in value.items() if key in _ANNOTATIONS}
+    return {**notes, "anyOf": [said, {"type": "null"}]}
 
 
 def _add_older_names(schema: dict[str, Any]) -> None:

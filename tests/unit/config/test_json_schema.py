@@ -5,12 +5,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import BaseModel
 
 from reconciler.config.json_schema import descriptions, json_schema, sections
-from reconciler.config.tree import Plain, to_data
+from reconciler.config.tree import NULL_TEXTS, Plain, to_data
 from reconciler.config.yaml_loader import compose
 from tests.unit.config import test_kluster_fleet_manager as kfm
-from tests.unit.config.documents import COMPLETE
+from tests.unit.config.documents import COMPLETE, found
+
+_WORDS = {"true": True, "yes": True, "false": False, **dict.fromkeys(NULL_TEXTS)}
 
 
 def as_editors_read(value: object) -> Any:
@@ -19,8 +22,8 @@ def as_editors_read(value: object) -> Any:
         return {key: as_editors_read(item) for key, item in value.items()}
     if isinstance(value, list):
         return [as_editors_read(item) for item in value]
-    if isinstance(value, Plain) and value in {"true", "false", "yes"}:
-        return value != "false"
+    if isinstance(value, Plain) and value in _WORDS:
+        return _WORDS[value]
     if isinstance(value, Plain):
         with suppress(ValueError):
             return int(value)
@@ -29,9 +32,24 @@ def as_editors_read(value: object) -> Any:
     return str(value)
 
 
-@pytest.mark.parametrize("text", [COMPLETE, kfm.DOCUMENTED, kfm.COMPLETE])
+NULLS = """\
+cluster:
+cluster_name: ~
+regions: null
+scale_in:
+listen: Null
+expander:
+inactive_grace_periods: [{starts: , value: 15m}]
+terraform: {tags: , node_taints: }
+sectors:
+  a: {kind: cpu, labels: , fleets: [{size: small, capacity_min: , max_capacity: null, spot: }]}
+"""
+
+
+@pytest.mark.parametrize("text", [COMPLETE, kfm.DOCUMENTED, kfm.COMPLETE, NULLS])
 def test_valid_config_satisfies_the_schema(text: str) -> None:
     """An editor that marks a good config red gets switched off."""
+    assert found(text) == []
     schema = json_schema()
     root, _ = compose(text)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -53,6 +71,16 @@ def test_invalid_config_is_marked(data: dict[str, Any]) -> None:
     """A schema that allows everything helps nobody."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, json_schema())
+
+
+@pytest.mark.parametrize("model", sections())
+def test_key_may_be_without_a_value_where_it_may_be_missing(model: type[BaseModel]) -> None:
+    """The file is read so: a key without a value is as good as no key."""
+    schema = json_schema()
+    shape = schema["$defs"].get(model.__name__, schema)
+    for key, value in shape["properties"].items():
+        checked = jsonschema.Draft202012Validator({"$defs": schema["$defs"], **value})
+        assert checked.is_valid(None) == (key not in shape.get("required", ())), key
 
 
 def test_every_key_is_described() -> None:

@@ -8,6 +8,7 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.descheduler.facts import Proposal
+from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.placement.arrays import BoolArray, FloatArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
@@ -32,6 +33,7 @@ class Places:
         self._count = len(nodes)
         self._open = np.array([node.name not in closed for node in nodes], dtype=np.bool_)
         self._preferences = Preferences(builder.sim, nodes)
+        self._headroom = LiftedHeadroom(builder)
 
     def take(self, proposal: Proposal, destinations: BoolArray) -> NodeName | Blocker:
         """Take a place for the pod on the node where it is expected, off its own.
@@ -46,7 +48,7 @@ class Places:
         pod_class = builder.view.table.of(pod, bound=True)
         mark = sim.fork()
         sim.place(pod_class, np.array([own]), np.array([-1]))
-        takes = sim.room(pod_class, MOVES)[: self._count] > 0
+        takes = self._takes(pod_class)
         allowed = takes & self._open & destinations
         if proposal.better is not None:
             allowed &= proposal.better
@@ -59,14 +61,24 @@ class Places:
         builder.reserve_moves([found])
         return builder.row_name(found)
 
+    def _takes(self, pod_class: PodClass) -> BoolArray:
+        """The nodes that have room for a pod of the class."""
+        return np.asarray(self._builder.sim.room(pod_class, MOVES)[: self._count] > 0)
+
     def _chosen(
         self, proposal: Proposal, pod_class: PodClass, takes: BoolArray, allowed: BoolArray
     ) -> int | Blocker:
-        """The row where the pod is expected, or why it has to stay."""
+        """The row where the pod is expected, or why it has to stay.
+
+        kube-scheduler does not know which room is headroom: it may choose a node that has no other.
+        """
         if not allowed.any():
             better = " that would be better" if proposal.better is not None else ""
             return Blocker("no-destination", f"it fits on no other node{better}")
-        scores = self._scores(pod_class)
+        with self._headroom.lifted():
+            # Thousands of pods are asked about: without headroom the nodes are the same as before.
+            takes = self._takes(pod_class) if self._headroom.rows else takes
+            scores = self._scores(pod_class)
         chosen = int(np.where(allowed, scores, -np.inf).argmax())
         favourite = int(np.where(takes, scores, -np.inf).argmax())
         if proposal.leaves and not allowed[favourite] and scores[favourite] >= scores[chosen]:

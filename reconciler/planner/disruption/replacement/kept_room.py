@@ -11,6 +11,7 @@ import numpy as np
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.disruption.simulator.spreading import (
     soft_taints_of_others,
@@ -36,6 +37,7 @@ class KeptRoom:
         self._builder = builder
         self._simulator = simulator
         self._pieces = builder.headroom_places
+        self._headroom = LiftedHeadroom(builder)
         self._foreign = soft_taints_of_others(builder.view) if self._pieces else {}
 
     def blocker(self, moves: Relocation) -> Blocker | None:
@@ -43,21 +45,13 @@ class KeptRoom:
         if not self._pieces:
             return None
         sim, simulator = self._builder.sim, self._simulator
-        mark = sim.fork()
-        self._lift()
-        rows = [*moves.rows, *(row for _, row, _ in self._pieces)]
         among = simulator.staying.copy()
-        among[rows] = True
+        among[[*moves.rows, *self._headroom.rows]] = True
         classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
-        spread_over(sim, [moves], classes, among, simulator.marked, self._foreign)
-        missing = self._missing(among)
-        sim.revert(mark)
+        with self._headroom.lifted():
+            spread_over(sim, [moves], classes, among, simulator.marked, self._foreign)
+            missing = self._missing(among)
         return TAKEN if missing else None
-
-    def _lift(self) -> None:
-        """Take the pieces off: kube-scheduler sees the room that they keep."""
-        for pod_class, row, amount in self._pieces:
-            self._builder.sim.place(pod_class, np.array([row]), np.array([-amount]))
 
     def _missing(self, among: np.ndarray) -> bool:
         """Whether some piece finds no room any more."""

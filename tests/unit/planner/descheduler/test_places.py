@@ -16,6 +16,7 @@ from reconciler.planner.descheduler_settings import (
     RemoveDuplicates,
     TopologySpread,
 )
+from reconciler.planner.settings import Headroom
 from tests.builders import (
     HOSTNAME,
     NOW,
@@ -39,6 +40,7 @@ from tests.unit.planner.descheduler.scene import (
 from tests.unit.planner.scale_in.scene import make_scene_fleet, moves, planned, unneeded
 
 LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
+HEADROOM = Headroom(sector="primary", cpu_milli=2500, memory_bytes=2**30)
 WEB = Owner(kind="ReplicaSet", name="web", uid="1")
 
 
@@ -108,6 +110,27 @@ def test_duplicates_stay_where_kube_scheduler_would_put_them_back() -> None:
     settings = descheduling(RemoveDuplicates())
     assert evicted(planned(settings, *objects)) == {}
     assert "no-better-place" in said(settings, pods[0], *nodes("a", "b"), *objects[3:])
+
+
+def test_duplicates_stay_where_kube_scheduler_sees_the_room_of_headroom() -> None:
+    """Their node's free room is headroom, of which kube-scheduler knows nothing: they came back."""
+    pods = [old("a", f"web-{i}", owner=WEB) for i in range(2)]
+    others: Objects = [*nodes("a", "b"), old("b", "other", cpu="2")]
+    settings = replace(descheduling(RemoveDuplicates()), headroom=(HEADROOM,))
+    assert evicted(planned(settings, *pods, *others)) == {}
+    why = "(no-better-place): kube-scheduler would put it on a"
+    assert why in said(settings, pods[0], pods[1], *others)
+
+
+def test_no_pod_is_moved_into_headroom() -> None:
+    """The room would have to be bought again."""
+    objects: Objects = [
+        *nodes("a", "b"),
+        *(old("a", f"web-{i}", owner=WEB, cpu="1700m") for i in range(2)),
+    ]
+    assert len(evicted(planned(descheduling(RemoveDuplicates()), *objects))) == 1
+    kept_free = replace(descheduling(RemoveDuplicates()), headroom=(HEADROOM,))
+    assert evicted(planned(kept_free, *objects)) == {}
 
 
 def test_node_that_a_pod_came_to_a_short_time_ago_has_not_settled() -> None:

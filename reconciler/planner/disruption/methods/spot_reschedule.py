@@ -18,8 +18,10 @@ from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
-from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.replacement.kept_room import KeptRoom
+from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
 from reconciler.planner.disruption.spot_rules import (
     POLICY,
@@ -63,10 +65,11 @@ def propose(run: VoluntaryRun) -> None:
 
 def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node, FleetKey]]:
     """Yield our on-demand nodes with pods that no other method empties."""
-    builder = run.context.builder
+    builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
-    for node, key in open_nodes(run.context.view):
-        if is_on_demand(node, rules) and node.name not in begun and not is_empty(builder, node):
+    for node, key in open_nodes(view):
+        has_pods = bool(counted(view.pods_on.get(node.name, ())))
+        if is_on_demand(node, rules) and node.name not in begun and has_pods:
             yield node, key
 
 
@@ -124,6 +127,8 @@ class _Search:
         self._soft = set(simulator.marked) - foreign.keys()
         """Rows with our soft taint alone: it comes off those to which pods are moved."""
         simulator.foreign = foreign
+        self._headroom = LiftedHeadroom(builder)
+        self._kept_room = KeptRoom(builder, simulator)
         self._found = False
         self._trials = self._examined = 0
 
@@ -161,7 +166,8 @@ class _Search:
         simulator = self._run.simulator
         # Soon seen, and so for all nodes where on-demand nodes have no PreferNoSchedule taint.
         soft = self._soft & self._spot
-        first = simulator.first_lands(candidate.node, groups, self._rows, self._idle, soft)
+        with self._headroom.lifted():
+            first = simulator.first_lands(candidate.node, groups, self._rows, self._idle, soft)
         if first is not None and first not in self._spot:
             return self._not_preferred([first])
         mark = simulator.mark()
@@ -169,10 +175,15 @@ class _Search:
         if moves is None:
             return NO_ROOM
         freed = self._soft.intersection(moves.rows)
-        lands = simulator.spread_rows(moves, self._idle, freed)
+        with self._headroom.lifted():
+            lands = simulator.spread_rows(moves, self._idle, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
             simulator.undo(mark)
             return self._not_preferred(lands)
+        taken = self._kept_room.blocker(moves, self._idle, freed)
+        if taken is not None:
+            simulator.undo(mark)
+            return taken
         self._run.begin(candidate, moves)
         self._found = True
         return None

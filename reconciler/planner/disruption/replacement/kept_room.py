@@ -5,6 +5,7 @@ meant has a PreferNoSchedule taint too, it may well choose the empty one that is
 """
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -40,16 +41,25 @@ class KeptRoom:
         self._headroom = LiftedHeadroom(builder)
         self._foreign = soft_taints_of_others(builder.view) if self._pieces else {}
 
-    def blocker(self, moves: Relocation) -> Blocker | None:
-        """What speaks against moves that were just made; the simulation is left as it is."""
+    def blocker(
+        self, moves: Relocation, also: Sequence[int] = (), freed: Collection[int] = ()
+    ) -> Blocker | None:
+        """What speaks against moves that were just made; the simulation is left as it is.
+
+        Args:
+            moves: The moves.
+            also: Idle rows, which are open to kube-scheduler.
+            freed: Rows whose soft taint comes off before the pods are evicted.
+        """
         if not self._pieces:
             return None
         sim, simulator = self._builder.sim, self._simulator
         among = simulator.staying.copy()
-        among[[*moves.rows, *self._headroom.rows]] = True
+        among[[*moves.rows, *also, *self._headroom.rows]] = True
+        marked = [row for row in simulator.marked if row not in freed]
         classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
         with self._headroom.lifted():
-            spread_over(sim, [moves], classes, among, simulator.marked, self._foreign)
+            spread_over(sim, [moves], classes, among, marked, self._foreign)
             missing = self._missing(among)
         return TAKEN if missing else None
 

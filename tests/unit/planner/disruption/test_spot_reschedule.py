@@ -8,6 +8,7 @@ import pytest
 from reconciler.model.actions import (
     DO_NOT_DISRUPT,
     DRAINING_TAINT,
+    UNNEEDED_TAINT,
     EvictPod,
     TaintNode,
     TerminateInstance,
@@ -17,8 +18,9 @@ from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint, Tole
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.methods.spot_reschedule import TRIALS_MAX
+from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import NodeLabel, PlannerSettings, SpotRescheduler
+from reconciler.planner.settings import Headroom, NodeLabel, PlannerSettings, SpotRescheduler
 from tests.builders import (
     NOW,
     ago,
@@ -185,6 +187,62 @@ def test_without_a_taint_pods_that_would_come_to_on_demand_nodes_stay() -> None:
     made = made_of(*objects, on("a"), on("b"), on("s", cpu="2"), fleets=(plain, SPOT))
     assert begun(made) == []
     assert stays(made)["a"] == "not-preferred"
+
+
+@pytest.mark.parametrize(("pods", "on_spot"), [(1, "1"), (2, "500m")])
+def test_pods_that_would_come_to_an_on_demand_node_with_headroom_stay(
+    pods: int, on_spot: str
+) -> None:
+    """kube-scheduler knows nothing of headroom: the first or the second of them went there."""
+    plain = make_fleet_settings(name="plain", spot=False, scale_in=ON_DEMAND.scale_in)
+    kept_there = on("b", cpu="750m", annotations=FrozenMap({DO_NOT_DISRUPT: "true"}))
+    objects: list[Node | Pod] = [
+        *(make_node(name, plain) for name in "ab"),
+        *nodes("", "s"),
+        *(on("a", f"web-{number}", cpu=f"{1000 // pods}m") for number in range(pods)),
+        kept_there,
+        on("s", cpu=on_spot),
+    ]
+    room = Headroom(sector="primary", cpu_milli=3200, memory_bytes=2**30)
+    made = planned(settings(fleets=(plain, SPOT), headroom=(room,)), *objects)
+    assert [each.missing for each in made.headroom] == [0]
+    assert begun(made) == []
+    assert stays(made)["a"] == "not-preferred"
+
+
+def test_pods_that_would_take_headroom_on_a_spot_node_stay() -> None:
+    """It would be bought again."""
+    room = Headroom(sector="primary", cpu_milli=3200, memory_bytes=2**30)
+    objects: list[Node | Pod] = [*nodes("a", "st"), on("a", cpu="1")]
+    objects += [on("s"), on("t", cpu="2900m")]
+    made = planned(settings(headroom=(room,)), *objects)
+    assert begun(made) == []
+    assert stays(made)["a"] == "headroom"
+
+
+def test_spot_node_whose_soft_taint_comes_off_is_preferred_to_headroom() -> None:
+    """As long as it is there kube-scheduler would rather fill the room of headroom."""
+    room = Headroom(sector="primary", cpu_milli=600, memory_bytes=12 * 2**30)
+    unneeded = Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule")
+    made = planned(
+        settings(headroom=(room,)),
+        *nodes(),
+        make_node("t", SPOT, taints=(unneeded,)),
+        on("a", cpu="1"),
+        on("s", cpu="2500m"),
+        make_pod("large", node="t", cpu="100m", memory="5Gi"),
+    )
+    assert moves(made) == {"on-a": "t"}
+
+
+def test_empty_node_that_is_headroom_is_not_said_to_be_emptied() -> None:
+    """The last pods of it were said to be deleted, for as long as it stood there."""
+    room = Headroom(sector="primary", cpu_milli=4000, memory_bytes=2**30)
+    objects: list[Node | Pod] = [*nodes("a", "s"), on("s")]
+    config = settings(headroom=(room,))
+    made = planned(config, *objects)
+    answer = explain(make_snapshot(*objects), config, made, nodes=["a"]).nodes[0]
+    assert (answer.verdict, answer.code) == ("kept", "headroom")
 
 
 def test_every_node_has_its_turn_though_one_plan_has_no_time_for_all() -> None:

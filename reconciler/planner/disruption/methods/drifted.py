@@ -139,12 +139,12 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
     """The drifted nodes that stay in use, the oldest first.
 
     An empty node that its fleet can do without goes when its idle time is over: nothing need come
-    in its place.
+    in its place. One that is headroom is in use: nothing but its turn would end it.
     """
-    view = context.view
+    view, kept_free = context.view, context.builder.kept_free
     old = [view.nodes[name] for name in update.old]
     for node in sorted(old, key=lambda n: (n.created_at is None, n.created_at or view.at, n.name)):
-        used = bool(counted(view.pods_on.get(node.name, ())))
+        used = bool(counted(view.pods_on.get(node.name, ()))) or view.row_of[node.name] in kept_free
         if not is_draining(node) and (used or not context.room.may_leave(status.key)):
             yield node
 

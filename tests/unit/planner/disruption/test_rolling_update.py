@@ -18,6 +18,7 @@ from reconciler.model.plan import FleetUpdate
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     DisruptionBudget,
+    Headroom,
     MaintenanceWindow,
     RollingUpdate,
 )
@@ -109,6 +110,15 @@ def test_node_of_a_batch_is_drained_when_its_new_node_is_ready() -> None:
     (taint,) = [a for a in made.actions if isinstance(a, TaintNode)]
     assert (taint.taint, taint.policy) == (TAINT, "rolling-update")
     assert "launch template version 8" in taint.because
+
+
+def test_empty_node_that_is_headroom_has_its_turn() -> None:
+    """Scale-in never ends it, so the update never came to its end."""
+    room = Headroom(sector="primary", cpu_milli=4000, memory_bytes=2**30)
+    objects: list[Node | Pod] = [node("a"), node("b", 9000), full("b")]
+    made = made_of(*objects, new="b", settings={"headroom": (room,)})
+    assert marked(made) == {"a": "8/1"}
+    assert marked(made_of(*objects, new="b")) == {}
 
 
 @pytest.mark.parametrize("key", ["node.kubernetes.io/not-ready", "ebs.csi.aws.com/agent-not-ready"])

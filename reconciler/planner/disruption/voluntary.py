@@ -162,6 +162,8 @@ class VoluntaryRun:
                 departures.consolidator.ask_for(candidate, answer)
                 builder.block(node, code, f"it goes when {text} came for its pods")
             case None:
+                if candidate.outdated is not None:
+                    builder.block(node, *_no_destination(builder, candidate))
                 return False
             case Blocker():
                 builder.block(node, *answer)
@@ -210,12 +212,15 @@ def _code(candidate: Candidate) -> str:
 
 
 def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
-    """That its pods fit nowhere; of a fleet that is to go also what would have to change."""
+    """That its pods fit nowhere; if it is to go, also for what, and what would have to change."""
     nowhere = "its pods fit on no other node"
-    if not candidate.status.settings.departing:
+    if candidate.outdated is not None:
+        nowhere = f"{candidate.because}; {nowhere}"
+    if not candidate.must_go:
         return Blocker("no-destination", nowhere)
     specs = [pod.spec for pod in candidate.placed]
-    label = selects_only_what_goes(builder.view.settings, specs)
+    departing = candidate.status.settings.departing
+    label = selects_only_what_goes(builder.view.settings, specs) if departing else ""
     if label:
         owner = f"pods there select {label}, which only fleets that are to go have"
         return Blocker(

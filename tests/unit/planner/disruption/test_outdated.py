@@ -18,6 +18,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget, PlannerSettings
 from reconciler.planner.text import rfc3339
@@ -163,6 +164,21 @@ def test_limits_hold_an_expired_node(changed: dict[str, Any], code: str) -> None
     assert drained(made) == []
     assert targets(made) == []
     assert kept(made)["a"] == code
+
+
+def test_explanation_says_what_a_node_must_go_for_whose_pods_fit_nowhere() -> None:
+    """It was told as used, without a word about its age or what EC2 announced."""
+    expiring = make_scene_fleet(expire_after_seconds=DAY, max_capacity=1)
+    old = replace(make_node("a", expiring), created_at=ago(2 * DAY))
+    plain = make_scene_fleet(max_capacity=1)
+    nowhere = "its pods fit on no other node: primary-small is at its max_capacity of 1"
+    for fleet, node, why in (
+        (expiring, old, "it is 2d old, its fleet's expire_after is 1d"),
+        (plain, rebalance("a"), str(read_notice(rebalance("a")))),
+    ):
+        made = planned(fleet, node, full("a"))
+        told_of = [(each.code, each.detail) for each in made.kept if each.node == "a"]
+        assert told_of == [("no-destination", f"{why}; {nowhere}")]
 
 
 def test_pods_settle_before_they_are_moved() -> None:

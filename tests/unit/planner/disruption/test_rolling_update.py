@@ -121,6 +121,17 @@ def test_empty_node_that_is_headroom_has_its_turn() -> None:
     assert marked(made_of(*objects, new="b")) == {}
 
 
+def test_node_of_a_batch_whose_pods_fit_nowhere_says_so() -> None:
+    """It was told as used, though the update waits for it."""
+    fleet = make_scene_fleet(max_capacity=2)
+    nodes = [node("a", mark=1, fleet=fleet), node("c", 60, fleet=fleet)]
+    made = made_of(*nodes, full("a"), full("c"), new="c", fleet=fleet)
+    (why,) = [each for each in made.kept if each.node == "a"]
+    assert why.code == "no-destination"
+    assert why.detail.startswith("rolling update to launch template version 8: ")
+    assert "; its pods fit on no other node" in why.detail
+
+
 @pytest.mark.parametrize("key", ["node.kubernetes.io/not-ready", "ebs.csi.aws.com/agent-not-ready"])
 def test_new_node_with_a_startup_taint_is_waited_for(key: str) -> None:
     """It is Ready, and takes no pods yet: the service would have one node too few."""

@@ -259,6 +259,9 @@ def test_no_on_demand_node_comes_in_its_place() -> None:
     fleets = make_fleet(SPOT, 0), make_fleet(STEADY, 1), make_fleet(cheap, 0)
     made = plan(make_snapshot(node, *pods, cloud=make_cloud_of((node,), *fleets)), settings)
     assert asked(made) == []
+    (why,) = [each for each in made.kept if each.node == "a"]
+    assert why.code == "no-destination"
+    assert why.detail.endswith("; its pods fit on no other node")
 
 
 @pytest.mark.parametrize("text", ["soon", "9999-01-01T00:00:00Z", ""])

@@ -117,8 +117,7 @@ class VoluntaryRun:
             builder.block(node, *why)
             return False
         if not self.context.room.may_leave(candidate.status.key):
-            status, outdated = candidate.status, candidate.outdated
-            return ask_for_successor(self.context, candidate.node, status, outdated)
+            return self._ask_for_successor(candidate)
         moves = self.departures.leave(candidate)
         if moves is None:
             return self._replace(candidate)
@@ -144,6 +143,22 @@ class VoluntaryRun:
         context.non_empty_begun += 1
         builder.begin_removal(_removal(context, candidate, moves))
 
+    def _ask_for_successor(self, candidate: Candidate) -> bool:
+        """Ask its fleet, which is at its minimum, for one more node; whether one was asked for.
+
+        None is asked for that its pods could not use: it would be ended as idle, and asked for
+        again.
+        """
+        status = candidate.status
+        why = self.departures.why_not_for_successor(candidate)
+        if why is not None:
+            self.context.builder.block(candidate.node, *why)
+            return False
+        asked = ask_for_successor(self.context, candidate.node, status, candidate.outdated)
+        if asked:
+            self.departures.consolidator.note(candidate, status.key)
+        return asked
+
     def _replace(self, candidate: Candidate) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had.
 
@@ -162,7 +177,7 @@ class VoluntaryRun:
                 departures.consolidator.ask_for(candidate, answer)
                 builder.block(node, code, f"it goes when {text} came for its pods")
             case None:
-                if candidate.outdated is not None:
+                if candidate.outdated is not None:  # what has a timer is told when that is tended
                     builder.block(node, *_no_destination(builder, candidate))
                 return False
             case Blocker():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
+from reconciler.model.actions import REPLACEMENT_ASKED, PolicyName
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
@@ -179,7 +179,7 @@ class Consolidator:
         elif candidate.must_go:
             because = f"{candidate.status.key.name} is to go, and its pods need places"
         builder.ask_for_replacements(key, new.count, policy, because)
-        builder.mark(*self._noted(candidate, key))
+        self.note(candidate, key)
         self._context.non_empty_begun += 1
         self._context.ledger.take_node(candidate.status.key)
 
@@ -220,15 +220,21 @@ class Consolidator:
         wait = timedelta(seconds=view.settings.instance_init_seconds)
         return came or view.at - asked.latest > wait
 
-    def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnnotateNode]:
-        """How often it was asked for, on the node that is to go: a restart forgets nothing."""
+    def note(self, candidate: Candidate, key: FleetKey) -> None:
+        """Note on the node that is to go how often one of the fleet was asked for in its place.
+
+        A restart forgets nothing then. What has not come yet is the same purchase.
+        """
         at, asked = self._context.view.at, self._asked(candidate)
         if asked is not None and not self._is_over(asked, key):
-            return []
+            return
         noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
         because = f"a node of {key.name} is asked for in its place"
-        policy = "consolidation" if candidate.outdated is None else candidate.outdated.policy
-        return [annotate(candidate.node, REPLACEMENT_ASKED, str(noted), policy, because)]
+        policy: PolicyName = "consolidation"
+        if candidate.outdated is not None:
+            policy = candidate.outdated.policy
+        mark = annotate(candidate.node, REPLACEMENT_ASKED, str(noted), policy, because)
+        self._context.builder.mark(mark)
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Whether the fleet may have one more node, near enough and cheaper, for such pods."""

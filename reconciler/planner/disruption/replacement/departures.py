@@ -111,6 +111,29 @@ class Departures:
                 blocker = blocker or found
         return blocker
 
+    def why_not_for_successor(self, candidate: Candidate) -> Blocker | None:
+        """Why no node of its own fleet is asked for in its place; None when one may be.
+
+        The candidate has to be able to leave whichever zone that node comes up in. Nothing is
+        changed.
+        """
+        key = candidate.status.key
+        if self.consolidator.asked_in_vain(candidate, key):
+            return Blocker(
+                "no-destination", f"nodes of {key.name} came for it and did not take its pods"
+            )
+        mark = self.simulator.mark()
+        spec = self._context.view.offers[key].row
+        found = self._leave_for(candidate, self.grouped(candidate), spec, 1)
+        self.simulator.undo(mark)
+        if found is None:
+            return Blocker(
+                "no-destination",
+                f"its pods fit on no other node, nor on one more of {key.name} whichever zone it "
+                "comes up in",
+            )
+        return found if isinstance(found, Blocker) else None
+
     def _leave_for(
         self,
         candidate: Candidate,

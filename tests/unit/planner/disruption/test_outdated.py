@@ -64,6 +64,11 @@ def drained(made: Plan) -> list[str]:
     return [a.node for a in made.actions if isinstance(a, TaintNode)]
 
 
+def asked_of(made: Plan) -> list[AnnotateNode]:
+    """Where it is noted that a node was asked for in the place of another."""
+    return [a for a in made.actions if isinstance(a, AnnotateNode) and a.key == REPLACEMENT_ASKED]
+
+
 def policies(made: Plan) -> set[str]:
     """The policies of all actions."""
     return {each.policy for each in made.actions}
@@ -88,8 +93,7 @@ def test_expired_node_waits_for_the_node_in_its_place() -> None:
     assert targets(made) == [(2, 3)]
     assert drained(made) == []
     assert kept(made)["a"] == "replacement"
-    asked = [a for a in made.actions if isinstance(a, AnnotateNode) and a.key == REPLACEMENT_ASKED]
-    assert [(a.node, a.policy) for a in asked] == [("a", "expiry")]
+    assert [(a.node, a.policy) for a in asked_of(made)] == [("a", "expiry")]
     come = [aged("a", 2), aged("b", 0.5), aged("c", 0.01)]
     made = planned(FLEET, *come, full("a"), full("b"))
     assert drained(made) == ["a"]
@@ -138,6 +142,43 @@ def test_fleet_at_its_minimum_gets_a_node_in_its_place_first() -> None:
     assert targets(made) == [(2, 3)]
     assert kept(made)["a"] == "replacement"
     assert drained(planned(fleet, *nodes, on("a"), on("b"), target=3)) == ["a"]
+
+
+@pytest.mark.parametrize("why", ["expired", "rebalance"])
+def test_fleet_at_its_minimum_buys_nothing_that_pods_of_one_zone_may_not_reach(why: str) -> None:
+    """Nodes came up in the other zone, stood idle, were ended, and were bought again, for ever."""
+    zones = ("us-west-2a", "us-west-2b")
+    fleet = make_scene_fleet(expire_after_seconds=DAY, min_capacity=1)
+    pinned = on("a", cpu="3", node_selector={"topology.kubernetes.io/zone": zones[0]})
+    node = replace(rebalance("a"), created_at=ago(DAY / 2))
+    if why == "expired":
+        node = replace(make_node("a", fleet), created_at=ago(2 * DAY))
+    made = planned(replace(fleet, zones=zones), node, pinned)
+    assert targets(made) == []
+    assert kept(made)["a"] == "no-destination"
+    assert targets(planned(replace(fleet, zones=zones[:1]), node, pinned)) == [(1, 2)]
+
+
+@pytest.mark.parametrize(("count", "asks"), [(1, True), (2, False)])
+def test_successor_at_the_minimum_that_came_in_vain_is_asked_for_twice_only(
+    count: int, asks: bool
+) -> None:
+    """What keeps its pods from the new nodes, a taint that no config has say, stays."""
+    fleet = make_scene_fleet(expire_after_seconds=DAY, min_capacity=1)
+    noted = FrozenMap({REPLACEMENT_ASKED: f"{rfc3339(ago(3600))}/{count}"})
+    node = make_node("a", fleet, created_at=ago(2 * DAY), annotations=noted)
+    made = planned(fleet, node, full("a"))
+    assert targets(made) == ([(1, 2)] if asks else [])
+    assert kept(made)["a"] == ("replacement" if asks else "no-destination")
+    counts = [a.value and a.value[-1] for a in asked_of(made)]
+    assert counts == (["2"] if asks else [])
+
+
+def test_expired_node_whose_pods_fit_nowhere_says_so() -> None:
+    """Nothing was said of it at all."""
+    big = on("a", cpu="3500m")
+    made = planned(replace(FLEET, max_capacity=1), aged("a", 2), big)
+    assert kept(made)["a"] == "no-destination"
 
 
 def test_empty_expired_node_goes_at_once_and_is_replaced_at_the_minimum() -> None:

@@ -24,7 +24,10 @@ from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
 from reconciler.planner.disruption.replacement.consolidator import NewNodes
 from reconciler.planner.disruption.replacement.departures import Departures
-from reconciler.planner.disruption.replacement.successor import ask_for_successor
+from reconciler.planner.disruption.replacement.successor import (
+    ask_for_successor,
+    waits_for_successor,
+)
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
 from reconciler.planner.disruption.unneeded import UnneededNodes
@@ -149,13 +152,14 @@ class VoluntaryRun:
         None is asked for that its pods could not use: it would be ended as idle, and asked for
         again.
         """
-        status = candidate.status
-        why = self.departures.why_not_for_successor(candidate)
+        status, outdated = candidate.status, candidate.outdated
+        own = outdated is None or not outdated.has_batch
+        why = self.departures.why_not_for_successor(candidate) if own else None
         if why is not None:
             self.context.builder.block(candidate.node, *why)
             return False
-        asked = ask_for_successor(self.context, candidate.node, status, candidate.outdated)
-        if asked:
+        asked = ask_for_successor(self.context, candidate.node, status, outdated)
+        if asked and own:
             self.departures.consolidator.note(candidate, status.key)
         return asked
 
@@ -166,7 +170,9 @@ class VoluntaryRun:
         make the purchase vain.
         """
         builder, node, departures = self.context.builder, candidate.node, self.departures
-        answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+        answer: Relocation | NewNodes | Blocker | None = departures.leave_in_time(candidate)
+        if candidate.outdated is None or not candidate.outdated.has_batch:
+            answer = answer or departures.leave_for_new(candidate)
         code = _code(candidate)
         match answer:
             case Relocation():
@@ -178,7 +184,8 @@ class VoluntaryRun:
                 builder.block(node, code, f"it goes when {text} came for its pods")
             case None:
                 if candidate.outdated is not None:  # what has a timer is told when that is tended
-                    builder.block(node, *_no_destination(builder, candidate))
+                    waits = _waits_for_its_batch(builder, candidate)
+                    builder.block(node, *(waits or _no_destination(builder, candidate)))
                 return False
             case Blocker():
                 builder.block(node, *answer)
@@ -224,6 +231,16 @@ def _code(candidate: Candidate) -> str:
     if candidate.outdated is not None:
         return "replacement"
     return "removal" if candidate.status.settings.departing else "consolidation"
+
+
+def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker | None:
+    """A blocker while new nodes of its rolling update are still to come; None of other nodes."""
+    update = builder.view.inventory.updates.get(candidate.status.key)
+    if update is None or candidate.node.name not in update.batch:
+        return None
+    if len(update.successors_taking_pods) >= update.successors_wanted:
+        return None
+    return waits_for_successor(candidate.status.key)
 
 
 def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:

@@ -35,6 +35,11 @@ class Outdated:
     """Whether only a spot node that costs less is asked for in its place, and its moves must be
     worth what they save; else it goes at any price."""
 
+    @property
+    def has_batch(self) -> bool:
+        """Whether new nodes are asked for with its batch, and none for itself beside these."""
+        return self.policy == "rolling-update"
+
 
 def find_outdated(
     fleets: Iterable[FleetNodes],

@@ -2,6 +2,7 @@
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
@@ -22,20 +23,28 @@ def ask_for_successor(
         outdated: Why it is to go; None: it is not, and stays.
 
     Returns:
-        Whether one was asked for.
+        Whether one was asked for, be it with the batch of a rolling update.
     """
     builder, key = context.builder, status.key
     if outdated is None:
         builder.block(node, *at_minimum(status))
         return False
+    if outdated.has_batch:
+        builder.block(node, *waits_for_successor(key))
+        return True
     because = f"{node.name} is replaced: {outdated.because}"
     why = ask_for_successors(context, status, 1, outdated.policy, because)
     if why is not None:
         builder.block(node, *why)
         return False
-    builder.block(node, "replacement", f"it goes when a node of {key.name} came in its place")
+    builder.block(node, *waits_for_successor(key))
     context.ledger.take_node(key)
     return True
+
+
+def waits_for_successor(key: FleetKey) -> Blocker:
+    """Return the blocker of a node in whose place its fleet was asked for another."""
+    return Blocker("replacement", f"it goes when a node of {key.name} came in its place")
 
 
 def ask_for_successors(

@@ -242,6 +242,20 @@ def test_min_in_service_lets_nodes_go_before_their_new_node_has_come() -> None:
     assert targets(made) == [(3, 5)]
 
 
+@pytest.mark.parametrize(("minimum", "occupied"), [(0, True), (3, True), (3, False)])
+def test_node_that_min_in_service_lets_go_is_replaced_once(minimum: int, occupied: bool) -> None:
+    """The batch had asked for its new nodes already: the second ones were never used."""
+    fleet = make_scene_fleet(min_capacity=minimum)
+    rules = RollingUpdate(batch_max=2, min_in_service=1)
+    nodes = [node("p", 9000, fleet=fleet)]
+    nodes += [node(name, mark=n, began=5, fleet=fleet) for n, name in ((1, "a"), (2, "b"))]
+    pods = [on("a", cpu="3"), on("b", cpu="3")] if occupied else []
+    made = made_of(*nodes, *pods, on("p", cpu="3"), new="p", rules=rules, fleet=fleet)
+    assert drained(made) == []
+    assert targets(made) == [(3, 5)]
+    assert kept(made)["a"] == "replacement"
+
+
 def test_fleet_at_its_maximum_says_what_to_do() -> None:
     """It would stand still without a word."""
     fleet = make_scene_fleet(max_capacity=2)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from reconciler.model.cluster import Node, Taint
-from reconciler.planner.placement.kinds import ZONE, region_of_open
+from reconciler.model.frozen import Labels
+from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec
 
 
@@ -47,3 +48,17 @@ def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
         if not region_of_open(zone):
             variants = tuple(each for each in row.variants if each.get(ZONE, "") == zone)
             yield replace(row, variants=variants)
+
+
+def in_some_zone(row: RowSpec, seen: str) -> list[RowSpec]:
+    """Return a new node's row as it may turn out, one for each zone.
+
+    Args:
+        row: The row.
+        seen: The zone of a node of the same fleet: where nothing says in which zones it launches,
+            that is one of them.
+    """
+    if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants) and seen:
+        zone = dict.fromkeys(ZONE_KEYS, seen)
+        return [row, replace(row, variants=tuple(Labels({**v, **zone}) for v in row.variants))]
+    return list(in_each_zone(row)) or [row]

@@ -44,6 +44,8 @@ EXAMINED_AT_ONCE_MAX = 50
 once, up to 50 (with 100 a plan for 200 nodes took six seconds). The others keep their timers and
 have their turn ten seconds later. With 50 instead of 20 the benchmark `disturbance` evicts and
 costs the same and plans for half as long again."""
+TRIED_MAX = 20
+"""Of so many nodes of a fleet one plan finds out whether a batch could have them."""
 TURN_SECONDS = 10
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 EXAMINED_WHILE_BUYING = 10
@@ -207,6 +209,15 @@ def _first_in_turn(view: ClusterView, count: int) -> int:
     return int(_turn_of(view.at) * _GOLDEN_RATIO % 1 * count)
 
 
+def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
+    """These in their order; of very many the later ones in turn, as a plan tries `TRIED_MAX`."""
+    if len(ordered) <= TRIED_MAX:
+        return ordered
+    first, others = ordered[: TRIED_MAX // 2], ordered[TRIED_MAX // 2 :]
+    turn = _first_in_turn(view, len(others))
+    return [*first, *others[turn:], *others[:turn]]
+
+
 def _turn_of(at: datetime) -> int:
     return int(at.timestamp() // TURN_SECONDS)
 
@@ -306,6 +317,39 @@ def _candidate(
         because=because,
         outdated=outdated,
         ends_at=end,
+    )
+
+
+def as_outdated(
+    context: DisruptionContext, node: Node, key: FleetKey, outdated: Outdated
+) -> Candidate | Blocker:
+    """Return the candidate that the node will be when it is to be replaced; nothing is noted.
+
+    Args:
+        context: The limits of this plan.
+        node: The node.
+        key: Its fleet.
+        outdated: Why it will be replaced.
+
+    Returns:
+        What keeps it when one of its pods may not be moved.
+    """
+    status = context.view.statuses[key]
+    pods = context.view.pods_on.get(node.name, [])
+    moving, again, blocked = movable(context.judge(status.settings), pods)
+    return blocked or Candidate(
+        node=node,
+        status=status,
+        moving=moving,
+        placed=[*moving, *again],
+        share=0.0,
+        bounces=False,
+        since=None,
+        settled_at=None,
+        failures_rank=0,
+        policy=outdated.policy,
+        because=outdated.because,
+        outdated=outdated,
     )
 
 

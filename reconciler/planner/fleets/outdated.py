@@ -5,7 +5,7 @@ pods of others, and what replaces it is there before its pods move.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import PolicyName
@@ -89,13 +89,23 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
         waits = f"it waits until {mark.number} new nodes take pods, {came} do"
         if mark.number == 1:
             waits = "it waits until a new node takes pods"
+    return replace(chosen_by_update(update, node, mark.at), waits=waits)
+
+
+def chosen_by_update(update: Update, node: Node, at: datetime) -> Outdated:
+    """Return why a node is to be replaced that a rolling update chooses.
+
+    Args:
+        update: The update, of which it is an old node.
+        node: The node.
+        at: When its batch begins.
+    """
     return Outdated(
         reason="drifted",
         policy="rolling-update",
-        because=f"rolling update to launch template version {mark.version}:"
+        because=f"rolling update to launch template version {update.version}:"
         f" {update.old[node.name]}",
-        since=mark.at,
-        waits=waits,
+        since=at,
     )
 
 

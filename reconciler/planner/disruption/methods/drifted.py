@@ -14,11 +14,12 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidates import TRIED_MAX, Candidate, as_outdated, in_turn
 from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.drains.actions import annotate, end_of_drain
+from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
@@ -26,6 +27,7 @@ from reconciler.planner.disruption.replacement.successor import (
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.outdated import chosen_by_update
 from reconciler.planner.fleets.rolling_update import BatchMark, Update
 from reconciler.planner.text import duration
 
@@ -95,6 +97,12 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     if why is not None:
         for name in sorted(set(staying) - update.may_go):
             context.builder.block(context.view.nodes[name], *why)
+        return
+    for name in staying:
+        node = context.view.nodes[name]
+        asked = asked_for(context.view, node)
+        if asked is None or asked.latest < update.batch[name].at:
+            context.builder.mark(asked_again(context.view, node, status.key, POLICY))
 
 
 def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
@@ -103,15 +111,13 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     In one plan both could be done twice: a crash between the two leaves a purchase without a mark.
     """
     context, number, most = run.context, 0, update.batch_max
-    settling = _settling(run)
     closed = no_successor(context, status)
     if closed is not None:
         most = min(most, update.spare)
-    for node in _in_order(context, status, update):
+    for node in _able(run, status, update, at_once=closed is not None):
         if number == most:
             break
-        why = settling.get(node.name) or batch_blocker(context, node, status)
-        why = why or context.ledger.node_blocker(status.key, "drifted")
+        why = context.ledger.node_blocker(status.key, "drifted")
         if why is not None:
             context.builder.block(node, *why)
             continue
@@ -125,6 +131,47 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
             context.builder.block(context.view.nodes[name], *closed)
 
 
+def _able(
+    run: VoluntaryRun, status: FleetStatus, update: Update, *, at_once: bool
+) -> Iterator[Node]:
+    """The drifted nodes that could be emptied; of the others it is said why they could not.
+
+    Those that could whichever zone a new node comes up in are the first, then those that could in
+    some zone: how often these may be tried is limited by what is noted of purchases in vain.
+
+    Args:
+        run: The voluntary methods of this plan.
+        status: The fleet.
+        update: Its update.
+        at_once: Whether they have to go without a new node.
+    """
+    context, departures, tried = run.context, run.departures, 0
+    settling = _settling(run)
+    unsure: list[Node] = []
+    for node in in_turn(context.view, list(_in_order(context, status, update))):
+        why = settling.get(node.name) or batch_blocker(context, node, status)
+        if why is None:
+            if tried == TRIED_MAX:
+                break
+            tried += 1
+            outdated = chosen_by_update(update, node, context.view.at)
+            found = as_outdated(context, node, status.key, outdated)
+            if isinstance(found, Blocker):
+                why = found
+            elif at_once:
+                why = departures.why_not_now(found)
+            else:
+                why = departures.why_not_for_successor(found)
+                if why and not departures.why_not_for_successor(found, some_zone=True):
+                    unsure.append(node)
+                    continue
+        if why is None:
+            yield node
+        else:
+            context.builder.block(node, *why)
+    yield from unsure
+
+
 def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
     """Nodes whose pods may not be moved yet: a new node would be paid for, and stand idle."""
     found, at = {}, run.context.view.at
@@ -136,17 +183,27 @@ def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
 
 
 def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -> Iterator[Node]:
-    """The drifted nodes that stay in use, the oldest first.
+    """The drifted nodes that stay in use: those that failed least often, the oldest of them first.
 
     An empty node that its fleet can do without goes when its idle time is over: nothing need come
     in its place. One that is headroom is in use: nothing but its turn would end it.
     """
     view, kept_free = context.view, context.builder.kept_free
-    old = [view.nodes[name] for name in update.old]
-    for node in sorted(old, key=lambda n: (n.created_at is None, n.created_at or view.at, n.name)):
+
+    def order(node: Node) -> tuple[object, ...]:
+        failures = _failures(context, node)
+        return failures, node.created_at is None, node.created_at or view.at, node.name
+
+    for node in sorted((view.nodes[name] for name in update.old), key=order):
         used = bool(counted(view.pods_on.get(node.name, ()))) or view.row_of[node.name] in kept_free
         if not is_draining(node) and (used or not context.room.may_leave(status.key)):
             yield node
+
+
+def _failures(context: DisruptionContext, node: Node) -> int:
+    """How often a new node came for it in vain of late, or a drain of it failed."""
+    noted = asked_for(context.view, node), last_failure(context.view, node)
+    return max((each.count for each in noted if each is not None), default=0)
 
 
 METHOD = Method(name="drifted", policy=POLICY, propose=propose)

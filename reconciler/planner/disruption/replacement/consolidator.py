@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconciler.model.actions import REPLACEMENT_ASKED, PolicyName
+from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
+from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
@@ -26,6 +27,7 @@ from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
 
 SAVING_PERCENT_MIN = 5
 NEW_NODES_MAX = 8
@@ -46,6 +48,19 @@ class NewNodes:
     def text(self) -> str:
         """In a few words, for people."""
         return f"{counted_noun(self.count, 'node')} of {self.key.name}"
+
+
+def asked_for(view: ClusterView, node: Node) -> Attempts | None:
+    """How often a node was asked for in the place of this one, and when last; None if never."""
+    return read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _FORGOTTEN_AFTER)
+
+
+def asked_again(view: ClusterView, node: Node, key: FleetKey, policy: PolicyName) -> AnnotateNode:
+    """Note that a node of the fleet is asked for in the place of this one, once more."""
+    asked = asked_for(view, node)
+    noted = Attempts(latest=view.at, count=1 if asked is None else asked.count + 1)
+    because = f"a node of {key.name} is asked for in its place"
+    return annotate(node, REPLACEMENT_ASKED, str(noted), policy, because)
 
 
 class Consolidator:
@@ -205,12 +220,8 @@ class Consolidator:
         Such nodes differ from plan (a taint that the config does not know, say): after
         `ASKED_MAX` of them no more are asked for within a day.
         """
-        asked = self._asked(candidate)
+        asked = asked_for(self._context.view, candidate.node)
         return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
-
-    def _asked(self, candidate: Candidate) -> Attempts | None:
-        noted = candidate.node.annotations.get(REPLACEMENT_ASKED, "")
-        return read_attempts(noted, self._context.view.at, _FORGOTTEN_AFTER)
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
         """Whether a node has come since, or should have: until then it is the same purchase."""
@@ -225,16 +236,14 @@ class Consolidator:
 
         A restart forgets nothing then. What has not come yet is the same purchase.
         """
-        at, asked = self._context.view.at, self._asked(candidate)
+        view, node = self._context.view, candidate.node
+        asked = asked_for(view, node)
         if asked is not None and not self._is_over(asked, key):
             return
-        noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
-        because = f"a node of {key.name} is asked for in its place"
         policy: PolicyName = "consolidation"
         if candidate.outdated is not None:
             policy = candidate.outdated.policy
-        mark = annotate(candidate.node, REPLACEMENT_ASKED, str(noted), policy, because)
-        self._context.builder.mark(mark)
+        self._context.builder.mark(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Whether the fleet may have one more node, near enough and cheaper, for such pods."""

@@ -19,8 +19,9 @@ from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.replacement.passing_nodes import PassingNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
-from reconciler.planner.node_rows import in_each_zone
+from reconciler.planner.node_rows import in_each_zone, in_some_zone
 from reconciler.planner.placement.classes import Group
+from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.simulation import RowSpec
 
 
@@ -111,11 +112,15 @@ class Departures:
                 blocker = blocker or found
         return blocker
 
-    def why_not_for_successor(self, candidate: Candidate) -> Blocker | None:
+    def why_not_for_successor(
+        self, candidate: Candidate, *, some_zone: bool = False
+    ) -> Blocker | None:
         """Why no node of its own fleet is asked for in its place; None when one may be.
 
-        The candidate has to be able to leave whichever zone that node comes up in. Nothing is
-        changed.
+        Args:
+            candidate: It has to be able to leave when that node is there. Nothing is changed.
+            some_zone: Whether it is enough if it can when the node comes up in some zone, not in
+                whichever it is.
         """
         key = candidate.status.key
         if self.consolidator.asked_in_vain(candidate, key):
@@ -124,14 +129,30 @@ class Departures:
             )
         mark = self.simulator.mark()
         spec = self._context.view.offers[key].row
-        found = self._leave_for(candidate, self.grouped(candidate), spec, 1)
-        self.simulator.undo(mark)
+        seen = candidate.node.labels.get(ZONE, "")
+        specs = in_some_zone(spec, seen) if some_zone else [spec]
+        found: Blocker | None = None
+        for each in specs:
+            answer = self._leave_for(candidate, self.grouped(candidate), each, 1)
+            self.simulator.undo(mark)
+            if isinstance(answer, Relocation):
+                return None
+            found = found or answer
         if found is None:
             return Blocker(
                 "no-destination",
                 f"its pods fit on no other node, nor on one more of {key.name} whichever zone it "
                 "comes up in",
             )
+        return found
+
+    def why_not_now(self, candidate: Candidate) -> Blocker | None:
+        """Why it could not leave in this plan, if its turn had come; nothing is changed."""
+        mark = self.simulator.mark()
+        found = self.leave(candidate)
+        self.simulator.undo(mark)
+        if found is None:
+            return Blocker("no-destination", "its pods fit on no other node")
         return found if isinstance(found, Blocker) else None
 
     def _leave_for(

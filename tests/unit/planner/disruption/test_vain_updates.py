@@ -1,0 +1,87 @@
+"""Rolling updates buy no nodes that the pods of old nodes could not use, again and again."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.model.actions import DRAIN_FAILED, REPLACEMENT_ASKED
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.text import rfc3339
+from tests.builders import ago
+from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.updated_fleet import RULES, made_of, marked, node
+from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, on
+
+ZONES = ("us-west-2a", "us-west-2b")
+FLEET = replace(make_scene_fleet(), zones=ZONES)
+DAY = 86_400.0
+
+
+def pinned(name: str) -> Pod:
+    """A pod that has to stay in the first zone, as one with a volume there."""
+    return on(name, cpu="3", node_selector={"topology.kubernetes.io/zone": ZONES[0]})
+
+
+def asked(count: int, seconds: float = 3600) -> dict[str, str]:
+    """That new nodes were asked for so often."""
+    return {REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/{count}"}
+
+
+def test_node_whose_pods_fit_on_no_new_node_is_in_no_batch() -> None:
+    """A node was bought for it every quarter of an hour, stood idle and was ended."""
+    made = made_of(node("a", 9000), on("a", cpu="8"), node("b"), full("b"))
+    assert marked(made) == {"b": "8/1"}
+    assert kept(made)["a"] == "no-destination"
+
+
+def test_nodes_that_may_go_whichever_zone_a_new_one_comes_up_in_go_first() -> None:
+    """One node whose pods have their volumes in another zone held up all others."""
+    nodes = [node("a", 9000, fleet=FLEET), node("b", fleet=FLEET)]
+    assert marked(made_of(*nodes, pinned("a"), full("b"), fleet=FLEET)) == {"b": "8/1"}
+    assert marked(made_of(nodes[0], pinned("a"), fleet=FLEET)) == {"a": "8/1"}
+
+
+def test_fleet_of_which_no_zone_is_told_may_launch_where_its_nodes_are() -> None:
+    """Its pods with volumes would keep their old nodes for good."""
+    assert marked(made_of(node("a", zone=ZONES[0]), pinned("a"))) == {"a": "8/1"}
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "tries"), [(1, 3600, 1), (2, 3600, 0), (2, DAY + 1, 1)]
+)
+def test_new_nodes_that_came_in_vain_are_asked_for_twice_a_day(
+    count: int, seconds: float, tries: int
+) -> None:
+    """They come up in the wrong zone, or with a taint that no config knows."""
+    old = node("a", annotations=asked(count, seconds))
+    made = made_of(old, full("a"))
+    assert len(marked(made)) == tries
+    assert (kept(made)["a"] == "no-destination") is (tries == 0)
+
+
+def test_purchase_is_noted_once_on_each_node_of_the_batch() -> None:
+    """Nothing else tells later how often new nodes came for them."""
+    batch = [node("a", mark=1, began=5), node("b", mark=2, began=5, annotations=asked(1))]
+    made = made_of(*batch, node("p", 9000), full("a"), full("b"), full("p"), new="p")
+    assert targets(made) == [(3, 5)]
+    noted = {(n, v and v[-1]) for n, key, v in annotations_set(made) if key == "replacement-asked"}
+    assert noted == {("a", "1"), ("b", "2")}
+    again: list[Node | Pod] = [node("a", mark=1, annotations=asked(1, 300)), full("a")]
+    assert targets(made_of(*again)) == [(1, 2)]
+    assert "replacement-asked" not in {key for _, key, _ in annotations_set(made_of(*again))}
+
+
+@pytest.mark.parametrize("failed", [asked(1), {DRAIN_FAILED: f"{rfc3339(ago(3600))}/1"}])
+def test_node_that_failed_comes_after_all_others(failed: dict[str, str]) -> None:
+    """With three such nodes and batches of one the rest of the fleet was never updated."""
+    rules = replace(RULES, batch_max=1)
+    nodes = [node("a", 9000, annotations=failed), node("b")]
+    assert marked(made_of(*nodes, full("a"), full("b"), rules=rules)) == {"b": "8/1"}
+
+
+def test_every_node_of_a_large_fleet_has_its_turn() -> None:
+    """Nodes that cannot go would take all the time that one plan has."""
+    stuck = [node(f"n{number}", 9000) for number in range(30)]
+    pods = [*(on(each.name, cpu="8") for each in stuck), full("b")]
+    turns = [made_of(*stuck, node("b"), *pods, at=ago(-10.0 * turn)) for turn in range(30)]
+    assert {"b": "8/1"} in [marked(made) for made in turns]

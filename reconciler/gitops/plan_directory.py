@@ -9,6 +9,7 @@ from pathlib import Path
 from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
 from reconciler.gitops.summary import summary
 from reconciler.model.errors import InputError
+from reconciler.records.plain_file import read_plain
 
 PLAN = "plan.tfplan"
 VARIABLES = "variables.json"
@@ -16,6 +17,7 @@ REPLANNED = "replanned.tfplan"
 REPORT = "report.json"
 SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
+LOCK_BYTES_MAX = 1 << 20
 _READ = (".tf", ".tf.json", ".tfvars", ".tfvars.json")
 _LEFT_OUT = {".terraform", ".git"}
 
@@ -48,14 +50,27 @@ class PlanDirectory:
             (self.path / name).unlink(missing_ok=True)
 
     def keep(self, report: PlanReport, module: Path) -> None:
-        """Write report and summary; delete a refused plan, so that it cannot be applied."""
-        text = json.dumps(report_json(report), indent=2, sort_keys=True, ensure_ascii=False)
-        _write(self.path / REPORT, text + "\n")
-        _write(self.path / SUMMARY, summary(report))
-        if (module / LOCK).is_file():
-            shutil.copyfile(module / LOCK, self.path / LOCK)
-        if not report.allowed:
+        """Write report and summary; delete a refused plan, so that it cannot be applied.
+
+        Of a refused root module nothing else is kept: its lock file may be anything.
+
+        Raises:
+            OSError: The lock file cannot be read, is no regular file or has over 1 MiB.
+        """
+        if report.allowed:
+            self._keep_lock(module)
+        else:
             self.plan_file.unlink(missing_ok=True)
+        text = json.dumps(report_json(report), indent=2, sort_keys=True, ensure_ascii=False)
+        _write(self.path / REPORT, f"{text}\n".encode())
+        _write(self.path / SUMMARY, summary(report).encode())
+
+    def _keep_lock(self, module: Path) -> None:
+        try:
+            content = read_plain(module / LOCK, LOCK_BYTES_MAX)
+        except FileNotFoundError:
+            return
+        _write(self.path / LOCK, content)
 
     def summary(self) -> str:
         """The Markdown summary that was kept.
@@ -131,7 +146,7 @@ def _is_terraforms(name: str) -> bool:
     return name == LOCK or (".tfstate" in name and not name.endswith(_READ))
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: bytes) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)

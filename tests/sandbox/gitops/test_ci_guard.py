@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.gitops.plan_directory import LOCK
 from reconciler.gitops.render import TFVARS, render
 from reconciler.gitops.root_module import RootModule
 from reconciler.gitops.targets import MANIFEST
@@ -305,3 +306,23 @@ def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: P
         ("terraform.tfvars", "file/foreign"),
         ("zz.auto.tfvars", "file/foreign"),
     ]
+
+
+@pytest.mark.parametrize("leads_to", ["credentials", "/proc/self/environ"])
+def test_file_that_a_link_names_does_not_get_into_the_plan(
+    checkout: Path, tmp_path: Path, leads_to: str
+) -> None:
+    """Whoever may open a pull request could read the credentials of the job in its artifacts."""
+    (tmp_path / "credentials").write_text("secret-of-the-runner\n")
+    (checkout / "terraform" / LOCK).symlink_to(tmp_path / leads_to)
+    commit(checkout)
+    done = reconciler(
+        *("ci", "plan", "--dir", "terraform", "--out", "../plan", "--output", "table"),
+        cwd=checkout,
+        environment={"AWS_SECRET_ACCESS_KEY": "secret-of-the-runner"},
+    )
+    assert done.returncode == 1
+    assert f"{LOCK}: file/link" in done.stderr
+    kept = {each.name: each.read_bytes() for each in (tmp_path / "plan").iterdir()}
+    assert sorted(kept) == ["report.json", "summary.md"]
+    assert not any(b"secret-of-the-runner" in content for content in kept.values())

@@ -1,10 +1,70 @@
 """What an apply is bound to, as far as it lies in files."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.plan_directory import tree_sha256
+from reconciler.gitops.guard import Finding
+from reconciler.gitops.plan_directory import LOCK, LOCK_BYTES_MAX, PlanDirectory, tree_sha256
+from reconciler.gitops.plan_report import PlanReport
+from tests.unit.gitops.plans import plan
+from tests.unit.gitops.reports import report
+
+REFUSAL = Finding(severity="refused", code="file/link", where=LOCK, message="is a symbolic link")
+
+
+def prepared(tmp_path: Path) -> tuple[PlanDirectory, Path]:
+    """An empty plan directory, and a root module without files."""
+    plans, module = PlanDirectory(tmp_path / "plan"), tmp_path / "module"
+    plans.prepare()
+    module.mkdir()
+    return plans, module
+
+
+def refused() -> PlanReport:
+    """A report that forbids the apply."""
+    return replace(report(plan()), findings=(REFUSAL,))
+
+
+def test_lock_file_of_an_allowed_root_is_kept(tmp_path: Path) -> None:
+    """The apply would otherwise run with other provider versions than the plan."""
+    plans, module = prepared(tmp_path)
+    (module / LOCK).write_text("# locked\n")
+    plans.keep(report(plan()), module)
+    assert (plans.path / LOCK).read_text() == "# locked\n"
+
+
+def test_nothing_of_a_refused_root_is_kept(tmp_path: Path) -> None:
+    """A pull request could have any content uploaded with the plan."""
+    plans, module = prepared(tmp_path)
+    (module / LOCK).write_text("# anything\n")
+    plans.keep(refused(), module)
+    assert sorted(each.name for each in plans.path.iterdir()) == ["report.json", "summary.md"]
+
+
+def test_lock_file_that_is_a_link_is_never_followed(tmp_path: Path) -> None:
+    """A pull request could have the credentials of the job uploaded with the plan."""
+    plans, module = prepared(tmp_path)
+    (tmp_path / "credentials").write_text("secret")
+    (module / LOCK).symlink_to(tmp_path / "credentials")
+    plans.keep(refused(), module)
+    with pytest.raises(OSError, match="is a symbolic link"):
+        plans.keep(report(plan()), module)
+    assert not (plans.path / LOCK).exists()
+
+
+def test_lock_file_without_an_end_fills_no_memory(tmp_path: Path) -> None:
+    """The job that plans would be killed without a word."""
+    plans, module = prepared(tmp_path)
+    (module / LOCK).write_bytes(b"#" * (LOCK_BYTES_MAX + 1))
+    with pytest.raises(OSError, match="is longer than"):
+        plans.keep(report(plan()), module)
+    (module / LOCK).unlink()
+    os.mkfifo(module / LOCK)
+    with pytest.raises(OSError, match="is no regular file"):
+        plans.keep(report(plan()), module)
 
 
 @pytest.mark.parametrize(

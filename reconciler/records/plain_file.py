@@ -1,0 +1,62 @@
+"""Files in folders that somebody else filled: a link, a pipe or a device there is not followed.
+
+A folder from a repository or from another job may hold a link to any file that this user can read
+or write, a pipe that never ends, or a file that fills the memory.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_PLAINLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Without O_NONBLOCK, opening a pipe waits for somebody who writes into it."""
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        OSError: There is none, it cannot be opened, or it is a link or no regular file.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | _PLAINLY)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a symbolic link", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_plain(path: Path, bytes_max: int) -> bytes:
+    """What a regular file holds.
+
+    Raises:
+        OSError: As `open_plain`; or it holds more than `bytes_max` bytes.
+    """
+    with open_plain(path) as stream:
+        content = stream.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise OSError(errno.EFBIG, f"is longer than {bytes_max} bytes", str(path))
+    return content
+
+
+def make_plain(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Make a file that is not there yet.
+
+    Args:
+        path: Nothing may have this name, not even a link that leads nowhere.
+        content: What it holds.
+        mode: Its rights, before the umask.
+
+    Raises:
+        FileExistsError: Something has this name.
+        OSError: It cannot be made.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAINLY, mode)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)

@@ -176,8 +176,10 @@ class Pipeline:
             raise Conflict(where, "its digest is not the approved one", "approve this plan")
         if not approved.allowed:
             raise Refused(where, "the guard refused this plan")
-        self._settings.plans.hand_over_locks(self._settings.module)
         self._assert_only_ours()
+        self._settings.plans.forget_replans()
+        if self._settings.plans.hand_over_locks(self._settings.module):
+            self._assert_only_ours()
         self._terraform.init(self._settings.backend_config)
         now = self._binding(self._terraform.state_version(), ())
         untouched = self._settings.untouched_since

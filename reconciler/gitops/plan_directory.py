@@ -3,13 +3,12 @@
 import hashlib
 import json
 import os
-import shutil
 from pathlib import Path
 
 from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
 from reconciler.gitops.summary import summary
 from reconciler.model.errors import InputError
-from reconciler.records.plain_file import read_plain
+from reconciler.records.plain_file import make_plain, read_plain
 
 PLAN = "plan.tfplan"
 VARIABLES = "variables.json"
@@ -31,22 +30,28 @@ class PlanDirectory:
     @property
     def replanned_file(self) -> Path:
         """Where an apply plans again when live capacity moved; the approved plan stays."""
-        return (self.path / REPLANNED).resolve()
+        return self.path.resolve() / REPLANNED
 
     @property
     def variables_file(self) -> Path:
         """Where an apply in parts writes the variables of a part."""
-        return (self.path / VARIABLES).resolve()
+        return self.path.resolve() / VARIABLES
 
     @property
     def plan_file(self) -> Path:
         """Where the saved plan lies."""
-        return (self.path / PLAN).resolve()
+        return self.path.resolve() / PLAN
 
     def prepare(self) -> None:
         """Make it, and remove an older plan from it, so that a failure leaves none to apply."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name in (PLAN, REPLANNED, REPORT, SUMMARY, LOCK):
+        for name in (PLAN, REPORT, SUMMARY, LOCK):
+            (self.path / name).unlink(missing_ok=True)
+        self.forget_replans()
+
+    def forget_replans(self) -> None:
+        """Remove what an apply writes here: a link of that name would lead it elsewhere."""
+        for name in (REPLANNED, VARIABLES):
             (self.path / name).unlink(missing_ok=True)
 
     def keep(self, report: PlanReport, module: Path) -> None:
@@ -101,11 +106,20 @@ class PlanDirectory:
             ) from error
         return approved_from(text, where=str(file))
 
-    def hand_over_locks(self, module: Path) -> None:
-        """Give the checkout the provider versions that the plan was made with."""
-        kept = self.path / LOCK
-        if kept.is_file() and not (module / LOCK).exists():
-            shutil.copyfile(kept, module / LOCK)
+    def hand_over_locks(self, module: Path) -> bool:
+        """Give a checkout without a lock file the provider versions that the plan was made with.
+
+        Returns:
+            Whether the checkout has a new file.
+
+        Raises:
+            OSError: The kept file is no regular one, or has over 1 MiB; or it cannot be written.
+        """
+        try:
+            make_plain(module / LOCK, read_plain(self.path / LOCK, LOCK_BYTES_MAX))
+        except (FileNotFoundError, FileExistsError):
+            return False
+        return True
 
 
 def file_sha256(file: Path) -> str:

@@ -45,18 +45,17 @@ def read_plain(path: Path, bytes_max: int) -> bytes:
     return content
 
 
-def make_plain(path: Path, content: bytes, mode: int = 0o666) -> None:
+def make_plain(path: Path, content: bytes) -> None:
     """Make a file that is not there yet.
 
     Args:
         path: Nothing may have this name, not even a link that leads nowhere.
         content: What it holds.
-        mode: Its rights, before the umask.
 
     Raises:
         FileExistsError: Something has this name.
         OSError: It cannot be made.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAINLY, mode)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAINLY, 0o666)
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)

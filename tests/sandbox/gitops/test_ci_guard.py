@@ -326,3 +326,27 @@ def test_file_that_a_link_names_does_not_get_into_the_plan(
     kept = {each.name: each.read_bytes() for each in (tmp_path / "plan").iterdir()}
     assert sorted(kept) == ["report.json", "summary.md"]
     assert not any(b"secret-of-the-runner" in content for content in kept.values())
+
+
+def test_apply_writes_nothing_before_it_looked(checkout: Path, tmp_path: Path) -> None:
+    """A commit could have the job that applies write into its own home directory."""
+    stand_in = {"RECONCILER_TERRAFORM": str(planner(tmp_path / "terraform"))}
+    (checkout / "terraform" / LOCK).write_text("# locked\n")
+    planned = reconciler(
+        *("ci", "plan", "--dir", "terraform", "--out", "../plan"),
+        cwd=checkout,
+        environment=stand_in,
+    )
+    assert planned.returncode == 0, planned.stderr
+    assert (tmp_path / "plan" / LOCK).read_text() == "# locked\n"
+    (checkout / "terraform" / LOCK).unlink()
+    (checkout / "terraform" / LOCK).symlink_to(tmp_path / "outside")
+    commit(checkout)
+    applied = reconciler(
+        *("ci", "apply", "--dir", "terraform", "--plan", "../plan"),
+        cwd=checkout,
+        environment=stand_in,
+    )
+    assert applied.returncode == 1
+    assert f"{LOCK}: file/link" in applied.stderr
+    assert not (tmp_path / "outside").exists()

@@ -1,6 +1,7 @@
 """What an apply is bound to, as far as it lies in files."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,52 @@ def test_lock_file_without_an_end_fills_no_memory(tmp_path: Path) -> None:
     os.mkfifo(module / LOCK)
     with pytest.raises(OSError, match="is no regular file"):
         plans.keep(report(plan()), module)
+
+
+def test_lock_file_of_the_plan_gets_into_a_checkout_without_one(tmp_path: Path) -> None:
+    """The apply would otherwise run with other provider versions than the plan."""
+    plans, module = prepared(tmp_path)
+    assert not plans.hand_over_locks(module)
+    (plans.path / LOCK).write_text("# locked\n")
+    assert plans.hand_over_locks(module)
+    assert (module / LOCK).read_text() == "# locked\n"
+    (plans.path / LOCK).write_text("# later\n")
+    assert not plans.hand_over_locks(module)
+    assert (module / LOCK).read_text() == "# locked\n"
+
+
+def test_lock_file_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """A commit could have the job that applies write into its own home directory."""
+    plans, module = prepared(tmp_path)
+    (plans.path / LOCK).write_text("# locked\n")
+    (module / LOCK).symlink_to(tmp_path / "outside")
+    assert not plans.hand_over_locks(module)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_kept_lock_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    """Whoever made the plan folder would have a file of the job copied into the checkout."""
+    plans, module = prepared(tmp_path)
+    (tmp_path / "credentials").write_text("secret")
+    (plans.path / LOCK).symlink_to(tmp_path / "credentials")
+    with pytest.raises(OSError, match="is a symbolic link"):
+        plans.hand_over_locks(module)
+    assert not (module / LOCK).exists()
+
+
+@pytest.mark.parametrize("begin", [PlanDirectory.prepare, PlanDirectory.forget_replans])
+def test_what_an_apply_writes_follows_no_link(
+    tmp_path: Path, begin: Callable[[PlanDirectory], None]
+) -> None:
+    """A link in the plan folder would have Terraform write wherever it leads."""
+    plans, _ = prepared(tmp_path)
+    for name in ("replanned.tfplan", "variables.json"):
+        (plans.path / name).symlink_to(tmp_path / "outside")
+    begin(plans)
+    for file in (plans.replanned_file, plans.variables_file):
+        assert file.is_absolute()
+        file.write_text("written")
+    assert not (tmp_path / "outside").exists()
 
 
 @pytest.mark.parametrize(

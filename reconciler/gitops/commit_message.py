@@ -13,6 +13,8 @@ SOURCE_TRAILER = "Fleet-Reconciler-Source"
 """`<config path> <blob of the config>`: which bytes were rendered, whatever the history says."""
 VERSION_TRAILER = "Fleet-Reconciler-Version"
 _SUBJECT_MAX = 100
+_VERSION_DIGITS_MAX = 9
+"""Of each number of a version; a trailer with more was not written by any version of this."""
 _PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECASE)
 """In Markdown such a path is plain text."""
 
@@ -82,11 +84,15 @@ def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
             f"commit {last.short} rendered the same config differently with the same version"
             f" {theirs}; are there two loops with different options?"
         )
-    return f"commit {last.short} was rendered by the newer version {theirs}"
+    return f"commit {last.short} was rendered by the newer version {_one_line(theirs)}"
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
+    """The first three numbers; none when it cannot be a version, which is older than any."""
+    numbers = re.findall(r"\d+", text)[:3]
+    if any(len(number) > _VERSION_DIGITS_MAX for number in numbers):
+        return ()
+    return tuple(int(number) for number in numbers)
 
 
 def _one_line(text: str) -> str:

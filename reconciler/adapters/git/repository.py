@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from reconciler.adapters.git.dates import as_date
 from reconciler.adapters.git.entries import LINK_MODE, REGULAR_MODES, is_text
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
@@ -159,7 +160,8 @@ class GitRepository:
         tree = self._tree_with(parent, changes)
         if tree == self._text("rev-parse", f"{parent}^{{tree}}"):
             return None
-        date = self._text("log", "--max-count=1", "--no-show-signature", "--format=%cI", parent)
+        shown = ("--no-show-signature", "--date=raw", "--format=%cd")
+        date = as_date(self._text("log", "--max-count=1", *shown, parent))
         # Dates have no option in commit-tree; GitPython hands the environment through.
         raw = self._git.commit_tree(tree, parent, message.encode(), date)
         made = CommitId(raw.decode().strip())

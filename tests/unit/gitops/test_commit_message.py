@@ -63,3 +63,14 @@ def test_changed_config_is_always_rendered() -> None:
 def test_unknown_last_change_is_rendered() -> None:
     """At the edge of a shallow history the loop must go on."""
     assert why_not_again(source(), None) is None
+
+
+def test_forged_version_is_older_than_any() -> None:
+    """Python refuses to read a number of 5000 digits: one commit would end the second loop."""
+    assert why_not_again(source(), made_by("9" * 5000)) is None
+    assert why_not_again(source(), made_by("no version")) is None
+
+
+def test_long_version_is_told_in_short() -> None:
+    """The trailer is a stranger's text, and the message is logged at every turn."""
+    assert len(why_not_again(source(), made_by("99 " + "x" * 5000)) or "") < 200

@@ -17,7 +17,9 @@ from reconciler.ports.forge import CommitStatus, Forge, StatusState
 
 ForgeChoice = Literal["auto", "github", "gitlab", "none"]
 
-_PULL_REFERENCE = re.compile(r"refs/pull/(\d+)/merge")
+_PULL_REFERENCE = re.compile(r"refs/pull/([0-9]+)/merge")
+_NUMBER_DIGITS_MAX = 18
+"""Of a pull request, as databases count them."""
 _TOKENS = ("RECONCILER_FORGE_TOKEN", "RECONCILER_GIT_TOKEN")
 """The first that is set, as a variable or, with `_FILE`, as a file's path."""
 
@@ -61,14 +63,19 @@ def _pipeline() -> _Pipeline | None:
     api, repository = variables.get("GITHUB_API_URL"), variables.get("GITHUB_REPOSITORY")
     if api and repository:
         reference = _PULL_REFERENCE.fullmatch(variables.get("GITHUB_REF", ""))
-        number = int(reference.group(1)) if reference else None
+        number = _number(reference.group(1)) if reference else None
         return _Pipeline(kind="github", api_url=api, repository=repository, number=number)
     api, repository = variables.get("CI_API_V4_URL"), variables.get("CI_PROJECT_PATH")
     if api and repository:
-        request = variables.get("CI_MERGE_REQUEST_IID", "")
-        number = int(request) if request.isdigit() else None
+        number = _number(variables.get("CI_MERGE_REQUEST_IID", ""))
         return _Pipeline(kind="gitlab", api_url=api, repository=repository, number=number)
     return None
+
+
+def _number(text: str) -> int | None:
+    """Of a pull request; None for what is no number of one."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS_MAX
+    return int(text) if is_number else None
 
 
 def pipeline_request() -> PipelineRequest | None:

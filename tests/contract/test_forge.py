@@ -226,6 +226,70 @@ def test_refusal_becomes_the_error_that_names_the_next_step(
         assert caught.value.retry_after_seconds == 7.0
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=500, body={"message": "down", "errors": 1}),
+        Fault(status=500, body={"errors": True, "error": {"a": 1}}),
+        Fault(status=422, body={"message": ["a"], "errors": {"x": [1]}}),
+        Fault(status=429, headers={"Retry-After": "\u00b2"}),
+        Fault(status=429, headers={"Retry-After": "9" * 400}),
+        Fault(status=429, headers={"x-ratelimit-reset": "\u00b2"}),
+        Fault(status=429, headers={"x-ratelimit-reset": "9" * 400}),
+        Fault(status=403, headers={"Retry-After": "-1"}),
+    ],
+)
+def test_malformed_refusal_is_a_refusal_all_the_same(
+    server: ForgeState, kind: ForgeKind, fault: Fault
+) -> None:
+    """A status is worth no failed apply, and no ended loop."""
+    server.faults = [fault]
+    with pytest.raises(PortError) as caught:
+        port_to(server, kind).set_status(COMMIT, STATUS)
+    if isinstance(caught.value, Throttled):
+        assert caught.value.retry_after_seconds is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"number": float("inf"), "iid": float("inf")},
+        {"number": "\u00b2", "iid": "\u00b2"},
+        {"number": True, "iid": True},
+        {"number": 0, "iid": 0},
+        {"number": [], "iid": {}},
+        {"number": 7, "iid": 7, "html_url": 1, "web_url": None},
+        ["number"],
+        None,
+    ],
+)
+def test_malformed_pull_request_is_none(
+    server: ForgeState, kind: ForgeKind, entry: dict[str, object]
+) -> None:
+    """One odd answer ended the second loop."""
+    if isinstance(entry, dict):
+        entry = {"html_url": "https://a.example/7", "web_url": "https://a.example/7", **entry}
+    server.faults = [Fault(status=200, body=[entry])]
+    with pytest.raises(Unavailable, match=r"answered no (pull|merge) request"):
+        opened(port_to(server, kind))
+
+
+def test_malformed_statuses_are_left_out(server: ForgeState, kind: ForgeKind) -> None:
+    """One odd entry must not hide the others."""
+    good = {"state": "success", "status": "success", "context": "a", "name": "a"}
+    odd = [{"state": []}, {"state": {}, "context": []}, {"state": None}, [], "x", None]
+    server.faults = [Fault(status=200, body=[*odd, good])]
+    assert port_to(server, kind).statuses(COMMIT)["a"] == "success"
+
+
+def test_reading_is_throttled_as_writing_is(server: ForgeState, kind: ForgeKind) -> None:
+    """Whoever waits for a limit to end must not be sent to look for a broken network."""
+    server.faults = [Fault(status=429, headers={"Retry-After": "7"})]
+    with pytest.raises(Throttled) as caught:
+        port_to(server, kind).statuses(COMMIT)
+    assert caught.value.retry_after_seconds == 7.0
+
+
 def test_answer_that_is_no_json_is_told(server: ForgeState, kind: ForgeKind) -> None:
     """A proxy's login page must not become a traceback."""
     server.faults = [Fault(status=200, body="<html>")]

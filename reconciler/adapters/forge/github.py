@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.adapters.forge.comments import marked, with_marker
-from reconciler.adapters.forge.requests import found_or_opened
+from reconciler.adapters.forge.requests import found_or_opened, read_request
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import Unavailable
@@ -48,7 +48,8 @@ class GitHub:
         listed = self._client.pages(f"{self._root}/commits/{commit}/statuses", {}, self._headers())
         found: dict[str, StatusState] = {}
         for each in listed:
-            state = _STATES.get(each.get("state", "")) if isinstance(each, Mapping) else None
+            told = each.get("state") if isinstance(each, Mapping) else None
+            state = _STATES.get(told) if isinstance(told, str) else None
             if state is not None:
                 found.setdefault(str(each.get("context", "")), state)
         return found
@@ -106,7 +107,7 @@ class GitHub:
 
 
 def _pull_request(answer: Any) -> PullRequest:
-    try:
-        return PullRequest(number=int(answer["number"]), url=str(answer["html_url"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Unavailable("GitHub pulls", "answered no pull request") from error
+    request = read_request(answer, "number", "html_url")
+    if request is None:
+        raise Unavailable("GitHub pulls", "answered no pull request")
+    return request

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.adapters.forge.comments import marked, with_marker
-from reconciler.adapters.forge.requests import found_or_opened
+from reconciler.adapters.forge.requests import found_or_opened, read_request
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import Refused, Unavailable
@@ -118,7 +118,7 @@ class GitLab:
 
 
 def _merge_request(answer: Any) -> PullRequest:
-    try:
-        return PullRequest(number=int(answer["iid"]), url=str(answer["web_url"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Unavailable("GitLab merge_requests", "answered no merge request") from error
+    request = read_request(answer, "iid", "web_url")
+    if request is None:
+        raise Unavailable("GitLab merge_requests", "answered no merge request")
+    return request

@@ -1,7 +1,8 @@
-"""Opens a pull request once, also when another process opens one at the same moment."""
+"""Pull requests: read from an answer, and opened once whoever else opens one meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from reconciler.adapters.forge.rest import Json
 from reconciler.model.errors import Conflict
 from reconciler.ports.forge import PullRequest
 
@@ -28,3 +29,13 @@ def found_or_opened(
         if found is None:
             raise
         return found
+
+
+def read_request(answer: Json, number_key: str, url_key: str) -> PullRequest | None:
+    """The pull request that an answer describes; None when it describes none."""
+    if not isinstance(answer, Mapping):
+        return None
+    number, url = answer.get(number_key), answer.get(url_key)
+    if type(number) is not int or number < 1 or not isinstance(url, str):
+        return None
+    return PullRequest(number=number, url=url)

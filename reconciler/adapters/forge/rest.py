@@ -38,6 +38,8 @@ Json: TypeAlias = Any
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 PAGE_ENTRIES = 100
 PAGES_MAX = 10
+SECONDS_DIGITS_MAX = 12
+"""Of a header; a moment of GitHub's has ten."""
 _NOT_SENT = (NewConnectionError, ConnectTimeoutError, NameResolutionError)
 
 
@@ -121,7 +123,9 @@ class RestClient:
                     "User-Agent": f"fleet-reconciler/{__version__}",
                     **headers,
                 },
-                retries=urllib3.Retry(tries, redirect=False, status=0, backoff_factor=0.2),
+                retries=urllib3.Retry(
+                    tries, redirect=False, status=0, raise_on_status=False, backoff_factor=0.2
+                ),
                 redirect=False,
                 preload_content=False,
             )
@@ -171,13 +175,19 @@ def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:
 
 def _pause_seconds(headers: Mapping[str, str]) -> float | None:
     """From `Retry-After` (seconds) or the moment at which GitHub's window ends."""
-    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    if after.isdigit():
-        return float(after)
-    if reset.isdigit():
+    after = _whole_seconds(headers.get("retry-after", ""))
+    if after is not None:
+        return after
+    reset = _whole_seconds(headers.get("x-ratelimit-reset", ""))
+    if reset is not None:
         # The header is a point of wall time; only the distance to it leaves this function.
-        return max(0.0, float(reset) - time.time())  # noqa: TID251 - as above
+        return max(0.0, reset - time.time())  # noqa: TID251 - as above
     return None
+
+
+def _whole_seconds(text: str) -> float | None:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= SECONDS_DIGITS_MAX
+    return float(text) if is_number else None
 
 
 def _message(document: Json) -> str:
@@ -185,6 +195,8 @@ def _message(document: Json) -> str:
     if not isinstance(document, dict):
         return ""
     parts = [document.get("message"), document.get("error")]
-    parts += [e.get("message") for e in document.get("errors") or [] if isinstance(e, dict)]
+    errors = document.get("errors")
+    if isinstance(errors, list):
+        parts += [each.get("message") for each in errors if isinstance(each, dict)]
     texts = [part if isinstance(part, str) else json.dumps(part) for part in parts if part]
     return " ".join("; ".join(texts).split())[:300]

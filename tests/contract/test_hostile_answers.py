@@ -3,29 +3,37 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import pytest
 
+from reconciler.adapters.forge import ForgeSettings, forge
 from reconciler.adapters.prometheus.server import PrometheusServer, PrometheusSettings
-from reconciler.model.errors import InputError, Refused, Unavailable
+from reconciler.model.errors import InputError, OutcomeUnknown, Refused, Unavailable
+from reconciler.ports.forge import CommitStatus, Forge
+from reconciler.ports.repository import CommitId
 from reconciler.records.deadline import within
 from reconciler.web import asking
 from tests.contract.scripted import Answer, scripted_server
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 NESTED = Answer(200, b"[" * 200_000, {})
 
 
+IN_THE_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: "
+IN_THE_BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+
+
 @contextmanager
-def trickling() -> Iterator[str]:
-    """`HOST:PORT` of a server that sends a byte of a header every tenth of a second, for ever."""
+def trickling(begins: bytes = IN_THE_HEAD) -> Iterator[str]:
+    """`HOST:PORT` of a server that sends a byte every tenth of a second, until nobody listens."""
     ended = threading.Event()
 
     def serve(listener: socket.socket) -> None:
-        with listener.accept()[0] as connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        with listener.accept()[0] as connection, suppress(OSError):
+            connection.sendall(begins)
             while not ended.wait(0.1):
                 connection.sendall(b"x")
 
@@ -53,6 +61,50 @@ def test_query_of_a_server_that_trickles_ends() -> None:
         settings = PrometheusSettings(url=f"http://{address}", query_seconds=0.5)
         with pytest.raises(Unavailable, match="no whole answer within"):
             PrometheusServer(settings).query("up", NOW)
+
+
+@pytest.mark.parametrize("begins", [IN_THE_HEAD, IN_THE_BODY])
+def test_question_to_a_forge_that_trickles_ends(begins: bytes) -> None:
+    """The second loop, or a stage whose status is shown, would wait for as long as it likes."""
+    with trickling(begins) as address:
+        port = forge_at(address)
+        with pytest.raises(Unavailable, match="no whole answer within"):
+            port.statuses(CommitId("f" * 40))
+        assert_nobody_waits()
+
+
+@pytest.mark.parametrize("begins", [IN_THE_HEAD, IN_THE_BODY])
+def test_write_to_a_forge_that_trickles_may_have_happened(begins: bytes) -> None:
+    """Sent again blindly, it would be there twice."""
+    with trickling(begins) as address:
+        port = forge_at(address)
+        with pytest.raises(OutcomeUnknown, match="no reply came"):
+            port.set_status(
+                CommitId("f" * 40), CommitStatus(context="a", state="success", description="")
+            )
+        assert_nobody_waits()
+
+
+def forge_at(address: str) -> Forge:
+    """A forge of which a whole answer is awaited for half a second."""
+    return forge(
+        ForgeSettings(
+            kind="github",
+            api_url=f"http://{address}",
+            repository="team/fleets",
+            token="token",
+            answer_seconds=0.5,
+        )
+    )
+
+
+def assert_nobody_waits() -> None:
+    """A loop that asks at each turn would have a thread more at each."""
+    until(
+        "the end of the call that was given up",
+        lambda: all(each.name != "within-deadline" for each in threading.enumerate()),
+        seconds=10,
+    )
 
 
 def test_deeply_nested_answers_are_refused_cleanly() -> None:

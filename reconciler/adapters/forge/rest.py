@@ -17,6 +17,7 @@ from urllib3.exceptions import (
 from urllib3.response import BaseHTTPResponse
 
 from reconciler import __version__
+from reconciler.adapters.forge.connections import Connections
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import (
     Conflict,
@@ -29,6 +30,7 @@ from reconciler.model.errors import (
     Unavailable,
     why_not_reached,
 )
+from reconciler.records.deadline import within
 from reconciler.telemetry.scrub import scrub
 
 Method = Literal["GET", "POST", "PUT", "PATCH"]
@@ -40,6 +42,7 @@ PAGE_ENTRIES = 100
 PAGES_MAX = 10
 SECONDS_DIGITS_MAX = 12
 """Of a header; a moment of GitHub's has ten."""
+_NO_REPLY = "sent, but no reply came"
 _NOT_SENT = (NewConnectionError, ConnectTimeoutError, NameResolutionError)
 
 
@@ -58,8 +61,10 @@ class RestClient:
         self._settings = settings
         self._name = name
         self._owner: str | None = None
-        timeout = urllib3.Timeout(connect=settings.timeout_seconds, read=settings.timeout_seconds)
-        self._pool = urllib3.PoolManager(timeout=timeout, maxsize=1)
+        self._connections = self._connected()
+
+    def _connected(self) -> Connections:
+        return Connections(self._settings.api_url, self._settings.timeout_seconds)
 
     def get(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Json:
         """Read; raises the errors of the Forge port."""
@@ -112,28 +117,25 @@ class RestClient:
         self, method: Method, path: str, body: Json | None, headers: Mapping[str, str]
     ) -> Json:
         where = f"{self._name} {method} {path.partition('?')[0]}"
-        tries = 2 if method == "GET" else 0
+        content = None if body is None else json.dumps(body).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"fleet-reconciler/{__version__}",
+            **headers,
+        }
+        pool = self._connections.pool
         try:
-            answer = self._pool.request(
-                method,
-                self._settings.api_url + path,
-                body=None if body is None else json.dumps(body).encode(),
-                headers={
-                    "Content-Type": "application/json",
-                    "User-Agent": f"fleet-reconciler/{__version__}",
-                    **headers,
-                },
-                retries=urllib3.Retry(
-                    tries, redirect=False, status=0, raise_on_status=False, backoff_factor=0.2
-                ),
-                redirect=False,
-                preload_content=False,
+            answer, answered = within(
+                self._settings.answer_seconds,
+                lambda: _asked(pool, method, self._settings.api_url + path, content, headers),
             )
-            with answer:
-                content = answer.read(ANSWER_BYTES_MAX)
+        except TimeoutError as error:
+            self._connections.end()
+            self._connections = self._connected()
+            raise _late(where, method, error) from None
         except HTTPError as error:
             raise _no_answer(where, method, error) from None
-        return self._read(where, answer, content)
+        return self._read(where, answer, answered)
 
     def _read(self, where: str, answer: BaseHTTPResponse, content: bytes) -> Json:
         try:
@@ -148,12 +150,46 @@ class RestClient:
         raise _refusal(where, answer, said)
 
 
+def _asked(
+    pool: urllib3.PoolManager,
+    method: Method,
+    url: str,
+    content: bytes | None,
+    headers: Mapping[str, str],
+) -> tuple[BaseHTTPResponse, bytes]:
+    """The answer and what it holds, cut."""
+    tries = 2 if method == "GET" else 0
+    answer = pool.request(
+        method,
+        url,
+        body=content,
+        headers=headers,
+        retries=urllib3.Retry(
+            tries, redirect=False, status=0, raise_on_status=False, backoff_factor=0.2
+        ),
+        redirect=False,
+        preload_content=False,
+    )
+    with answer:
+        return answer, answer.read(ANSWER_BYTES_MAX)
+
+
 def _no_answer(where: str, method: Method, error: HTTPError) -> PortError:
     reason = error.reason if isinstance(error, MaxRetryError) else error
     if method != "GET" and not isinstance(reason, _NOT_SENT):
-        return OutcomeUnknown(where, "sent, but no reply came")
-    what = f"not reached: {why_not_reached(reason or error)}"
-    return Unavailable(where, what, "check the address, the network and the proxy")
+        return OutcomeUnknown(where, _NO_REPLY)
+    return _not_reached(where, why_not_reached(reason or error))
+
+
+def _late(where: str, method: Method, error: TimeoutError) -> PortError:
+    if method != "GET":
+        return OutcomeUnknown(where, _NO_REPLY)
+    return _not_reached(where, str(error))
+
+
+def _not_reached(where: str, why: str) -> Unavailable:
+    hint = "check the address, the network and the proxy"
+    return Unavailable(where, f"not reached: {why}", hint)
 
 
 def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:

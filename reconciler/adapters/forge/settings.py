@@ -26,6 +26,9 @@ class ForgeSettings:
     token_file: Path | None = None
     """Read again at each call, so that a rotated Secret takes effect; wins over `token`."""
     timeout_seconds: float = 10.0
+    """Until the next piece of an answer."""
+    answer_seconds: float = 40.0
+    """Until the whole answer, however its pieces come, tries included."""
 
     def __post_init__(self) -> None:
         """Refuse what would send a token in the clear or to a place that is none."""

@@ -1,0 +1,50 @@
+"""Connections to a forge that another thread can end while one of them waits for an answer."""
+
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
+
+import urllib3
+
+
+class Connections:
+    """Connections to one address, kept for the next request.
+
+    A call that is given up would otherwise go on for as long as the server likes, each in a thread
+    of its own.
+    """
+
+    def __init__(self, url: str, timeout_seconds: float) -> None:
+        timeout = urllib3.Timeout(connect=timeout_seconds, read=timeout_seconds)
+        self.pool = urllib3.PoolManager(timeout=timeout, maxsize=1)
+        self._lock = threading.Lock()
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._ended = False
+        # Requests to this address get their connections from this one pool of the manager's.
+        pool = self.pool.connection_from_url(url)
+        make = pool.ConnectionCls
+        pool.ConnectionCls = lambda **options: self._watched(make(**options))  # type: ignore[assignment]
+
+    def end(self) -> None:
+        """Whoever waits for an answer gets an error at once, and no new connection."""
+        with self._lock:
+            self._ended = True
+            for each in self._sockets:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+        self.pool.clear()
+
+    def _watched(self, connection: Any) -> Any:
+        connect = connection.connect
+
+        def connect_watched() -> None:
+            connect()
+            with self._lock:
+                if self._ended:
+                    raise OSError("the call was given up")
+                self._sockets.add(connection.sock)
+
+        connection.connect = connect_watched
+        return connection

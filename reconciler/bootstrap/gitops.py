@@ -21,6 +21,7 @@ from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.settings import planner_settings
+from reconciler.gitops.left_behind import clear_imports
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
@@ -308,6 +309,7 @@ def unlock(
     allowed = allowed_files(allow_files)
     assert_rendered_root(directory, allowed=allowed)
     terraform = TerraformCli(TerraformSettings(directory=directory))
+    clear_imports(directory)
     assert_only_ours(directory, allowed=allowed)
     terraform.init(tuple(_backend_setting(each) for each in backend_config))
     terraform.unlock(lock_id)

@@ -7,7 +7,7 @@ until the live targets are those that it was made from.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
 from reconciler.gitops.binding import essence, is_part_of
@@ -17,9 +17,9 @@ from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import (
     PlannedFleet,
-    changed_resources,
     changes_outputs,
     fleets,
+    resources_to_apply,
 )
 from reconciler.gitops.pools import PoolEdit, pool_edits
 from reconciler.model.errors import (
@@ -90,6 +90,8 @@ class Apply:
         policy: What the guard may let through, given the nodes of fleets that would go.
         set_pools: None: Terraform changes types, subnets and prices too.
         variables: Reads the variables of the root module.
+        replanning: Held open while a plan is made again: the root module is then as it was for the
+            approved plan, which may import what an apply that was cut off left in EC2.
     """
 
     terraform: Terraform
@@ -98,6 +100,7 @@ class Apply:
     policy: Callable[[Mapping[str, tuple[str, ...]]], GuardPolicy]
     variables: Callable[[], bytes]
     set_pools: SetPools | None = None
+    replanning: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self, approved_essence: str) -> Applied:
         """Apply the kept plan, made again while live capacity moves under it.
@@ -131,7 +134,7 @@ class Apply:
                 else:
                     message = self._apply(file, planned)
                 return Applied(message=message, replans=replans, waiting=waiting.reasons)
-            file = self.terraform.plan(str(self.plans.replanned_file)).file
+            file = self._plan()
         raise Conflict("plan", "live capacity keeps changing", "apply again in a calmer moment")
 
     def finish(self, whole: TerraformPlanJson) -> Finished:
@@ -161,7 +164,7 @@ class Apply:
         if only:
             self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
         held = {*only, *_with_their_modules(whole, waits)}
-        found = changed_resources(whole)
+        found = resources_to_apply(whole)
         finished = Finished(
             removed=tuple(sorted(removed_name(each) for each in ready)),
             waiting=tuple(
@@ -179,9 +182,9 @@ class Apply:
         A plan of some addresses leaves them as they were, and so every later plan would have a
         change.
         """
-        file = self.terraform.plan(str(self.plans.replanned_file)).file
+        file = self._plan()
         shown = self.terraform.show_json(file)
-        if changes_outputs(shown) and not changed_resources(shown):
+        if changes_outputs(shown) and not resources_to_apply(shown):
             self.terraform.apply(file)
 
     def _remove(
@@ -190,7 +193,7 @@ class Apply:
         """Plan the removal of these addresses alone, and apply it if it is nothing else."""
         file = self._plan_part(only, kept)
         shown = self.terraform.show_json(file)
-        for each in changed_resources(shown):
+        for each in resources_to_apply(shown):
             if each.step != "delete" or each.address not in only:
                 raise Conflict(
                     each.address, "would change along with a removal", "plan and approve it"
@@ -218,7 +221,7 @@ class Apply:
         }
         if not reasons:
             return _Waiting(reasons=(), addresses=frozenset())
-        found = changed_resources(shown)
+        found = resources_to_apply(shown)
         modules = {each.module for each in found if each.address in reasons} - {""}
         held = {each.address for each in found if each.module in modules} | set(reasons)
         if all(each.address in held for each in found):
@@ -238,7 +241,7 @@ class Apply:
         edited = frozenset(edit.address for edit in edits)
         now = [
             resource.address
-            for resource in changed_resources(whole)
+            for resource in resources_to_apply(whole)
             if resource.address not in waiting.addresses
         ]
         others = [address for address in now if address not in edited]
@@ -269,11 +272,13 @@ class Apply:
             variables = str(self.plans.variables_file)
         # A fleet that is named without its template would take in those of all fleets.
         templates = [_OF_FLEET.sub(_OF_TEMPLATE, each) for each in only]
-        return self.terraform.plan(
-            str(self.plans.replanned_file),
-            only=sorted({*only, *templates}),
-            variables_file=variables,
-        ).file
+        return self._plan(only=sorted({*only, *templates}), variables_file=variables)
+
+    def _plan(self, *, only: Sequence[str] = (), variables_file: str = "") -> str:
+        """Plan again, beside the approved plan. The plan's file."""
+        file = str(self.plans.replanned_file)
+        with self.replanning():
+            return self.terraform.plan(file, only=only, variables_file=variables_file).file
 
     def _rest(
         self,
@@ -372,7 +377,7 @@ def _with_their_modules(
 ) -> tuple[str, ...]:
     """Addresses of fleets that go, and of what goes with them: their launch templates above all."""
     going = {fleet.address for fleet in removals}
-    found = changed_resources(shown)
+    found = resources_to_apply(shown)
     modules = {each.module for each in found if each.address in going} - {""}
     return tuple(
         sorted(each.address for each in found if each.address in going or each.module in modules)

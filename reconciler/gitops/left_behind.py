@@ -5,7 +5,7 @@ more they would stand there twice, and the launch template's name would be taken
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from reconciler.gitops.guard import Finding
@@ -15,7 +15,7 @@ from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 
 IMPORTS = "reconciler_left_behind.tf"
-"""In the root module while the plan is made, and never longer."""
+"""In the root module while a plan is made, and never longer."""
 LeftBehind = Callable[[str, Region, Sequence[str], Sequence[str]], Mapping[str, Mapping[str, str]]]
 """Ids by Terraform type by fleet name, of a cluster's EC2 Fleets and of its groups that exist under
 these names."""
@@ -64,19 +64,41 @@ def left_behind(
 @contextmanager
 def imported(module: Path, ids: Mapping[str, str]) -> Iterator[None]:
     """While open, the root module has import blocks for these ids, by address."""
-    file = module / IMPORTS
     blocks = [
         f"import {{\n  to = {to}\n  id = {to_hcl(each)}\n}}\n" for to, each in sorted(ids.items())
     ]
+    with _placed(module, "\n".join(blocks)):
+        yield
+
+
+@contextmanager
+def imported_as(sources: Mapping[str, str], module: Path) -> Iterator[None]:
+    """While open, the root module has the import blocks that a saved plan was made with.
+
+    A plan made without them would create what the saved one imports. Of what is in the state by
+    now Terraform imports nothing again.
+
+    Args:
+        sources: The configuration files of the saved plan, by name.
+        module: The root module.
+    """
+    blocks = [text for name, text in sources.items() if name.rpartition("/")[2] == IMPORTS]
+    with _placed(module, blocks[0]) if blocks else nullcontext():
+        yield
+
+
+@contextmanager
+def _placed(module: Path, blocks: str) -> Iterator[None]:
+    file = module / IMPORTS
     try:
-        file.write_text("\n".join(blocks), encoding="utf-8")
+        file.write_text(blocks, encoding="utf-8")
         yield
     finally:
         file.unlink(missing_ok=True)
 
 
 def clear_imports(module: Path) -> None:
-    """Take away what a run that was killed while it planned left in the root module."""
+    """Take away what a run that was killed while it made a plan left in the root module."""
     (module / IMPORTS).unlink(missing_ok=True)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
@@ -11,7 +12,13 @@ from reconciler.gitops.binding import Binding, essence
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.leaving import Clouds, nodes_of
-from reconciler.gitops.left_behind import LeftBehind, clear_imports, imported, left_behind
+from reconciler.gitops.left_behind import (
+    LeftBehind,
+    clear_imports,
+    imported,
+    imported_as,
+    left_behind,
+)
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
@@ -176,6 +183,7 @@ class Pipeline:
             raise Conflict(where, "its digest is not the approved one", "approve this plan")
         if not approved.allowed:
             raise Refused(where, "the guard refused this plan")
+        clear_imports(self._settings.module)
         self._assert_only_ours()
         self._settings.plans.forget_replans()
         if self._settings.plans.hand_over_locks(self._settings.module):
@@ -191,7 +199,9 @@ class Pipeline:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
-        return self._apply().run(approved.essence)
+        sources = self._terraform.sources(str(self._settings.plans.plan_file))
+        replanning = partial(imported_as, sources, self._settings.module)
+        return replace(self._apply(), replanning=replanning).run(approved.essence)
 
     def finish(self) -> Finished:
         """Carry out approved removals of fleets that have no nodes left, and nothing else.

@@ -135,6 +135,11 @@ def changed_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     return tuple(each for each in resources(plan) if each.is_changed)
 
 
+def resources_to_apply(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
+    """Those of `resources` that an apply does something about: it changes or imports them."""
+    return tuple(each for each in resources(plan) if each.is_changed or each.importing)
+
+
 def changes_outputs(plan: TerraformPlanJson) -> bool:
     """Whether a plan changes outputs of the root module."""
     return any(each["actions"] != ["no-op"] for each in plan.get("output_changes", {}).values())

@@ -44,12 +44,7 @@ class PoolEdit:
 
 
 def pool_edits(plan: TerraformPlanJson) -> tuple[PoolEdit, ...]:
-    """The updates of fleets that EC2 can carry out without a target capacity, by address.
-
-    None in a plan that imports something: it cannot be made again in parts.
-    """
-    if any(resource.importing for resource in resources(plan)):
-        return ()
+    """The updates of fleets that EC2 can carry out without a target capacity, by address."""
     by_id = {fleet.fleet_id: fleet for fleet in fleets(plan)}
     found = sorted(_updates(plan), key=lambda found: found[0].address)
     return tuple(

@@ -19,6 +19,17 @@ FLEET_ID = FleetId("fleet-primary-small")
 NEW_TAGS = {"cluster": "analytics", "fleet": "primary-small", "team": "data"}
 
 
+def pools(instance_type: str) -> list[dict[str, Any]]:
+    """A fleet's `launch_template_config` block."""
+    template = {"launch_template_id": "lt-1", "version": "$Latest"}
+    return [
+        {
+            "launch_template_specification": [template],
+            "override": [{"instance_type": instance_type}],
+        }
+    ]
+
+
 class OneFleetCloud:
     """EC2 with one fleet, whose target may move each time somebody looks."""
 

@@ -37,7 +37,7 @@ def reconciler(
     *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The program as a pipeline calls it."""
-    if arguments[1] in {"plan", "apply", "drift"}:
+    if arguments[1] in {"plan", "apply", "drift", "unlock"}:
         arguments += tuple(f"--allow-file={each}" for each in WRITTEN_BY_HAND)
     return command.reconciler(
         *arguments,
@@ -256,6 +256,15 @@ def test_apply_of_a_plan_that_was_tampered_with_is_refused(checkout: Path, what:
     done = applied(checkout, *more)
     assert done.returncode == 1
     assert not (checkout / "terraform" / "terraform.tfstate").exists()
+
+
+def test_lock_is_taken_away_although_the_killed_run_left_its_imports(checkout: Path) -> None:
+    """A run that is killed while it plans leaves both; the file was not rendered."""
+    left = checkout / "terraform" / "reconciler_left_behind.tf"
+    left.write_text('import {\n  to = terraform_data.thing\n  id = "x"\n}\n')
+    done = reconciler("ci", "unlock", "--dir", "terraform", "7e1f", cwd=checkout)
+    assert "file/foreign" not in done.stderr
+    assert not left.exists()
 
 
 def test_apply_without_a_plan_says_what_to_do(checkout: Path) -> None:

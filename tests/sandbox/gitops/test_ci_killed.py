@@ -18,12 +18,16 @@ from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.faults.aws import AwsFaults
 from tests.asked import rounds
 from tests.sandbox.gitops.pipeline_on_aws import (
+    BUCKET,
     KEY,
     REGION,
     Pipeline,
     config,
     empty_bucket,
+    fleet,
     new_pipeline,
+    scale,
+    target,
 )
 from tests.sandbox.gitops.watched_account import LOCK, Stage, Watched, watched_account
 from tests.terraform.needs import needs_provider, real_terraform
@@ -151,6 +155,43 @@ def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
         f"{how} at {stage}: exit {code}, {unlocked}; {known} resources in the state and"
         f" {len(made)} fleets in EC2 then; the next run completed"
     )
+
+
+@pytest.mark.nightly
+@needs_provider
+def test_fleet_that_is_left_behind_is_imported_beside_a_drain_while_capacity_moves(
+    pipeline: Pipeline, watched: Watched
+) -> None:
+    """Each plan was fine, and its apply asked for another plan, without end."""
+    pipeline.deploy(config(watched, team="left", sizes="small medium large"))
+    forget(watched, "primary-medium")
+    ids = {each["FleetId"] for each in watched.living()}
+    text = config(
+        watched, team="left", sizes="small medium", extra="allow_destroy: [primary-large]\n"
+    )
+    pipeline.push(text.replace("OWNER", "other"))
+    counts = json.loads(pipeline.plan().stdout)["counts"]
+    assert (counts["delete"], counts["import"], "create" in counts) == (2, 2, False)
+    scale(watched, fleet(watched, "left")["FleetId"], 3)
+    applied = pipeline.apply()
+    assert applied.returncode == 1
+    assert applied.stderr.startswith("error: primary-large still has "), applied.stderr
+    assert json.loads(applied.stdout)["replans"] == 1
+    assert {each["FleetId"] for each in watched.living()} == ids
+    for name in ("primary-small", "primary-medium"):
+        assert {"Key": "owner", "Value": "other"} in fleet(watched, "left", name)["Tags"]
+    assert target(watched, "left") == 3
+    assert json.loads(pipeline.plan().stdout)["counts"] == {"delete": 2}
+
+
+def forget(watched: Watched, name: str) -> None:
+    """Take a fleet out of the state, as if the apply that made it had been killed."""
+    state = watched.body(KEY)
+    assert state is not None
+    state["resources"] = [e for e in state["resources"] if name not in e.get("module", "")]
+    state["serial"] += 1
+    with closing(watched.client("s3")) as s3:
+        s3.put_object(Bucket=BUCKET, Key=KEY, Body=json.dumps(state).encode())
 
 
 @pytest.mark.nightly

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,21 +14,10 @@ from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan, TaintedResource
-from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform
+from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform, pools
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
 
 pytestmark = pytest.mark.sandbox
-
-
-def pools(instance_type: str) -> list[dict[str, Any]]:
-    """A fleet's `launch_template_config` block."""
-    template = {"launch_template_id": "lt-1", "version": "$Latest"}
-    return [
-        {
-            "launch_template_specification": [template],
-            "override": [{"instance_type": instance_type}],
-        }
-    ]
 
 
 class Account(OneFleetCloud):

@@ -5,6 +5,7 @@ Cluster Autoscaler is built apart, as it is no part of this project: in its sour
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -37,7 +38,13 @@ sleep_interval: 1
 listen: 127.0.0.1:0
 scale_in: {idle_threshold: 5s, unneeded_time: 5s, settle_time: 5s}
 """
+PAGE = Path(__file__).parents[2] / "docs" / "migrating-from-cluster-autoscaler.md"
 _MERGE = "application/merge-patch+json"
+
+
+def printed_commands() -> list[tuple[str, str]]:
+    """The commands of the page that clean nodes up: `taint` or `annotate`, and the keys."""
+    return re.findall(r"`kubectl (taint|annotate) nodes --all ([^`]+)`", PAGE.read_text())
 
 
 class Handover:
@@ -166,14 +173,30 @@ class Handover:
             lambda: self.sizes() == (count, count, count),
         )
 
-    def clean(self, taints: frozenset[str], *annotations: str) -> None:
-        """As `kubectl taint nodes --all KEY-` and `kubectl annotate nodes --all KEY-` do."""
-        for node in self.nodes():
-            path = f"/api/v1/nodes/{node['metadata']['name']}"
-            kept = [t for t in node["spec"].get("taints", ()) if t["key"] not in taints]
-            metadata = {"annotations": dict.fromkeys(annotations)}
-            body = {"metadata": metadata, "spec": {"taints": kept}}
-            self.api.request("PATCH", path, body=body, content_type=_MERGE)
+    def clean(self, key: str) -> None:
+        """Run the printed commands that take this key off all nodes, as kubectl does."""
+        commands = [each for each in printed_commands() if f"{key}-" in each[1].split()]
+        assert commands, f"the page has no command that takes {key} off"
+        for verb, arguments in commands:
+            keys = {word.removesuffix("-") for word in arguments.split()}
+            take_off = self._untaint if verb == "taint" else self._unannotate
+            for node in self.nodes():
+                take_off(node, keys)
+
+    def _untaint(self, node: Mapping[str, Any], keys: set[str]) -> None:
+        """A node that lacks one of the keys is not changed at all, as kubectl does it."""
+        taints = node["spec"].get("taints", ())
+        if keys <= {taint["key"] for taint in taints}:
+            kept = [taint for taint in taints if taint["key"] not in keys]
+            self._patch(node, {"spec": {"taints": kept}})
+
+    def _unannotate(self, node: Mapping[str, Any], keys: set[str]) -> None:
+        """A node without them stays as it is, without an error."""
+        self._patch(node, {"metadata": {"annotations": dict.fromkeys(keys)}})
+
+    def _patch(self, node: Mapping[str, Any], body: dict[str, Any]) -> None:
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        self.api.request("PATCH", path, body=body, content_type=_MERGE)
 
     def told(self) -> str:
         """The end of Cluster Autoscaler's log."""
@@ -212,13 +235,16 @@ def test_cluster_goes_from_cluster_autoscaler_to_the_reconciler_and_back(
         cluster.scale(8)
         cluster.until_running(8)
         cluster.until_nodes(4)
-        cluster.clean(ITS_TAINTS)
+        for taint in ITS_TAINTS:
+            cluster.clean(taint)
         cluster.scale(2)
         until("our taints", lambda: cluster.taints() & OUR_TAINTS)
         ours.end()
         applied = [each["action"] for each in ours.events("action_applied")]
 
-    cluster.clean(OUR_TAINTS, UNNEEDED_SINCE)
+    for key in (*OUR_TAINTS, UNNEEDED_SINCE):
+        cluster.clean(key)
+    assert not cluster.taints() & (ITS_TAINTS | OUR_TAINTS)
     cluster.start_cluster_autoscaler()
     cluster.until_nodes(1)
     cluster.until_running(2)

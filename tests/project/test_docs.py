@@ -52,3 +52,18 @@ def test_every_printed_kubectl_command_saves_each_kind_that_planning_uses() -> N
     found = [kinds for text in texts for kinds in re.findall(r"kubectl get (\S+,\S+) -A", text)]
     assert len(found) >= 5
     assert {frozenset(kinds.split(",")) for kinds in found} == {frozenset(names)}
+
+
+def test_every_printed_command_takes_one_taint_off() -> None:
+    """A node that lacks one of the keys of a command is not changed by it at all."""
+    texts = [path.read_text() for path in ROOT.glob("*.md")]
+    texts += [path.read_text() for path in DOCS.rglob("*.md")]
+    for folder, kind in (("reconciler", "*.py"), ("charts", "*.*"), ("templates", "*.*")):
+        texts += [path.read_text() for path in (ROOT / folder).rglob(kind) if path.is_file()]
+    found = [
+        re.findall(r"\S+-(?=\s|$)", arguments)
+        for text in texts
+        for arguments in re.findall(r"kubectl taint nodes?\s([^`]*)`", text)
+    ]
+    assert [keys for keys in found if len(keys) != 1] == []
+    assert len(found) >= 6

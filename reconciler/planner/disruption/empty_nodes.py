@@ -1,5 +1,6 @@
 """Which nodes without pods may go: their timers, and the spares that stay."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +10,7 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
 from reconciler.planner.disruption.blockers.nodes import first_blocker, irreplaceable_pod
+from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer
@@ -41,18 +43,23 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
     builder = context.builder
     view = builder.view
     eligible: list[Eligible] = []
+    waiting: list[Eligible] = []
     for node, key in open_nodes(view):
-        if is_empty(builder, node):
-            found = _eligible(context, node, view.statuses[key])
-            if found is not None:
-                eligible.append((found, node, view.statuses[key]))
+        status = view.statuses[key]
+        idle = _idle(context, node, status) if is_empty(builder, node) else None
+        if idle is None:
+            continue
+        young = idle < _required(view, status) and node.name not in view.inventory.outdated
+        (waiting if young else eligible).append((idle, node, status))
     outdated = view.inventory.outdated
     eligible.sort(key=lambda each: (each[1].name not in outdated, -each[0], each[1].name))
-    return EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible, outdated))
+    found = EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible, outdated))
+    _let_wait(context, waiting, found)
+    return found
 
 
-def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
-    """How long the node has been empty, when that is long enough and nothing forbids its end."""
+def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
+    """How long the node has been empty; None: something forbids its end, which is noted."""
     builder = context.builder
     view = builder.view
     found = (
@@ -70,18 +77,32 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
     noted = idle_for(view, node)
     if noted is None:
         start_timer(builder, node, "the node is empty: its idle time counts from now")
-    idle = noted or timedelta(0)
-    required = timedelta(
-        seconds=idle_seconds_required(status.settings, view.at, view.settings.timezone)
-    )
-    if idle < required and node.name not in view.inventory.outdated:
-        waits = duration(required - idle)
-        detail = f"empty for {duration(idle)}, {waits} to go"
-        builder.block(node, "idle-time", detail, view.at + required - idle)
+    return noted or timedelta(0)
+
+
+def _required(view: ClusterView, status: FleetStatus) -> timedelta:
+    """How long a node of the fleet has to be empty before it goes."""
+    seconds = idle_seconds_required(status.settings, view.at, view.settings.timezone)
+    return timedelta(seconds=seconds)
+
+
+def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: EligibleNodes) -> None:
+    """Say what the nodes wait for whose time has not come.
+
+    Those that would go last stay all the same where the fleet's minimum needs them.
+    """
+    builder, view = context.builder, context.view
+    going = Counter(status.key for _, node, status in found.nodes if node.name in found.removable)
+    for idle, node, status in sorted(waiting, key=lambda each: (-each[0], each[1].name)):
+        going[status.key] += 1
+        if going[status.key] > context.room.left[status.key]:
+            builder.block(node, *at_minimum(status))
+        else:
+            remaining = _required(view, status) - idle
+            detail = f"empty for {duration(idle)}, {duration(remaining)} to go"
+            builder.block(node, "idle-time", detail, view.at + remaining)
         if context.room.may_leave(status.key):
-            context.wait(node.name, mark=noted is not None)
-        return None
-    return idle
+            context.wait(node.name, mark=idle_for(view, node) is not None)
 
 
 def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:

@@ -27,6 +27,8 @@ FIXED = (
     "listen_token_file",
     "verbosity",
     "notifications",
+    "recording",
+    "tracing",
     "leader_election",
 )
 """Keys that a running program cannot follow."""

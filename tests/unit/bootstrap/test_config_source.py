@@ -1,11 +1,12 @@
 """The config of a running program: followed when it changes, kept when it breaks."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.config_source import FIXED, ConfigSource, faults_of
 from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.followed import FollowedConfig
 from reconciler.model.errors import ConfigError, InputError, UsageError
@@ -105,6 +106,26 @@ def test_keys_that_need_a_restart_are_named(file: Path) -> None:
     file.write_text(CONFIG + "listen: 127.0.0.1:9999\n")
     source.refresh()
     assert source.fixed_changes(before) == ("listen",)
+
+
+@pytest.mark.parametrize(
+    "section",
+    ["recording: {path: 's3://bucket/demand'}", "tracing: {endpoint: 'http://127.0.0.1:4318'}"],
+)
+def test_section_that_is_read_at_the_start_alone_needs_a_restart(file: Path, section: str) -> None:
+    """Nothing would be recorded or traced, and nobody told."""
+    source = source_of(file)
+    before = source.config
+    file.write_text(CONFIG + section + "\n")
+    source.refresh()
+    assert source.fixed_changes(before) == (section.split(":", maxsplit=1)[0],)
+
+
+def test_page_lists_the_keys_that_need_a_restart() -> None:
+    """The list would miss the next key that is added to the program."""
+    page = (Path(__file__).parents[3] / "docs" / "config.md").read_text()
+    (told,) = re.findall(r"^Only a restart takes over (.+?)\. ", page, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", told) == list(FIXED)
 
 
 def test_config_without_regions_takes_that_of_the_aws_settings(file: Path) -> None:

@@ -48,7 +48,7 @@ def up(
     ] = None,
     *,
     launch_seconds: Annotated[
-        float, typer.Option(help="Seconds from the request of an instance to its launch.")
+        float, typer.Option(help="Seconds from the launch of an instance to running.")
     ] = 2.0,
     join_seconds: Annotated[
         float, typer.Option(help="Seconds from a running instance to its Node object.")

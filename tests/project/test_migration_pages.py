@@ -3,11 +3,14 @@
 import json
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from reconciler.config.json_schema import json_schema
+from reconciler.config.loader import Purpose, parse_config
 from reconciler.install.iam import Values, policy
+from reconciler.install.settings import tolerations_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
@@ -69,3 +72,13 @@ def test_rights_on_the_page_are_those_of_the_policy() -> None:
     printed = json.loads(policy("capacity-loop", values))["Statement"]
     for statement in json.loads(block[1])["Statement"]:
         assert statement in printed
+
+
+def test_config_of_the_karpenter_page_is_one_that_the_program_can_be_installed_with() -> None:
+    """Without nodes that are always there, nothing would run what scales the others up."""
+    text = (DOCS / "migrating-from-karpenter.md").read_text()
+    block = re.search(r"^ *```yaml\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    config = parse_config(dedent(block[1]), name="sectors.yaml", purpose=Purpose.RUN)
+    (sector,) = set(re.findall(r"--sector (\S+)", text))
+    assert tolerations_of(config, sector) == ()

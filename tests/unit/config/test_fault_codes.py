@@ -8,6 +8,8 @@ from tests.unit.config.documents import COMPLETE, config_of, found, with_fleets
 GPU_SIZE = "sizes: {big: {kind: gpu, cpu: 4, memory: 16Gi, instance_types: [g5.xlarge]}}\n"
 GROUP = "provider: asg, auto_scaling_group: w"
 LONG = "x" * 64
+TEXTS_OF_A_FORM = [f"pod_namespace: {each}" for each in ("''", "'Bad NS'", LONG)]
+TEXTS_OF_A_FORM += [f"listen: {each}" for each in ("foo", "localhost:99999", "''", "a:b@c:80")]
 SMALL = with_fleets("{size: small}")
 
 
@@ -79,23 +81,17 @@ REJECTED = [
         1,
         58,
     ),
-    ("config/type", "cluster: a\npod_namespace: ''\n", "pod_namespace", 2, 1),
-    ("config/type", "pod_namespace: 'Bad NS'\n", "pod_namespace", 1, 1),
-    ("config/type", f"pod_namespace: {LONG}\n", "pod_namespace", 1, 1),
-    ("config/type", "cluster: a\nlisten: foo\n", "listen", 2, 1),
-    ("config/type", "listen: localhost:99999\n", "listen", 1, 1),
-    ("config/type", "listen: ''\n", "listen", 1, 1),
-    ("config/type", "listen: me:secret@localhost:80\n", "listen", 1, 1),
+    *(
+        ("config/type", f"cluster: a\n{stated}\n", stated.split(":")[0], 2, 1)
+        for stated in TEXTS_OF_A_FORM
+    ),
     *(
         (
             "config/range",
-            (
-                "sizes: {tiny: {cpu: 1, memory: 1Gi, instance_types: [t3.small], extended: "
-                f"{{a.b/c: 1,\n  {name}: 1}}}}}}\n"
-            ),
-            f"sizes.tiny.extended.{name}",
-            2,
-            3,
+            f"sizes: {{a: {{cpu: 1, memory: 1, instance_types: [t3.a], extended: {{{name}: 1}}}}}}",
+            f"sizes.a.extended.{name}",
+            1,
+            67,
         )
         for name in ("cpu", "memory", "pods", "ephemeral-storage")
     ),

@@ -82,7 +82,7 @@ def with_spot_returns(
         waits = trouble or _waits(batch, last, at)
         found.append(SpotReturn(key=key, nodes=tuple(stand_ins), batch=batch, waits=waits))
         for name, began in batch.items():
-            outdated.setdefault(name, _outdated(key, began))
+            outdated.setdefault(name, chosen_to_return(key, began))
     changed = replace(
         inventory,
         outdated=dict(sorted(outdated.items())),
@@ -91,7 +91,13 @@ def with_spot_returns(
     return changed, tuple(found)
 
 
-def _outdated(spot: FleetKey, began: datetime) -> Outdated:
+def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
+    """Return why a node that stands in for one of the spot fleet is to be replaced.
+
+    Args:
+        spot: The spot fleet.
+        began: When the node's batch begins.
+    """
     return Outdated(
         reason="spot-reschedule",
         policy="spot-return",

@@ -159,7 +159,7 @@ def _able(
             if isinstance(found, Blocker):
                 why = found
             elif at_once:
-                why = departures.why_not_now(found)
+                why = departures.why_not(found, in_time=False)
             else:
                 why = departures.why_not_for_successor(found)
                 if why and not departures.why_not_for_successor(found, some_zone=True):

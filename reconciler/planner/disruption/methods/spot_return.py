@@ -13,7 +13,12 @@ from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
-from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.candidates import (
+    TRIED_MAX,
+    Candidate,
+    as_outdated,
+    in_turn,
+)
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted
@@ -21,7 +26,7 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.fallback import FallbackNode
-from reconciler.planner.fleets.spot_return import SpotReturn
+from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
 from reconciler.planner.text import rfc3339
 
 POLICY: Final = "spot-return"
@@ -40,7 +45,7 @@ def propose(run: VoluntaryRun) -> None:
         if each.waits:
             _explain(context, each)
         else:
-            _begin(context, each)
+            _begin(run, each)
     run.drain(selects)
 
 
@@ -61,16 +66,23 @@ def _explain(context: DisruptionContext, found: SpotReturn) -> None:
             context.builder.block(each.node, POLICY, detail)
 
 
-def _begin(context: DisruptionContext, found: SpotReturn) -> None:
+def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
     """Mark the nodes of the next batch: as many as the disruption budgets allow, cheapest first.
 
-    They are drained from the next plan on, when the marks are seen.
+    They are drained from the next plan on, when the marks are seen. Nodes whose pods have no place
+    are left out: they would take the place of others in every batch.
     """
+    context, tried = run.context, 0
     because = f"it goes back to {found.key.name}, which is available again"
     for each in _cheapest_first(context, found):
         blocked = _blocker(context, each) or context.ledger.node_blocker(
             each.key, "spot-reschedule"
         )
+        if blocked is None:
+            if tried == TRIED_MAX:
+                break
+            tried += 1
+            blocked = _has_no_place(run, each, found)
         if blocked is not None:
             context.builder.block(each.node, *blocked)
             continue
@@ -79,14 +91,21 @@ def _begin(context: DisruptionContext, found: SpotReturn) -> None:
         context.ledger.take_node(each.key)
 
 
+def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:
+    """Why its pods could not go, even to new spot nodes; None when they could."""
+    outdated = chosen_to_return(found.key, run.context.view.at)
+    candidate = as_outdated(run.context, each.node, each.key, outdated)
+    return candidate if isinstance(candidate, Blocker) else run.departures.why_not(candidate)
+
+
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
     """Those in use, the ones with fewer and cheaper moves first; idle ones leave by themselves."""
     pods_on = context.view.pods_on
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
     ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
-    for _, _, each in ranked:
-        if not is_draining(each.node):
-            yield each
+    nodes = {name: each for _, name, each in ranked if not is_draining(each.node)}
+    for node in in_turn(context.view, [each.node for each in nodes.values()]):
+        yield nodes[node.name]
 
 
 def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:

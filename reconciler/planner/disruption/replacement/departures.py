@@ -146,10 +146,17 @@ class Departures:
             )
         return found
 
-    def why_not_now(self, candidate: Candidate) -> Blocker | None:
-        """Why it could not leave in this plan, if its turn had come; nothing is changed."""
+    def why_not(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:
+        """Why it could not leave, if its turn had come; nothing is changed.
+
+        Args:
+            candidate: The node.
+            in_time: Whether it may wait for nodes that launch, and for new ones.
+        """
         mark = self.simulator.mark()
-        found = self.leave(candidate)
+        found: Relocation | NewNodes | Blocker | None = self.leave(candidate)
+        if found is None and in_time:
+            found = self.leave_in_time(candidate) or self.leave_for_new(candidate)
         self.simulator.undo(mark)
         if found is None:
             return Blocker("no-destination", "its pods fit on no other node")

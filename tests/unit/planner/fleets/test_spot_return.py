@@ -271,3 +271,13 @@ def test_annotation_by_somebody_else_breaks_nothing(text: str) -> None:
     node = replace(node, annotations=FrozenMap({**node.annotations, SPOT_RETURN: text}))
     made = planned(node)
     assert all(m.spot_return_at in {None, NOW} for m in made.memories)
+
+
+def test_node_that_can_never_leave_takes_no_place_in_a_batch() -> None:
+    """It took the only one of every hour, and the others never went back to spot."""
+    nodes = [stand_in("a"), stand_in("b")]
+    selecting = busy(nodes[0], node_selector={"lifecycle": "OnDemand"})
+    pods = [*selecting, *busy(nodes[1], 2)]
+    made = planned(*nodes, pods=pods, disruption_budgets=(DisruptionBudget(nodes=1),))
+    assert [name for name, _ in marked(made)] == ["b"]
+    assert [each.code for each in made.kept if each.node == "a"] == ["no-destination"]

@@ -30,3 +30,13 @@ class FleetNodes(Protocol):
     def nodes(self) -> tuple[Node, ...]:
         """Its nodes, leaving ones not counted."""
         ...
+
+    @property
+    def joined_or_launching(self) -> int:
+        """What it has or is owed."""
+        ...
+
+    @property
+    def max(self) -> int | None:
+        """The most that it may hold; None without a limit."""
+        ...

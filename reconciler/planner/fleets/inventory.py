@@ -159,8 +159,7 @@ class Inventory:
     @property
     def passing(self) -> frozenset[NodeName]:
         """Nodes that are to be replaced, now or by the next batches: no destination for pods."""
-        rolling = (u.old for u in self.updates.values() if u.state not in {"halted", "closed"})
-        return frozenset(self.outdated).union(*rolling)
+        return frozenset(self.outdated).union(*(u.passing for u in self.updates.values()))
 
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
         """Whether EC2 shows instances of the node's region, but not the node's."""

@@ -86,6 +86,9 @@ class Update:
     """Nodes of the batch that need not wait for a new node any more."""
     batch_max: int
     """How many nodes the next batch may have; 0 while none may begin."""
+    old_take_pods: bool = False
+    """Whether pods may move to old nodes outside of the batch: the fleet's `max_capacity` has no
+    room for the new nodes, and `min_in_service` lets nodes go without them."""
 
     @property
     def halted(self) -> bool:
@@ -104,6 +107,13 @@ class Update:
     def successors_taking_pods(self) -> tuple[Node, ...]:
         """Those that take pods."""
         return tuple(node for node in self.successors if takes_pods(node))
+
+    @property
+    def passing(self) -> frozenset[NodeName]:
+        """The nodes that are no destination for pods, which would move once more."""
+        if self.state in {"halted", "closed"}:
+            return frozenset()
+        return frozenset(self.batch if self.old_take_pods else self.old)
 
     @property
     def successors_wanted(self) -> int:
@@ -310,7 +320,8 @@ def _update(
     )
     if halted:
         return replace(update, state="halted", because=halted, batch_max=0)
-    return replace(update, may_go=_may_go(fleet, update))
+    old_take_pods = rules.min_in_service is not None and _lacks_room(fleet, update)
+    return replace(update, may_go=_may_go(fleet, update), old_take_pods=old_take_pods)
 
 
 def _state(  # noqa: PLR0911 - one return per state
@@ -353,6 +364,12 @@ def _spare(fleet: FleetNodes, rules: RollingUpdate) -> int:
         return 0
     in_service = sum(takes_pods(node) and not is_draining(node) for node in fleet.nodes)
     return max(0, in_service - rules.min_in_service)
+
+
+def _lacks_room(fleet: FleetNodes, update: Update) -> bool:
+    """Whether the fleet may not hold the new nodes that its batch, or the next one, still lacks."""
+    lacking = max(1, update.successors_wanted) - len(update.successors)
+    return fleet.max is not None and fleet.joined_or_launching + lacking > fleet.max
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:

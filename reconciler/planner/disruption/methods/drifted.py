@@ -114,7 +114,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     closed = no_successor(context, status)
     if closed is not None:
         most = min(most, update.spare)
-    for node in _able(run, status, update, at_once=closed is not None):
+    for node in _able(run, status, update, closed=closed):
         if number == most:
             break
         why = context.ledger.node_blocker(status.key, "drifted")
@@ -126,13 +126,13 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
         because = f"it is replaced by the rolling update to version {update.version}"
         context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
         context.ledger.take_node(status.key)
-    if closed is not None and number == 0:
+    if closed is not None and most == 0:
         for name in sorted(update.old):
             context.builder.block(context.view.nodes[name], *closed)
 
 
 def _able(
-    run: VoluntaryRun, status: FleetStatus, update: Update, *, at_once: bool
+    run: VoluntaryRun, status: FleetStatus, update: Update, *, closed: Blocker | None
 ) -> Iterator[Node]:
     """The drifted nodes that could be emptied; of the others it is said why they could not.
 
@@ -143,7 +143,7 @@ def _able(
         run: The voluntary methods of this plan.
         status: The fleet.
         update: Its update.
-        at_once: Whether they have to go without a new node.
+        closed: Why they have to go without a new node; None when they need not.
     """
     context, departures, tried = run.context, run.departures, 0
     settling = _settling(run)
@@ -158,8 +158,9 @@ def _able(
             found = as_outdated(context, node, status.key, outdated)
             if isinstance(found, Blocker):
                 why = found
-            elif at_once:
+            elif closed is not None:
                 why = departures.why_not(found, in_time=False)
+                why = why and why._replace(detail=f"{why.detail}; {closed.detail}")
             else:
                 why = departures.why_not_for_successor(found)
                 if why and not departures.why_not_for_successor(found, some_zone=True):

@@ -4,13 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.actions import DRAIN_FAILED, REPLACEMENT_ASKED
+from reconciler.model.actions import DRAIN_FAILED, DRAIN_STARTED, REPLACEMENT_ASKED, UntaintNode
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
 from reconciler.planner.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.updated_fleet import RULES, made_of, marked, node
-from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, on
+from tests.unit.planner.disruption.updated_fleet import RULES, TAINT, drained, made_of, marked, node
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    moves,
+    on,
+    told,
+)
 
 ZONES = ("us-west-2a", "us-west-2b")
 FLEET = replace(make_scene_fleet(), zones=ZONES)
@@ -25,6 +34,11 @@ def pinned(name: str) -> Pod:
 def asked(count: int, seconds: float = 3600) -> dict[str, str]:
     """That new nodes were asked for so often."""
     return {REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/{count}"}
+
+
+def begun(old: Node) -> FrozenMap[str, str]:
+    """Its annotations when its drain has begun."""
+    return FrozenMap({**old.annotations, DRAIN_STARTED: rfc3339(ago(30))})
 
 
 def test_node_whose_pods_fit_on_no_new_node_is_in_no_batch() -> None:
@@ -85,3 +99,31 @@ def test_every_node_of_a_large_fleet_has_its_turn() -> None:
     pods = [*(on(each.name, cpu="8") for each in stuck), full("b")]
     turns = [made_of(*stuck, node("b"), *pods, at=ago(-10.0 * turn)) for turn in range(30)]
     assert {"b": "8/1"} in [marked(made) for made in turns]
+
+
+def test_pods_move_to_old_nodes_where_no_new_one_can_come_first() -> None:
+    """A fleet at its maximum without room elsewhere was never updated, whatever it could spare."""
+    fleet = make_scene_fleet(max_capacity=2)
+    rules = replace(RULES, min_in_service=1)
+    old, other = node("a", 9000, fleet=fleet), node("b", fleet=fleet)
+    pods = [on("a", cpu="1"), on("b", cpu="1")]
+    assert marked(made_of(old, other, *pods, fleet=fleet, rules=rules)) == {"a": "8/1"}
+    batch = node("a", 9000, fleet=fleet, mark=1)
+    made = made_of(batch, other, *pods, fleet=fleet, rules=rules)
+    assert drained(made) == ["a"]
+    assert moves(made) == {"on-a": "b"}
+    draining = replace(batch, taints=(TAINT,), annotations=begun(batch))
+    made = made_of(draining, other, *pods, fleet=fleet, rules=rules)
+    assert told(made, UntaintNode) == [], "its drain goes on"
+    assert drained(made_of(batch, other, *pods, rules=rules)) == [], "a new node comes first"
+
+
+def test_node_that_may_not_wait_for_a_new_one_says_what_to_change() -> None:
+    """Whoever set min_in_service for it would not know why nothing happens."""
+    fleet = make_scene_fleet(max_capacity=2)
+    nodes = [node("a", fleet=fleet), node("b", fleet=fleet)]
+    rules = replace(RULES, min_in_service=1)
+    made = made_of(*nodes, full("a"), full("b"), fleet=fleet, rules=rules)
+    assert marked(made) == {}
+    (why,) = [each for each in made.kept if each.node == "a" and each.code == "no-destination"]
+    assert "max_capacity of 2" in why.detail

@@ -127,14 +127,11 @@ class Departures:
             return Blocker(
                 "no-destination", f"nodes of {key.name} came for it and did not take its pods"
             )
-        mark = self.simulator.mark()
         spec = self._context.view.offers[key].row
         seen = candidate.node.labels.get(ZONE, "")
-        specs = in_some_zone(spec, seen) if some_zone else [spec]
         found: Blocker | None = None
-        for each in specs:
-            answer = self._leave_for(candidate, self.grouped(candidate), each, 1)
-            self.simulator.undo(mark)
+        for each in in_some_zone(spec, seen) if some_zone else [spec]:
+            answer = self._with_one_more(candidate, each)
             if isinstance(answer, Relocation):
                 return None
             found = found or answer
@@ -144,6 +141,21 @@ class Departures:
                 f"its pods fit on no other node, nor on one more of {key.name} whichever zone it "
                 "comes up in",
             )
+        return found
+
+    def _with_one_more(self, candidate: Candidate, spec: RowSpec) -> Relocation | Blocker | None:
+        """Whether it could leave when such a node has come, to which kube-scheduler puts pods too.
+
+        Nothing is changed.
+        """
+        mark, found = self.simulator.mark(), None
+        for each in [*in_each_zone(spec), spec]:
+            rows = [self.simulator.add_row(each)]
+            self.simulator.open(rows)
+            found = self.leave(candidate, rows)
+            self.simulator.undo(mark)
+            if not isinstance(found, Relocation):
+                break
         return found
 
     def why_not(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:

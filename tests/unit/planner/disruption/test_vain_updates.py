@@ -7,6 +7,7 @@ import pytest
 from reconciler.model.actions import DRAIN_FAILED, DRAIN_STARTED, REPLACEMENT_ASKED, UntaintNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.settings import Headroom
 from reconciler.planner.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
@@ -127,3 +128,12 @@ def test_node_that_may_not_wait_for_a_new_one_says_what_to_change() -> None:
     assert marked(made) == {}
     (why,) = [each for each in made.kept if each.node == "a" and each.code == "no-destination"]
     assert "max_capacity of 2" in why.detail
+
+
+def test_room_that_is_kept_free_holds_up_no_update() -> None:
+    """With a new node kube-scheduler leaves that room alone: without, it would fill it first."""
+    piece = Headroom(sector="primary", cpu_milli=2000, memory_bytes=2**30)
+    new = [node("p", 9000), node("c", 8000), node("a", 9500)]
+    pods = [on("a", cpu="900m"), on("p", cpu="1500m"), on("c", cpu="2800m")]
+    made = made_of(*new, *pods, new="p c", settings={"headroom": (piece,)})
+    assert marked(made) == {"a": "8/1"}

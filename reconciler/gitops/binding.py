@@ -32,10 +32,6 @@ class Binding:
     targets: Mapping[str, int]
     """Live target of each existing fleet, by fleet id, as the plan saw it."""
 
-    def digest(self) -> str:
-        """One SHA-256 over everything: what a reviewer approves."""
-        return hashlib.sha256(canonical(binding_json(self)).encode()).hexdigest()
-
     def differences(self, other: "Binding") -> tuple[str, ...]:
         """What moved between the approved plan (self) and now (other), for people."""
         pairs = (

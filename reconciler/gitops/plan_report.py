@@ -1,12 +1,13 @@
 """The outcome of `ci plan` as a value, and its machine-readable form."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.binding import Binding, binding_from, binding_json
+from reconciler.gitops.binding import Binding, binding_from, binding_json, canonical
 from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.planned import PlannedFleet
@@ -81,14 +82,28 @@ def _total(limits: list[FleetLimits | None], key: str) -> Decimal | None:
 
 
 def report_json(report: PlanReport) -> dict[str, Any]:
-    """The report as `report.json` and `--output json` have it."""
+    """The report as `report.json` and `--output json` have it, with its digest."""
+    data = _without_digest(report)
+    return {**data, "digest": digest_of(data)}
+
+
+def digest_of(data: Mapping[str, Any]) -> str:
+    """One SHA-256 over everything that a report says: what a reviewer approves.
+
+    Args:
+        data: A report as JSON data; a digest in it does not count.
+    """
+    said = {key: value for key, value in data.items() if key != "digest"}
+    return hashlib.sha256(canonical(said).encode()).hexdigest()
+
+
+def _without_digest(report: PlanReport) -> dict[str, Any]:
     at_min, at_max = report.usd_per_hour()
     prices = report.facts.prices
     return {
         "schema": SCHEMA,
         "allowed": report.allowed,
         "changes": report.changes,
-        "digest": report.binding.digest(),
         "binding": binding_json(report.binding),
         "essence": report.essence,
         "subject": report.subject,
@@ -169,8 +184,10 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
             allowed=data["allowed"] is True,
             changes=data["changes"] is True,
         )
+        digest = digest_of(data)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(where, "is no report of `reconciler ci plan`", "plan again") from error
-    if approved.binding.digest() != approved.digest:
-        raise InputError(where, "was changed after the plan: its digest is wrong", "plan again")
+    if digest != approved.digest:
+        what = "was changed after the plan, or is of another version: its digest is wrong"
+        raise InputError(where, what, "plan again")
     return approved

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.markdown import code
-from reconciler.gitops.plan_report import PlanReport
+from reconciler.gitops.plan_report import PlanReport, report_json
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.replay import replay_lines
 
@@ -163,7 +163,7 @@ def _usd(value: Decimal | None) -> str:
 
 def _foot(report: PlanReport) -> list[str]:
     state = report.binding.state
-    digest = code(report.binding.digest())
+    digest = code(report_json(report)["digest"])
     version = code(report.terraform_version)
     return [f"Digest {digest}, state serial {state.serial}, Terraform {version}."]
 

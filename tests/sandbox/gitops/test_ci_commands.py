@@ -240,20 +240,21 @@ def test_apply_after_the_state_moved_is_refused(checkout: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("what", ["plan.tfplan", "report.json", "digest"])
+@pytest.mark.parametrize("what", ["plan.tfplan", "serial", "changes", "digest"])
 def test_apply_of_a_plan_that_was_tampered_with_is_refused(checkout: Path, what: str) -> None:
     """An artifact store is not a safe place."""
-    planned(checkout)
+    digest = planned(checkout)["digest"]
     kept = checkout.parent / "plan"
-    more: tuple[str, ...] = ()
     if what == "plan.tfplan":
         (kept / what).write_bytes((kept / what).read_bytes() + b"x")
-    elif what == "report.json":
-        text = (kept / what).read_text().replace('"serial": 0', '"serial": 1')
-        (kept / what).write_text(text)
+    elif what == "digest":
+        digest = "0" * 64
     else:
-        more = ("--digest", "0" * 64)
-    done = applied(checkout, *more)
+        was, by = {"serial": (0, 1), "changes": ("true", "false")}[what]
+        text = (kept / "report.json").read_text()
+        assert f'"{what}": {was}' in text
+        (kept / "report.json").write_text(text.replace(f'"{what}": {was}', f'"{what}": {by}'))
+    done = applied(checkout, "--digest", digest)
     assert done.returncode == 1
     assert not (checkout / "terraform" / "terraform.tfstate").exists()
 

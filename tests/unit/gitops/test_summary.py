@@ -5,10 +5,13 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from reconciler.gitops.binding import essence
 from reconciler.gitops.plan_report import approved_from, report_json
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.summary import BYTES_MAX, summary
+from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
 from tests.unit.gitops.reports import report
 
@@ -94,7 +97,7 @@ def test_plan_that_is_cut_keeps_its_cost_and_its_digest() -> None:
     assert len(text.encode()) <= BYTES_MAX
     assert "… cut: the whole plan is in report.json." in text
     assert "Cost per hour of all fleets" in text
-    assert made.binding.digest() in text.splitlines()[-1]
+    assert report_json(made)["digest"] in text.splitlines()[-1]
 
 
 def test_report_reads_back_as_what_was_approved() -> None:
@@ -102,8 +105,19 @@ def test_report_reads_back_as_what_was_approved() -> None:
     made = report(plan(fleet_change(["create"])))
     approved = approved_from(json.dumps(report_json(made)), where="report.json")
     assert approved.binding == made.binding
-    assert approved.digest == made.binding.digest()
+    assert approved.digest == report_json(made)["digest"]
     assert approved.allowed
+
+
+@pytest.mark.parametrize(
+    "edit", [{"changes": False}, {"allowed": True}, {"essence": "0" * 64}, {"findings": []}]
+)
+def test_report_that_was_edited_is_not_what_was_approved(edit: dict[str, Any]) -> None:
+    """An apply said that there is nothing to apply of a plan that was approved with changes."""
+    made = report_json(report(plan(fleet_change(["delete"]))))
+    assert made != made | edit
+    with pytest.raises(InputError, match="its digest is wrong"):
+        approved_from(json.dumps(made | edit), where="report.json")
 
 
 def test_essence_ignores_live_capacity_only() -> None:

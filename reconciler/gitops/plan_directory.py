@@ -7,8 +7,8 @@ from pathlib import Path
 
 from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
 from reconciler.gitops.summary import summary
-from reconciler.model.errors import InputError
-from reconciler.records.plain_file import make_plain, read_plain
+from reconciler.model.errors import InputError, why_unreadable
+from reconciler.records.plain_file import make_plain, open_plain, read_plain
 
 PLAN = "plan.tfplan"
 VARIABLES = "variables.json"
@@ -17,6 +17,8 @@ REPORT = "report.json"
 SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
 LOCK_BYTES_MAX = 1 << 20
+_TEXT_BYTES_MAX = 64 << 20
+"""Of a report or a summary; both have some hundred bytes for each fleet and finding."""
 _READ = (".tf", ".tf.json", ".tfvars", ".tfvars.json")
 _LEFT_OUT = {".terraform", ".git"}
 
@@ -81,12 +83,12 @@ class PlanDirectory:
         """The Markdown summary that was kept.
 
         Raises:
-            InputError: There is none here.
+            InputError: There is none here, or it is no readable file.
         """
         file = self.path / SUMMARY
         try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
+            return _text(file)
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(
                 str(file), "there is no summary", "reconciler ci plan writes it"
             ) from error
@@ -95,12 +97,12 @@ class PlanDirectory:
         """What was approved.
 
         Raises:
-            InputError: There is no whole report of `ci plan` here.
+            InputError: There is no whole report of `ci plan` here, or it is no readable file.
         """
         file = self.path / REPORT
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = _text(file)
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise InputError(
                 str(self.path), "holds no report of `reconciler ci plan`", "run ci plan first"
             ) from error
@@ -122,10 +124,23 @@ class PlanDirectory:
         return True
 
 
-def file_sha256(file: Path) -> str:
-    """SHA-256 of one file, empty when it is not there."""
+def _text(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
+        return read_plain(file, _TEXT_BYTES_MAX).decode()
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(file), why_unreadable(error), "plan again") from error
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of one file, empty when it is not there.
+
+    Raises:
+        OSError: It cannot be read, or is a link or no regular file.
+    """
+    try:
+        with open_plain(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
         return ""

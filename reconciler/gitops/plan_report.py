@@ -16,6 +16,8 @@ from reconciler.gitops.replay import Replay, replay_json
 from reconciler.model.errors import InputError
 
 SCHEMA = 1
+_MALFORMED = (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""A number may be infinite, a text hold half a character, of which there is no SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
             changes=data["changes"] is True,
         )
         digest = digest_of(data)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _MALFORMED as error:
         raise InputError(where, "is no report of `reconciler ci plan`", "plan again") from error
     if digest != approved.digest:
         what = "was changed after the plan, or is of another version: its digest is wrong"

@@ -7,14 +7,14 @@ or write, a pipe that never ends, or a file that fills the memory.
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _PLAINLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Without O_NONBLOCK, opening a pipe waits for somebody who writes into it."""
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_plain(path: Path) -> BufferedReader:
     """Open a regular file for reading.
 
     Raises:

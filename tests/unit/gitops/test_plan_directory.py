@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitops.guard import Finding
-from reconciler.gitops.plan_directory import LOCK, LOCK_BYTES_MAX, PlanDirectory, tree_sha256
+from reconciler.gitops.plan_directory import (
+    LOCK,
+    LOCK_BYTES_MAX,
+    PlanDirectory,
+    file_sha256,
+    tree_sha256,
+)
 from reconciler.gitops.plan_report import PlanReport
+from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import plan
 from tests.unit.gitops.reports import report
 
@@ -112,6 +119,67 @@ def test_what_an_apply_writes_follows_no_link(
         assert file.is_absolute()
         file.write_text("written")
     assert not (tmp_path / "outside").exists()
+
+
+def a_pipe(file: Path) -> None:
+    """Nobody ever writes into it."""
+    os.mkfifo(file)
+
+
+def a_link(file: Path) -> None:
+    """To what never ends."""
+    file.symlink_to("/dev/zero")
+
+
+def too_long(file: Path) -> None:
+    """A file that takes no room on the disk."""
+    with file.open("wb") as stream:
+        stream.truncate(2**30)
+
+
+@pytest.mark.parametrize("made", [a_pipe, a_link, too_long, Path.mkdir])
+@pytest.mark.parametrize("name", ["report.json", "summary.md"])
+def test_what_is_no_plain_file_in_the_plan_is_told(
+    tmp_path: Path, made: Callable[[Path], None], name: str
+) -> None:
+    """The job that applies would hang, or be killed for its memory."""
+    plans, _ = prepared(tmp_path)
+    made(plans.path / name)
+    with pytest.raises(InputError, match=f"{name}: cannot be read: is "):
+        plans.approved() if name == "report.json" else plans.summary()
+
+
+@pytest.mark.parametrize("made", [a_pipe, a_link, Path.mkdir])
+def test_plan_file_that_is_no_plain_file_is_told(
+    tmp_path: Path, made: Callable[[Path], None]
+) -> None:
+    """The same of the plan itself, of which an apply takes the SHA-256."""
+    made(tmp_path / "plan.tfplan")
+    with pytest.raises(OSError, match=r"is (a symbolic link|no regular file)"):
+        file_sha256(tmp_path / "plan.tfplan")
+    assert not file_sha256(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ('"serial": 7', '"serial": 1e999'),
+        ('"serial": 7', '"serial": NaN'),
+        ('"commit": "cccc', '"commit": "\\ud800cccc'),
+        ('"targets": {}', '"targets": {"fleet-1": 1e999}'),
+        ('"targets": {}', '"targets": []'),
+        ('"schema": 1', '"schema": []'),
+    ],
+)
+def test_malformed_report_is_told(tmp_path: Path, was: str, becomes: str) -> None:
+    """An apply that ends with the words of Python says nothing of the file that is wrong."""
+    plans, module = prepared(tmp_path)
+    plans.keep(report(plan()), module)
+    text = (plans.path / "report.json").read_text()
+    assert was in text
+    (plans.path / "report.json").write_text(text.replace(was, becomes))
+    with pytest.raises(InputError, match="plan again"):
+        plans.approved()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from reconciler.model.errors import UsageError
 DEFAULT_OUTPUT = "terraform"
 MANIFEST = ".rendered.json"
 """Names every file of a render, so that the next one knows what is its to remove."""
+_NO_NAMES = frozenset({"", ".", "..", ".git"})
+"""Git checks out no file or folder of such a name, in lower case or not."""
 ONE_EACH = "one directory per cluster"
 """What to do when configs share an output."""
 
@@ -33,7 +35,8 @@ def find_targets(
         files: Paths of all files.
         patterns: Config paths, such as `sectors.yaml` or, with one directory per cluster,
             `clusters/*/sectors.yaml`; `*` stays within one directory. A path without a wildcard
-            is a target even when it is missing, so that its absence is noticed.
+            is a target even when it is missing, so that its absence is noticed. What a wildcard
+            finds counts if git could check it out: a tree that was made by hand has any names.
         output: The output directory, relative to each config's own.
 
     Raises:
@@ -45,7 +48,7 @@ def find_targets(
         plain = _inside(pattern)
         if any(c in pattern for c in "*?"):
             expression = re.compile(_within_directories(plain))
-            found |= {file for file in files if expression.fullmatch(file)}
+            found |= {f for f in files if expression.fullmatch(f) and _can_be_checked_out(f)}
         else:
             named.add(plain)
     shared = shared_outputs([_target(path, output) for path in named])
@@ -104,9 +107,13 @@ def _target(config_path: str, output: str) -> RenderTarget:
 def _inside(path: str) -> str:
     """The path without `.`, or UsageError when it is absolute or leaves the repository."""
     pure = PurePosixPath(path)
-    if pure.is_absolute() or not pure.parts or any(p.lower() in {"..", ".git"} for p in pure.parts):
+    if pure.is_absolute() or not pure.parts or any(p.lower() in _NO_NAMES for p in pure.parts):
         raise UsageError("path", f"{path[:80]!r} is no path inside the repository")
     return str(pure)
+
+
+def _can_be_checked_out(file: str) -> bool:
+    return all(name.lower() not in _NO_NAMES for name in file.split("/"))
 
 
 def _within_directories(pattern: str) -> str:

@@ -35,6 +35,13 @@ def test_wildcard_stays_within_one_directory() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["..", ".git", ".GIT", ".", ""])
+def test_name_that_git_checks_out_nowhere_is_left_out(name: str) -> None:
+    """One commit with a tree that was made by hand would stop the second loop for every cluster."""
+    found = find_targets((*FILES, f"clusters/{name}/sectors.yaml"), ["clusters/*/sectors.yaml"])
+    assert found == find_targets(FILES, ["clusters/*/sectors.yaml"])
+
+
 @pytest.mark.parametrize("path", ["../sectors.yaml", "/etc/sectors.yaml", ".git/config", "."])
 def test_config_outside_the_repository_is_refused(path: str) -> None:
     """A path that leaves the repository could read or write elsewhere."""

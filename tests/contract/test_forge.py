@@ -1,6 +1,6 @@
 """The Forge port: GitHub and GitLab over HTTP, with what goes wrong there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from reconciler.model.errors import (
 )
 from reconciler.ports.forge import CommitStatus, Forge, StatusState
 from reconciler.ports.repository import CommitId
+from reconciler.telemetry.scrub import scrub
 from tests.forge_server import PROJECT, TOKEN, Fault, ForgeState, forge_server
 
 COMMIT = CommitId("0123456789abcdef0123456789abcdef01234567")
@@ -340,6 +341,33 @@ def test_token_file_is_read_anew(server: ForgeState, kind: ForgeKind, tmp_path: 
     file.write_text("")
     with pytest.raises(ReconcilerError, match="empty"):
         port.set_status(COMMIT, STATUS)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda file: None, "no such file"),
+        (Path.mkdir, "is a directory"),
+        (lambda file: file.write_bytes(b"\xff"), "cannot be read: 'utf-8' codec"),
+        (Path.touch, "the file is empty"),
+        (lambda file: file.write_text("one\ntwo"), "holds more than a token"),
+    ],
+)
+def test_token_file_that_cannot_be_read_is_told(
+    tmp_path: Path, make: Callable[[Path], object], why: str
+) -> None:
+    """Masked as a secret, the reason would be a riddle: `no token: ***`."""
+    make(tmp_path / "token")
+    settings = ForgeSettings(
+        kind="github",
+        api_url="https://a.example",
+        repository=PROJECT,
+        token_file=tmp_path / "token",
+    )
+    with pytest.raises(ToolError) as caught:
+        settings.read_token()
+    place = f"{tmp_path / 'token'} (the token of the forge)"
+    assert scrub(str(caught.value)).startswith(f"{place}: {why}")
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from reconciler.model.errors import ToolError, UsageError
+from reconciler.model.errors import ToolError, UsageError, why_unreadable
 
 ForgeKind = Literal["github", "gitlab"]
 
+_OF_THE_FORGE = "the token of the forge"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PUBLIC_GITHUB = {"github.com", "ssh.github.com"}
 
@@ -52,18 +53,26 @@ class ForgeSettings:
         """
         token = self.token.strip() if self.token_file is None else _read(self.token_file)
         if not (token.isascii() and token.isprintable()):
-            place = "the forge's token" if self.token_file is None else str(self.token_file)
+            place = _OF_THE_FORGE if self.token_file is None else _place(self.token_file)
             raise ToolError(place, "holds more than a token", "one line of ASCII, nothing else")
         return token
+
+
+def _place(file: Path) -> str:
+    """Of a token's file, which is often called `token`.
+
+    What follows such a word and a colon would be taken for a secret and masked.
+    """
+    return f"{file} ({_OF_THE_FORGE})"
 
 
 def _read(file: Path) -> str:
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        raise ToolError(str(file), f"no token: {type(error).__name__}") from error
+        raise ToolError(_place(file), why_unreadable(error), "check the path") from error
     if not token:
-        raise ToolError(str(file), "the file is empty", "put the token into it")
+        raise ToolError(_place(file), "the file is empty", "put the token into it")
     return token
 
 

@@ -107,36 +107,6 @@ def test_commit_of_what_is_there_already_makes_nothing(repository: GitRepository
     assert repository.commit(tip.id, same, "Nothing") is None
 
 
-@pytest.mark.parametrize(
-    ("dated", "date"),
-    [
-        ("1700000000 +0530", "1700000000 +0530"),
-        ("4102444800 -0730", "4102444800 -0730"),
-        ("99999999999 +0000", "99999999999 +0000"),
-        ("99999999999999999999 +0000", "0 +0000"),
-        ("5 +99999", "0 +0000"),
-        ("-5 +0000", "0 +0000"),
-        ("yesterday", "0 +0000"),
-    ],
-)
-def test_commit_follows_one_of_any_date(
-    repository: GitRepository, work: Path, dated: str, date: str
-) -> None:
-    """A commit that somebody dates 2100 would stop the second loop for every cluster."""
-    made_by_hand = f"tree {git(work, 'rev-parse', 'HEAD^{tree}')}\nauthor Ada <a@b> 5 +0000\n"
-    (work.parent / "odd").write_text(f"{made_by_hand}committer Ada <a@b> {dated}\n\nOdd\n")
-    hashed = ("hash-object", "-t", "commit", "-w", "--literally", str(work.parent / "odd"))
-    git(work, "push", "-q", "--force", "origin", f"{git(work, *hashed)}:main")
-    tip = repository.fetch()
-    made = repository.commit(tip.id, [FileChange(path="terraform/main.tf", content=b"#\n")], "x")
-    assert made is not None
-    repository.push(made.id)
-    git(work, "fetch", "-q", "origin")
-    written = git(work, "cat-file", "-p", made.id)
-    assert f"> {date}\ncommitter " in written
-    assert written.partition("\n\n")[0].endswith(f"> {date}")
-
-
 def test_commit_made_twice_has_the_same_name(url: str) -> None:
     """Two replicas that decide alike must not race each other with twin commits."""
     names = []

@@ -72,7 +72,7 @@ def put_holdings(
 
 
 def _as_asked(container: ContainerPartsWire, holding: HoldingWire) -> bool:
-    """Whether all three are the same: so it is but for the seconds that a resize takes."""
+    """Whether all three are the same, as they are whenever no resize is under way."""
     if container.resources != holding.resources:
         return False
     allocated = holding.allocated_resources

@@ -95,6 +95,14 @@ class OneFleetCloud:
         raise AssertionError("a pipeline must not end nodes")
 
 
+def fleets_of(variables_file: str) -> dict[str, Any]:
+    """The fleets that the variables of a plan in parts name; none without such a file."""
+    if not variables_file:
+        return {}
+    fleets: dict[str, Any] = json.loads(Path(variables_file).read_text())["fleets"]
+    return fleets
+
+
 class ScriptedTerraform:
     """Plans what the test says, over the cloud's present target."""
 

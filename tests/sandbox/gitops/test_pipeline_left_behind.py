@@ -1,6 +1,5 @@
 """An apply that imports what an earlier one left behind, over a Terraform under our control."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tests.sandbox.gitops.scripted import (
     NoCheckout,
     OneFleetCloud,
     ScriptedTerraform,
+    fleets_of,
     pools,
 )
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource
@@ -59,7 +59,7 @@ class ImportingTerraform(ScriptedTerraform):
         first = resource("aws_ec2_fleet", self.actions, before, wanted)
         if only:
             # Terraform takes in what has no module instance any more, named or not.
-            kept = json.loads(Path(variables_file).read_text())["fleets"] if variables_file else {}
+            kept = fleets_of(variables_file)
             assert self.actions != ["delete"] or "primary-small" in kept
         found = [first, *self._medium(blocks)]
         return self.save(file, plan(*(e for e in found if not only or e["address"] in only)))

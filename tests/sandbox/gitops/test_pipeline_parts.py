@@ -1,6 +1,5 @@
 """An apply whose types reach EC2 without a capacity, with Terraform under the test's control."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +13,13 @@ from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan, TaintedResource
-from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform, pools
+from tests.sandbox.gitops.scripted import (
+    NoCheckout,
+    OneFleetCloud,
+    ScriptedTerraform,
+    fleets_of,
+    pools,
+)
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
 
 pytestmark = pytest.mark.sandbox
@@ -198,7 +203,7 @@ class RemovingTerraform(ScriptedTerraform):
         found = [*removal, *([image] if self.left and self.with_image else [])]
         if only:
             # Terraform takes in what has no module instance any more, named or not.
-            kept = json.loads(Path(variables_file).read_text())["fleets"] if variables_file else {}
+            kept = fleets_of(variables_file)
             orphans = [] if "primary-small" in kept else removal
             found = [
                 each

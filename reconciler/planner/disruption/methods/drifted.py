@@ -136,8 +136,8 @@ def _able(
 ) -> Iterator[Node]:
     """The drifted nodes that could be emptied; of the others it is said why they could not.
 
-    Those that could whichever zone a new node comes up in are the first, then those that could in
-    some zone: how often these may be tried is limited by what is noted of purchases in vain.
+    Nodes that could be emptied whichever zone a new node comes up in are the first. Then come those
+    that could only in some zone: a new node is asked for twice a day at most in the place of each.
 
     Args:
         run: The voluntary methods of this plan.
@@ -202,7 +202,7 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
 
 def _failures(context: DisruptionContext, node: Node) -> int:
-    """How often a new node came for it in vain of late, or a drain of it failed."""
+    """How often within a day a new node did not take its pods, or its drain failed."""
     noted = asked_for(context.view, node), last_failure(context.view, node)
     return max((each.count for each in noted if each is not None), default=0)
 

@@ -1,14 +1,15 @@
 """Sets of nodes that fewer or cheaper ones together can replace (docs/scale-in.md).
 
-The last step of consolidation: it decides only in a sector where nothing else is to do, and where
-no set is under way, in the first plan of every ten seconds. The new nodes are asked for first;
-`consolidation` empties the set when they have come.
+The last step of consolidation: it decides only in a sector where nothing else is to do, where no
+node came a short time ago and no set is under way, in the first plan of every ten seconds. The new
+nodes are asked for first; `consolidation` empties the set when they have come.
 """
 
 from collections.abc import Iterable
 from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.disruption.blockers.settling import last_bound
 from reconciler.planner.disruption.candidates import Candidate, begins_a_turn
 from reconciler.planner.disruption.drains.actions import annotate
@@ -17,8 +18,10 @@ from reconciler.planner.disruption.replacement.set_search import ProposedSet, Se
 from reconciler.planner.disruption.replacement_sets import encode, rests_until
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
 
 
 def propose(run: VoluntaryRun) -> None:
@@ -53,7 +56,23 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
     moving = [*run.context.unneeded, *run.context.timed_for_later]
     moving += (n for n in owners if is_draining(view.nodes[n]))
     changing |= {owners[name] for name in moving if name in owners}
+    changing |= {key for name, key in owners.items() if _is_new(view, name, key)}
     return busy | {statuses[key].settings.sector for key in changing}
+
+
+def _is_new(view: ClusterView, name: NodeName, key: FleetKey) -> bool:
+    """Whether the node was created a shorter time ago than the timers of its fleet.
+
+    Around new nodes single ones often become superfluous within that time, with far fewer moves.
+    """
+    created = view.nodes[name].created_at
+    return created is not None and view.at - created < _rest(view.statuses[key])
+
+
+def _rest(status: FleetStatus) -> timedelta:
+    """For how long a sector and the pods of a set have to be as they are."""
+    settings = status.settings.scale_in
+    return timedelta(seconds=max(settings.consolidate_after_seconds, settings.unneeded_seconds))
 
 
 def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
@@ -64,9 +83,8 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     view, status = run.context.view, candidate.status
     if candidate.must_go or candidate.goes_back_to_spot or not view.offers[status.key].priced:
         return False
-    settings, latest = status.settings.scale_in, last_bound(candidate.placed)
-    rests = max(settings.consolidate_after_seconds, settings.unneeded_seconds)
-    if latest is not None and view.at - latest < timedelta(seconds=rests):
+    latest = last_bound(candidate.placed)
+    if latest is not None and view.at - latest < _rest(status):
         return False
     noted = REPLACEMENT_SET in candidate.node.annotations
     if noted or rests_until(view, candidate.node) is not None:

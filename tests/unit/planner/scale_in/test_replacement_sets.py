@@ -142,6 +142,14 @@ def test_pods_that_came_a_short_time_ago_are_let_alone() -> None:
     assert raised(of(*nodes(), *pods(started_at=ago(610))))
 
 
+def test_a_sector_to_which_a_node_came_a_short_time_ago_is_not_at_rest() -> None:
+    """Single nodes often become superfluous around a new one, with far fewer moves."""
+    full, pod = make_node("new", SMALL), on("new", cpu="3500m")
+    for seconds, asks in ((590, False), (610, True)):
+        new = replace(full, created_at=ago(seconds))
+        assert bool(raised(of(*nodes(), *pods(), new, pod))) is asks
+
+
 def test_a_sector_that_buys_is_not_at_rest() -> None:
     """The nodes of the set may be needed."""
     made = of(*nodes(), *pods(), make_pod("waits", cpu="3500m"))

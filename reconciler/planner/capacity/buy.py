@@ -49,12 +49,12 @@ def buy(
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
     whole_truth = _undealt(dealt, table) and not table.penalised
-    purchase.optimal = found.optimal and not over_budget and whole_truth
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
+    purchase.optimal = found.optimal and not over_budget and whole_truth and not rest
     whole = not rest and len(wanted) == len(wants) and _undealt(dealt, table)
     if whole and whole_truth:
         purchase.nano_usd_least = found.nano_usd_least

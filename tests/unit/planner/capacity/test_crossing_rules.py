@@ -10,6 +10,7 @@ from tests.builders import (
     HOSTNAME,
     make_fleet_settings,
     make_pod,
+    make_pods,
     make_settings,
     make_snapshot,
     near,
@@ -78,3 +79,43 @@ def test_rule_that_counts_no_pod_of_the_purchase_is_one_among_others() -> None:
     others = [(p.fleet, p.new_node) for p in made.placements if not p.pod.name.startswith("c")]
     assert len(set(places)) == 2
     assert not set(places) & set(others)
+
+
+def test_few_pods_that_avoid_another_kind_are_packed_by_that_at_once() -> None:
+    """They were packed together first and got a third node, as the proven optimum."""
+    fleet = make_fleet_settings("s", cpu=8, memory="32Gi", pods=29, over_subscription=0.0)
+    shunned = make_pods(2, "a", cpu="3", memory="7000Mi", labels={"app": "a"})
+    choosy = make_pods(
+        4,
+        "b",
+        cpu="500m",
+        memory="7000Mi",
+        labels={"app": "b"},
+        pod_anti_affinity=(near(HOSTNAME, app="a"),),
+    )
+    made = plan(make_snapshot(*shunned, *choosy), make_settings(fleet))
+    assert made.unplaceable == ()
+    assert made.fleets[0].target == 2
+    assert made.cost.gap == 0
+
+
+def test_nodes_filled_evenly_keep_kinds_apart() -> None:
+    """Equal nodes were filled whatever was on them, and a fourth was bought for what came too much."""
+    fleet = make_fleet_settings("s", cpu=8, memory="32Gi", pods=110, over_subscription=0.0)
+    shunned = [make_pod(f"a{n}", cpu=f"{200 + n}m", labels={"app": "a"}) for n in range(40)]
+    choosy = [
+        make_pod(
+            f"b{n}",
+            cpu=f"{300 + n}m",
+            labels={"app": "b"},
+            pod_anti_affinity=(near(HOSTNAME, app="a"),),
+        )
+        for n in range(12)
+    ]
+    made = plan(make_snapshot(*shunned, *choosy), make_settings(fleet))
+    assert made.unplaceable == ()
+    nodes: dict[int | None, set[str]] = {}
+    for placed in made.placements:
+        nodes.setdefault(placed.new_node, set()).add(placed.pod.name[0])
+    assert all(len(kinds) == 1 for kinds in nodes.values())
+    assert made.fleets[0].target == 3

@@ -46,18 +46,42 @@ def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> Flo
         rows: (rows, columns), dense.
         limits: (rows,).
     """
+    least = np.full(len(limits), -_INFINITY)
+    return _solved(highspy.ObjSense.kMaximize, objective, rows, least, limits)
+
+
+def cover(costs: FloatArray, rows: FloatArray, least: FloatArray) -> FloatArray:
+    """The x >= 0 that costs least with rows·x >= least; zeros when there is none.
+
+    Args:
+        costs: (columns,).
+        rows: (rows, columns), dense.
+        least: (rows,).
+    """
+    most = np.full(len(least), _INFINITY)
+    return _solved(highspy.ObjSense.kMinimize, costs, rows, least, most)
+
+
+def _solved(
+    sense: highspy.ObjSense,
+    objective: FloatArray,
+    rows: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+) -> FloatArray:
+    """The best x >= 0 with least <= rows·x <= most; zeros when there is none."""
     columns = len(objective)
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = columns, len(limits)
-    model.sense_ = highspy.ObjSense.kMaximize
+    model.num_col_, model.num_row_ = columns, len(least)
+    model.sense_ = sense
     model.col_cost_ = np.asarray(objective, dtype=np.float64)
     model.col_lower_ = np.zeros(columns)
     model.col_upper_ = np.full(columns, _INFINITY)
-    model.row_lower_ = np.full(len(limits), -_INFINITY)
-    model.row_upper_ = np.asarray(limits, dtype=np.float64)
+    model.row_lower_ = np.asarray(least, dtype=np.float64)
+    model.row_upper_ = np.asarray(most, dtype=np.float64)
     at_row, at_column = np.nonzero(rows)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.searchsorted(at_row, np.arange(len(limits) + 1)).astype(np.int32)
+    model.a_matrix_.start_ = np.searchsorted(at_row, np.arange(len(least) + 1)).astype(np.int32)
     model.a_matrix_.index_ = at_column.astype(np.int32)
     model.a_matrix_.value_ = np.asarray(rows[at_row, at_column], dtype=np.float64)
     solver = new_solver()

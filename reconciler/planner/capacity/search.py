@@ -12,6 +12,7 @@ from reconciler.planner.capacity.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.levelled import levelled
+from reconciler.planner.capacity.node_mix import filled_mixes
 from reconciler.planner.capacity.node_set_search import Cheapest, cheapest_set, suits
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
@@ -31,6 +32,8 @@ FOR_SHAPES = 0.25
 """The same for patterns of shapes: dealing thousands of pods out takes its time too."""
 _NEAR = 1.12
 """Times the least that it can cost: with patterns of shapes so near, first fit finds no better."""
+_CLOSE = 1.005
+"""Times the least that it can cost: so near, nothing is won by mixes of nodes filled evenly."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 
@@ -47,7 +50,29 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
     if by_size != order:
         yield _sized(problem, by_size, offers)
     for offer in _promising(problem, fair):
-        yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
+        preferring = best_offers(problem, fair.weights, int(offer))
+        yield _sized(problem, order, preferring)
+        if not len(problem.caps):
+            yield _sized(problem, _by_share(problem, int(offer)), preferring)
+
+
+def _by_share(problem: Problem, offer: int) -> list[int]:
+    """Items by the share of a node that a pod takes of what it takes most of, largest first.
+
+    The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
+    """
+    vector = np.maximum(problem.vectors[offer], 1)
+    share = (problem.needs[:, offer, :] / vector).max(axis=1)
+    return [int(item) for item in np.argsort(-share, kind="stable")]
+
+
+def _packed(problem: Problem, fair: FairPrices) -> list[Packing]:
+    """Packings to choose from, and mixes of nodes where none is near the least that it can cost."""
+    found = list(candidates(problem, fair))
+    close = _CLOSE * float(fair.items @ problem.counts)
+    if problem.slots.size <= _LARGE and cheapest(problem, found).cost(problem) > close:
+        found += filled_mixes(problem, fair)
+    return found
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:
@@ -115,7 +140,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     if not small_enough(fewer):
         best = _in_bulk(fewer, fair, budget_seconds)
         return Found(packing=on_all_offers(best, kept))
-    seeds = list(candidates(fewer, fair))
+    seeds = _packed(fewer, fair)
     best = cheapest(fewer, seeds)
     found = _thoroughly(fewer, fair, seeds, best, budget_seconds)
     return replace(found, packing=on_all_offers(found.packing, kept))
@@ -125,12 +150,12 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
     """A packing of many items: by patterns of their shapes, or else by first fit."""
     shaped = by_shapes(problem, fair, FOR_SHAPES * budget_seconds)
     if shaped is None:
-        return cheapest(problem, candidates(problem, fair))
+        return cheapest(problem, _packed(problem, fair))
     shaped = right_size(problem, shaped)
     near = shaped.cost(problem) <= _NEAR * float(fair.items @ problem.counts)
     if near and not any(shortfall(problem, shaped)):
         return shaped
-    return cheapest(problem, [shaped, *candidates(problem, fair)])
+    return cheapest(problem, [shaped, *_packed(problem, fair)])
 
 
 def _thoroughly(

@@ -121,7 +121,11 @@ def _fill_near(
         unknown |= uncertain_rows(counter.topology)
     taken = _fill_places(sim, pod_class, count, among & ~unknown, order, keys, terms)
     count -= sum(amount for _, amount in taken)
-    for row in order[(among & unknown)[order]].tolist():
+    if count <= 0:
+        return taken
+    alone_in = among & unknown
+    alone_in &= local_room(sim, pod_class, terms) > 0
+    for row in order[alone_in[order]].tolist():
         if count <= 0:
             break
         alone = np.zeros(sim.rows, dtype=np.bool_)

@@ -100,13 +100,16 @@ def test_few_pods_that_avoid_another_kind_are_packed_by_that_at_once() -> None:
 
 
 def test_nodes_filled_evenly_keep_kinds_apart() -> None:
-    """Equal nodes were filled whatever was on them, and a fourth was bought for what came too much."""
+    """Equal nodes were filled whatever was on them."""
     fleet = make_fleet_settings("s", cpu=8, memory="32Gi", pods=110, over_subscription=0.0)
-    shunned = [make_pod(f"a{n}", cpu=f"{200 + n}m", labels={"app": "a"}) for n in range(40)]
+    shunned = [
+        make_pod(f"a{n}", cpu=f"{200 + n}m", memory="512Mi", labels={"app": "a"}) for n in range(60)
+    ]
     choosy = [
         make_pod(
             f"b{n}",
             cpu=f"{300 + n}m",
+            memory="512Mi",
             labels={"app": "b"},
             pod_anti_affinity=(near(HOSTNAME, app="a"),),
         )

@@ -23,7 +23,7 @@ class Topology:
         self.choices: list[tuple[int, ...]] = []
         """Sets of ordinary domains that an uncertain one may turn out to be."""
         self._choice_numbers: dict[tuple[int, ...], int] = {}
-        self._choice_of_domain: list[int] = []
+        self._choice_of_domain = np.zeros(0, dtype=np.int64)
         self._index: dict[str, int] = {}
         self._domain = np.zeros(0, dtype=np.int64)
         self._rows = 0
@@ -38,7 +38,6 @@ class Topology:
         if value not in self._index:
             self._index[value] = len(self.values)
             self.values.append(value)
-            self._choice_of_domain.append(-1)
         return self._index[value]
 
     def place_of(self, variants: Sequence[Labels]) -> int:
@@ -62,12 +61,14 @@ class Topology:
         if place >= -1:
             return place
         self.values.append("")
-        self._choice_of_domain.append(-2 - place)
+        self.choice_of_domains()[-1] = -2 - place
         return len(self.values) - 1
 
     def choice_of_domains(self) -> IntArray:
         """For each domain its number in `choices`; -1 for an ordinary one."""
-        return np.array(self._choice_of_domain, dtype=np.int64)
+        count = len(self.values)
+        self._choice_of_domain = grown(self._choice_of_domain, count, -1)
+        return self._choice_of_domain[:count]
 
     def add(self, domains: Sequence[int] | IntArray) -> None:
         """Append rows with these domains."""

@@ -31,13 +31,16 @@ LABEL org.opencontainers.image.title="fleet-reconciler" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
-# The second loop calls git, and ssh for ssh remotes; ssh-keygen signs its commits. Debian keeps one version per release: a pinned one would vanish.
+# The second loop calls git, and ssh for ssh remotes; ssh-keygen signs its commits. Both refuse a user without a line
+# in /etc/passwd, and take the home from there. Debian keeps one version per release: a pinned one would vanish.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git ca-certificates openssh-client \
     && rm -rf /var/lib/apt/lists/* \
     && rm -rf /usr/local/bin/pip* /usr/local/lib/python3.13/ensurepip \
-        /usr/local/lib/python3.13/site-packages/pip*
+        /usr/local/lib/python3.13/site-packages/pip* \
+    && echo 'fleet-reconciler:x:65532:' >> /etc/group \
+    && echo 'fleet-reconciler:x:65532:65532::/tmp:/usr/sbin/nologin' >> /etc/passwd
 COPY --from=build /opt/reconciler /opt/reconciler
 ENV PATH=/opt/reconciler/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

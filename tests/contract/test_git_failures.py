@@ -73,6 +73,33 @@ def test_push_without_the_right_says_so(said: str) -> None:
     assert said.partition(": ")[2][:30] in str(error)
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("No user exists for uid 65532", ToolError),
+        ("Host key verification failed.", Forbidden),
+        ("ssh: Could not resolve hostname git.example: Name or service not known", Unavailable),
+        ("ssh: connect to host git.example port 22: Connection refused", Unavailable),
+    ],
+)
+def test_words_of_ssh_are_kept(said: str, expected: type[ReconcilerError]) -> None:
+    """`Could not read from remote repository` is what git says of every failure of ssh."""
+    warning = "Warning: Identity file /key not accessible: No such file or directory."
+    text = f"{warning}\n{said}\nfatal: Could not read from remote repository.\n\nPlease make sure…"
+    error = failure("fetch", "git fetch x", "main", text)
+    assert type(error) is expected
+    assert said in str(error)
+
+
+def test_user_that_ssh_does_not_know_is_told_with_the_remedy() -> None:
+    """ssh-keygen, which signs commits, refuses it too."""
+    text = "error: No user exists for uid 70000?\n\nfatal: failed to write commit object"
+    error = failure("local", "git commit-tree", "main", text)
+    assert type(error) is ToolError
+    assert "No user exists for uid 70000" in str(error)
+    assert "/etc/passwd" in str(error)
+
+
 def test_full_disk_of_the_remote_is_not_ours() -> None:
     """Freeing space here would help nobody."""
     text = "remote: fatal: write error: No space left on device\nerror: failed to push some refs"

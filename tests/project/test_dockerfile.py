@@ -53,6 +53,19 @@ def test_image_runs_as_a_number_that_is_not_root() -> None:
     assert f"runAsUser: {user.partition(':')[0]}\n" in template
 
 
+def test_user_of_the_image_is_known_to_ssh_with_a_home_that_it_may_write(tmp_path: Path) -> None:
+    """Without a line in /etc/passwd, ssh and ssh-keygen end with `No user exists for uid 65532`."""
+    final = ours()[-1]
+    parts = [part for run in final.of("RUN") for part in run.split("&&") if ">> /etc/" in part]
+    command = " && ".join(parts).replace("/etc/", f"{tmp_path}/")
+    subprocess.run(["/bin/sh", "-euc", command], check=True, timeout=60)
+    uid, _, gid = final.of("USER")[-1].partition(":")
+    name, _, *ids, _, home, _ = (tmp_path / "passwd").read_text().rstrip("\n").split(":")
+    assert ids == [uid, gid]
+    assert (tmp_path / "group").read_text() == f"{name}:x:{gid}:\n"
+    assert f"HOME={home}" in final.of("ENV")[-1].split()
+
+
 def test_every_package_has_a_hash_or_comes_from_the_build() -> None:
     """A package index that is taken over must not be able to change the image."""
     for stage in ours():

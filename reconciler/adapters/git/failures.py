@@ -46,6 +46,10 @@ _UNREACHED = re.compile(
     r"|connection (?:reset|closed)|rpc failed|temporary failure",
     re.IGNORECASE,
 )
+_UNREAD = "fatal: could not read from remote repository"
+"""What git adds to the words of ssh, in lower case: the line before it says why."""
+_NO_USER = re.compile(r"^(?:error: )?No user exists for uid \d+", re.MULTILINE)
+"""ssh and ssh-keygen refuse a user without a line in /etc/passwd."""
 _TELLING = ("fatal:", "error:", "remote: error", "remote: fatal", "!")
 """How lines begin that say what is wrong."""
 _TIMEOUT = re.compile(r"^Timeout: ", re.MULTILINE)
@@ -62,6 +66,8 @@ def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError
         text: Scrubbed standard error of git in the C locale.
     """
     said = _last_words(text)
+    if _NO_USER.search(text):
+        return ToolError(where, said, "ssh needs a line for it in /etc/passwd; the image has 65532")
     if _FULL.search(text):
         return ToolError(where, "no space left on the disk", "free some, or set --clone elsewhere")
     if (over := _TOO_MUCH.match(text)) is not None:
@@ -92,7 +98,10 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
 
 
 def _last_words(text: str) -> str:
-    """The first line that says what is wrong, else the first; bounded."""
+    """The first line that says what is wrong, else the first; bounded. That of ssh comes last."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    unread = next((i for i, line in enumerate(lines) if line.lower().startswith(_UNREAD)), 0)
+    if unread and not any(line.lower().startswith(_TELLING) for line in lines[:unread]):
+        return lines[unread - 1][:300]
     telling = [line for line in lines if line.lower().startswith(_TELLING)]
     return (telling or lines or ["git failed without a word"])[0][:300]

@@ -19,6 +19,7 @@ Doing = Literal["fetch", "push", "local"]
 _FULL = re.compile(
     r"^(?!remote:).*(?:no space left on device|disk quota exceeded)", re.IGNORECASE | re.MULTILINE
 )
+_UNKNOWN_HOST = re.compile(r"host key verification failed", re.IGNORECASE)
 _DENIED = re.compile(
     r"authentication failed|could not read (?:username|password)|permission denied|access denied"
     r"|invalid credentials|returned error: 40[13]|host key verification failed|protected branch"
@@ -86,7 +87,9 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
     if _MISSING_BRANCH.search(text):
         return NotFound(where, f"the branch {branch} does not exist there (any more)")
     if _DENIED.search(text):
-        return Forbidden(where, said, "check the token, the ssh key and the branch protection")
+        credentials = "check the token, the ssh key and the branch protection"
+        known = "put the host's key into the known_hosts file of ssh"
+        return Forbidden(where, said, known if _UNKNOWN_HOST.search(text) else credentials)
     if _MISSING.search(text):
         return NotFound(where, said, "check the address; private ones look missing without rights")
     if doing == "push" and _MOVED.search(text):

@@ -369,5 +369,25 @@ def test_second_loop_gets_what_it_needs_in_the_same_pods(tmp_path: Path) -> None
         each["name"]: each for each in made["Deployment"]["spec"]["template"]["spec"]["volumes"]
     }
     assert variables["RECONCILER_GIT_TOKEN_FILE"] == f"{mounted['git']}/git-token"
-    assert volumes["git"]["secret"]["secretName"] == "fleet-reconciler"
+    secret = volumes["git"]["secret"]
+    assert (secret["secretName"], secret["optional"]) == ("fleet-reconciler", True)
     assert container["resources"]["limits"]["memory"] == "2Gi"
+
+
+def test_keys_of_the_secret_are_where_ssh_and_git_look_for_them() -> None:
+    """A repository by ssh needs a key and the host's own; without them no fetch ever succeeds."""
+    made = settings(gitops=Gitops(repository="git@git.example:team/fleets.git"))
+    pod = pod_of(made)["spec"]
+    (container,) = pod["containers"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "git")
+    assert volume["secret"]["optional"] is True
+    (mount,) = (m for m in container["volumeMounts"] if m["name"] == "git")
+    files = {i["key"]: f"{mount['mountPath']}/{i['path']}" for i in volume["secret"]["items"]}
+    assert set(files) == {"git-token", "ssh-key", "known_hosts", "signing-key"}
+    (ssh,) = (each["value"] for each in container["env"] if each["name"] == "GIT_SSH_COMMAND")
+    words = ssh.split()
+    assert words[words.index("-i") + 1] == files["ssh-key"]
+    assert f"UserKnownHostsFile={files['known_hosts']}" in words
+    assert "BatchMode=yes" in words
+    page = (Path(__file__).parents[3] / "docs" / "install.md").read_text()
+    assert f"RECONCILER_GIT_SIGNING_KEY_FILE={files['signing-key']}" in page

@@ -17,7 +17,8 @@ EXPLAIN_TIMEOUT_SECONDS = 60.0
 WHOLE_ANSWER_SECONDS = 10.0
 """Added for the rest of an answer, however its pieces come."""
 BODY_MAX_BYTES = 64 * 1024**2
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104 - not bound here
+"""A server on `::` answers on IPv4 too, and on that alone where there is no IPv6."""
 
 
 def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The HTTP server: a thread per connection, each short-lived, none left behind."""
 
+import errno
 import socket
 import socketserver
 import threading
@@ -31,13 +32,17 @@ REQUEST_LINE_BYTES_MAX: Final = 4096
 HEADERS_BYTES_MAX: Final = 16_384
 """All header lines of a request together."""
 POLL_SECONDS: Final = 0.1
+_EVERYWHERE: Final = "::"
+_NO_IPV6: Final = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
+"""How a kernel without IPv6 refuses a socket, and one that has it switched off an address."""
 
 
 class WebServer:
     """Serves the routes from `start` to `stop`; also a context manager.
 
     Args:
-        listen: `HOST:PORT`, `[IPV6]:PORT`; port 0 takes a free one.
+        listen: `HOST:PORT`, `[IPV6]:PORT`; port 0 takes a free one. `[::]` is every address of both
+            kinds, of IPv4 alone where the machine has no IPv6.
         routes: What is served.
     """
 
@@ -65,7 +70,7 @@ class WebServer:
         """
         host, port = host_and_port(self._listen)
         try:
-            self._http = _server_for(host)((host, port), self._routes)
+            self._http = _bound(host, port, self._routes)
         except OSError as error:
             what = error.strerror or str(error)
             raise ReconcilerError(
@@ -199,13 +204,26 @@ class _BoundedHead:
         return bool(self._stream.closed)
 
 
-def _server_for(host: str) -> type[_HttpServer]:
-    """A host with colons is IPv6."""
-    return _HttpServer6 if ":" in host else _HttpServer
+def _bound(host: str, port: int, routes: Routes) -> _HttpServer:
+    """A server at an address; a host with colons is IPv6."""
+    if ":" not in host:
+        return _HttpServer((host, port), routes)
+    try:
+        return _HttpServer6((host, port), routes)
+    except OSError as error:
+        if host != _EVERYWHERE or error.errno not in _NO_IPV6:
+            raise
+    return _HttpServer(("", port), routes)
 
 
 class _HttpServer6(_HttpServer):
     address_family = socket.AF_INET6
+
+    def server_bind(self) -> None:
+        """Bind; every address means those of IPv4 too, whatever the machine's default is."""
+        if self.server_address[0] == _EVERYWHERE:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
 
 
 def _end(connection: socket.socket) -> None:

@@ -180,6 +180,13 @@ def test_pods_are_probed_bounded_spread_and_critical() -> None:
     assert objects(settings())["Deployment"]["spec"]["replicas"] == 2
 
 
+def test_pods_listen_on_ipv6_too() -> None:
+    """A pod of an IPv6 cluster has no other address: its probes would end it for ever."""
+    (container,) = pod_of(settings())["spec"]["containers"]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert variables["RECONCILER_LISTEN"] == "[::]:9235"
+
+
 def test_only_labelled_namespaces_may_ask_the_pods() -> None:
     """A label of a pod is its tenant's to set; that of a namespace is the administrator's."""
     policy = objects(settings())["NetworkPolicy"]["spec"]

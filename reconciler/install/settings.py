@@ -11,7 +11,11 @@ from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
-from reconciler.records.git_address import check_git_address
+from reconciler.records.git_address import (
+    check_branch,
+    check_git_address,
+    check_token_is_hidden,
+)
 
 CONFIG_FILE: Final = "sectors.yaml"
 CONFIG_MAP_BYTES_MAX: Final = 1 << 20
@@ -20,7 +24,14 @@ ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 NAMESPACE_MAX: Final = 63
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PRIORITY_CLASS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
-_IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]{0,511}")
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_COMPONENT: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE: Final = re.compile(
+    r"(?=.{1,512}\Z)"
+    rf"(?:{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?/)?{_COMPONENT}(?:/{_COMPONENT})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""What container runtimes take: host and port, a name in lower case, tag and digest."""
 _EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
 
 
@@ -94,7 +105,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     """
     check_cluster_name(settings.cluster)
     _check_namespace(settings)
-    if not _IMAGE.fullmatch(settings.image) or "//" in settings.image:
+    if not _IMAGE.fullmatch(settings.image):
         raise UsageError(
             "--image", f"{settings.image!r} is no name of an image", "REGISTRY/NAME:TAG"
         )
@@ -123,15 +134,22 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     if config.kubeconfig:
         raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
     if settings.gitops is not None:
-        check_git_address(
-            settings.gitops.repository,
-            "--repository",
-            "take it out; the Deployment reads the key git-token of the Secret fleet-reconciler",
-        )
+        _check_gitops(settings.gitops)
     texts = (settings.config, *settings.extra_files.values())
     size = sum(len(text.encode()) for text in texts)
     if size > CONFIG_MAP_BYTES_MAX:
         raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+
+
+def _check_gitops(gitops: Gitops) -> None:
+    """What the program itself refuses at its start, with a token as the Deployment gives it."""
+    parts = check_git_address(
+        gitops.repository,
+        "--repository",
+        "take it out; the Deployment reads the key git-token of the Secret fleet-reconciler",
+    )
+    check_token_is_hidden(parts, "--repository")
+    check_branch(gitops.branch, "--branch")
 
 
 def _check_namespace(settings: InstallSettings) -> None:

@@ -1,4 +1,4 @@
-"""Addresses of git repositories: which are followed, and that none carries a secret."""
+"""Addresses and branches of git: which are followed, and that no secret is told or sent openly."""
 
 import re
 from typing import Final
@@ -10,6 +10,10 @@ from reconciler.telemetry.scrub import scrub
 _SCHEMES: Final = {"https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"}
 _HELPER: Final = re.compile(r"[\w.+-]+::")
 """git starts a program of its own for `NAME::ADDRESS`."""
+_BRANCH: Final = re.compile(
+    r"(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)|/$|\.$))[A-Za-z0-9][\w./-]{0,199}"
+)
+_LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 _FORMS: Final = "https://, ssh://, git://, file://, git@HOST:PATH or a local path"
 
 
@@ -37,3 +41,31 @@ def check_git_address(address: str, place: str, instead: str) -> SplitResult:
     if _HELPER.match(address) or ("://" in address and parts.scheme not in _SCHEMES):
         raise UsageError(place, f"{address[:60]!r} is no git address that is followed", _FORMS)
     return parts
+
+
+def check_branch(branch: str, place: str) -> None:
+    """Refuse what is no branch to git, or would be an option of it.
+
+    Args:
+        branch: Its name, without `refs/heads/`.
+        place: What gives it, for errors.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if _BRANCH.fullmatch(branch) is None:
+        raise UsageError(place, f"{branch[:60]!r} is no branch name")
+
+
+def check_token_is_hidden(parts: SplitResult, place: str) -> None:
+    """Refuse to send a token where everybody on the way would read it.
+
+    Args:
+        parts: Of the address that a token is for.
+        place: What gives the address, for errors.
+
+    Raises:
+        UsageError: It is plain http to another machine.
+    """
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise UsageError(place, "a token is never sent over plain http", "use https")

@@ -6,12 +6,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from reconciler.model.errors import UsageError
-from reconciler.records.git_address import check_git_address
+from reconciler.records.git_address import (
+    check_branch,
+    check_git_address,
+    check_token_is_hidden,
+)
 
-_BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock$|/$|\.$))[A-Za-z0-9][\w./-]{0,199}$")
 _GITFILE = b"gitdir: "
 """Begins the file `.git` of a work tree whose repository lies elsewhere."""
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +52,11 @@ class GitSettings:
         parts = check_git_address(
             self.url, "repository", "give it in RECONCILER_GIT_TOKEN or RECONCILER_GIT_TOKEN_FILE"
         )
-        if _BRANCH.match(self.branch) is None:
-            raise UsageError("branch", f"{self.branch[:60]!r} is no branch name")
+        check_branch(self.branch, "branch")
         if any(c in self.author_name + self.author_email for c in "<>\n\0"):
             raise UsageError("commit author", "name and address must not contain < > or newlines")
-        has_token = bool(self.token) or self.token_file is not None
-        if has_token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            raise UsageError("repository", "a token is never sent over plain http", "use https")
+        if self.token or self.token_file is not None:
+            check_token_is_hidden(parts, "repository")
 
     def assert_not_a_file(self) -> None:
         """Raise UsageError for a remote that is a file: git would read all of it as a bundle."""

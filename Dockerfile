@@ -32,10 +32,11 @@ LABEL org.opencontainers.image.title="fleet-reconciler" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 # The second loop calls git, and ssh for ssh remotes; ssh-keygen signs its commits. Both refuse a user without a line
-# in /etc/passwd, and take the home from there. Debian keeps one version per release: a pinned one would vanish.
+# in /etc/passwd, and take the home from there. tini takes up the helpers that a git past its time limit leaves.
+# Debian keeps one version per release: a pinned one would vanish.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends git ca-certificates openssh-client \
+    && apt-get install --yes --no-install-recommends git ca-certificates openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && rm -rf /usr/local/bin/pip* /usr/local/lib/python3.13/ensurepip \
         /usr/local/lib/python3.13/site-packages/pip* \
@@ -49,5 +50,6 @@ ENV PATH=/opt/reconciler/bin:$PATH \
 # A number: Kubernetes cannot tell from a name that it is not root.
 USER 65532:65532
 EXPOSE 9235
-ENTRYPOINT ["/opt/reconciler/bin/reconciler"]
+# -s: also where pods share the process namespace, and something else is process 1.
+ENTRYPOINT ["/usr/bin/tini", "-s", "--", "/opt/reconciler/bin/reconciler"]
 CMD ["--help"]

@@ -7,6 +7,10 @@ from typing import Any, Final
 
 EXIT_INTERRUPTED: Final = 130
 """128 + SIGINT, the shell's convention; `reconciler.cli.main` ends with the same."""
+EXIT_TERMINATED: Final = 143
+"""128 + SIGTERM, as a container's runtime says of a process that the signal ended."""
+FIRST_PROCESS: Final = 1
+"""The kernel drops signals to it that it has no handler for."""
 
 
 def main() -> None:
@@ -14,6 +18,9 @@ def main() -> None:
 
     Loading takes half a second, in which nothing has begun: Ctrl-C ends the process at once then.
     """
+    if os.getpid() == FIRST_PROCESS and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        # Until a command has a handler of its own, and at the second SIGTERM after that.
+        signal.signal(signal.SIGTERM, _terminate_at_once)
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # else it is to be ignored, as under nohup
         signal.signal(signal.SIGINT, _end_at_once)
@@ -28,6 +35,10 @@ def main() -> None:
 
 def _end_at_once(*_: Any) -> None:
     os._exit(EXIT_INTERRUPTED)
+
+
+def _terminate_at_once(*_: Any) -> None:
+    os._exit(EXIT_TERMINATED)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_a_release_can_name_its_base_image_by_digest() -> None:
 def test_final_stage_has_what_documented_remotes_and_keys_need() -> None:
     """The image of a loop with an ssh remote started, and failed at its first fetch."""
     (installed,) = re.findall(r"apt-get install (?:--\S+ )*([^&]*)", " ".join(ours()[-1].of("RUN")))
-    assert {"git", "openssh-client", "ca-certificates"} == set(installed.split())
+    assert {"git", "openssh-client", "ca-certificates", "tini"} == set(installed.split())
 
 
 def test_all_stages_have_the_same_python() -> None:
@@ -101,7 +101,13 @@ def test_no_secret_and_no_shell_form() -> None:
         for word, arguments in stage.instructions:
             assert not re.search(r"(?i)password|secret|token|access_key", f"{word} {arguments}")
     (entry,) = ours()[-1].of("ENTRYPOINT")
-    assert json.loads(entry) == ["/opt/reconciler/bin/reconciler"]
+    assert json.loads(entry)[-1] == "/opt/reconciler/bin/reconciler"
+
+
+def test_first_process_takes_up_what_a_helper_leaves() -> None:
+    """A git past its time limit leaves a helper, which would stay a zombie for ever."""
+    (entry,) = ours()[-1].of("ENTRYPOINT")
+    assert json.loads(entry)[:-1] == ["/usr/bin/tini", "-s", "--"]
 
 
 def test_context_is_what_is_copied_and_nothing_else() -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.memory import FleetMemory, InterruptedPool
 from reconciler.model.snapshot import CloudState, Snapshot
@@ -79,6 +80,8 @@ class FleetStatus:
     """When its region ceased to answer; None while it does."""
     seen: Resources | None = None
     """The least that its Ready nodes of the present launch template offer; None without any."""
+    seen_by_type: FrozenMap[str, Resources] = field(default_factory=FrozenMap)
+    """The same of those of each instance type."""
     learned: Resources = NO_RESOURCES
     """What such nodes offered, of what they state from their start."""
 

@@ -17,6 +17,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.version import version_of
+from reconciler.planner.placement.kinds import INSTANCE_TYPE
 
 FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 """What kubelet states from its start; devices come later, and may be away for a while."""
@@ -32,7 +33,8 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
     memories = {(m.fleet, m.region): m for m in inventory.memories}
     fleets: list[FleetStatus] = []
     for status in inventory.fleets:
-        seen = _seen(status, inventory.instance_of_node)
+        by_type = _seen_by_type(status, inventory.instance_of_node)
+        seen = least_of(list(by_type.values())) if by_type else None
         place = (status.key.name, status.key.region)
         before = memories.get(place, FleetMemory(fleet=place[0], region=place[1]))
         after = before
@@ -40,7 +42,8 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
             after = _learning(before, seen, version_of(status), at)
         if after != before:
             memories[place] = after
-        fleets.append(replace(status, seen=seen, learned=_lasting(after.learned)))
+        learned = _lasting(after.learned)
+        fleets.append(replace(status, seen=seen, seen_by_type=by_type, learned=learned))
     return replace(
         inventory,
         fleets=tuple(fleets),
@@ -55,17 +58,19 @@ def least_of(amounts: Sequence[Resources]) -> Resources:
     return FrozenMap((name, min([a[name] for a in distinct])) for name in sorted(names))
 
 
-def _seen(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Resources | None:
-    """The smallest allocatable among Ready nodes of the present launch template, when any."""
+def _seen_by_type(
+    status: FleetStatus, instances: Mapping[NodeName, Instance]
+) -> FrozenMap[str, Resources]:
+    """The smallest allocatable among Ready nodes of the present launch template, by their type."""
     version = status.live.launch_template_version if status.live else ""
-    known: list[Resources] = []
+    known: dict[str, list[Resources]] = {}
     for node in status.nodes:
         instance = instances.get(node.name)
         own = instance.launch_template_version if instance else ""
         present = not (version.isdigit() and own.isdigit()) or version == own
         if node.ready and not node.unreadable and present and node.allocatable:
-            known.append(node.allocatable)
-    return least_of(known) if known else None
+            known.setdefault(node.labels.get(INSTANCE_TYPE, ""), []).append(node.allocatable)
+    return FrozenMap((name, least_of(amounts)) for name, amounts in known.items())
 
 
 def _learning(

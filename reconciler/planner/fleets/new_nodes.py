@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain, cycle, product
 
-from reconciler.model.cluster import DaemonSet, PodSpec, Resources
+from reconciler.model.cluster import DaemonSet, PodSpec, Resources, Taint
+from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.census import PodGroup
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
-from reconciler.planner.placement.filters import node_affinity, taints
+from reconciler.planner.placement.filters import taints
 from reconciler.planner.placement.kinds import (
     ARCH,
     HOSTNAME,
@@ -20,7 +21,6 @@ from reconciler.planner.placement.kinds import (
     REGION,
     ZONE,
     ZONE_KEYS,
-    NodeKind,
     open_zones,
     with_older_keys,
 )
@@ -61,20 +61,32 @@ def daemon_specs(
     return tuple(spec for _, spec in sorted(specs.items(), key=lambda item: item[0]))
 
 
-def _lands(spec: PodSpec, kind: NodeKind) -> bool:
-    """Whether a daemon may run on a node of this kind, whatever name the node gets.
+def _landings(
+    daemons: Sequence[PodSpec], variants: Sequence[Labels], tainted: Sequence[Taint]
+) -> list[tuple[int, ...]]:
+    """For each variant the numbers of the daemons that may run on it, whatever name it gets."""
+    found: list[list[int]] = [[] for _ in variants]
+    for number, spec in enumerate(daemons):
+        if taints.untolerated(tainted, spec.tolerations) is None:
+            for place in _suiting(spec, variants):
+                found[place].append(number)
+    return [tuple(landing) for landing in found]
 
-    It does when one of the kind's variants suits it: pods may rely only on what all of them offer.
-    """
-    if taints.untolerated(kind.taints, spec.tolerations) is not None:
-        return False
-    selected = [v for v in kind.variants if node_affinity.selects(spec.node_selector, v)]
+
+def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
+    """The places of the variants that a daemon selects; its node's name is not known."""
+    places: Sequence[int] = range(len(variants))
+    # Fleets by the hundred have dozens of variants each: one key after the other is quickest.
+    for key, value in spec.node_selector.items():
+        places = [place for place in places if variants[place].get(key) == value]
     if spec.node_affinity is None:
-        return bool(selected)
+        return places
     terms = [term for term in spec.node_affinity.terms if term.expressions or term.fields]
-    return any(
-        all(r.matches(variant) for r in term.expressions) for term in terms for variant in selected
-    )
+    return [
+        place
+        for place in places
+        if any(all(r.matches(variants[place]) for r in term.expressions) for term in terms)
+    ]
 
 
 def _minus(offered: Resources, taken: Mapping[str, int]) -> Resources:
@@ -126,22 +138,72 @@ def _variants(
     return tuple(found)
 
 
-def _offered(status: FleetStatus, reserved: Resources, daemons: Sequence[PodSpec]) -> Resources:
-    """As the config states it, else as its nodes show it or have shown it, else estimated."""
+def _offered(
+    status: FleetStatus,
+    reserved: Resources,
+    daemons: Sequence[PodSpec],
+    landings: Sequence[tuple[int, ...]],
+) -> Resources:
+    """As the config states it, else as its nodes show it or have shown it, else estimated.
+
+    Each daemon is taken off the machines that it lands on; of what is left the least counts.
+    """
     fleet = status.settings
     if fleet.allocatable is not None:
         return fleet.allocatable
-    taken = _total(daemons)
+    machines: dict[tuple[int, ...], list[InstanceOption]] = {}
+    # The variants of each zone are in the order of the options.
+    for option, landing in zip(cycle(fleet.options), landings, strict=False):
+        machines.setdefault(landing, []).append(option)
+    left = [
+        _left(status, reserved, _total(daemons[number] for number in landing), options)
+        for landing, options in machines.items()
+    ]
+    return left[0] if len(left) == 1 else least_of(left)
+
+
+def _left(
+    status: FleetStatus,
+    reserved: Resources,
+    taken: Mapping[str, int],
+    options: Sequence[InstanceOption],
+) -> Resources:
+    """The least that these options of the fleet leave beside the same daemons."""
+    fleet = status.settings
+    own = least_of([option.resources for option in options])
     if status.seen is not None:
         least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
-        return _minus(FrozenMap(least), taken)
-    guess = dict(least_of([option.resources for option in fleet.options]))
+        return _minus(_shown_by(status, least, options, own), taken)
+    guess = dict(own)
     if fleet.ephemeral_storage_bytes:
         guess["ephemeral-storage"] = fleet.ephemeral_storage_bytes
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
-    for name, amount in status.learned.items():
+    for name, amount in _shown_by(status, status.learned, options, own).items():
         guess[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(guess), larger)
+
+
+def _shown_by(
+    status: FleetStatus,
+    least: Mapping[str, int],
+    options: Sequence[InstanceOption],
+    own: Resources,
+) -> Resources:
+    """What these options offer, as far as the fleet's nodes tell: `least` is of any option.
+
+    It counts for the smallest ones. Larger ones offer more in proportion, but no more than nodes
+    of theirs show.
+    """
+    smallest = least_of([option.resources for option in status.settings.options])
+    types = {option.instance_type for option in options}
+    shown = [offered for name, offered in status.seen_by_type.items() if name in types]
+    found: dict[str, int] = {}
+    for name, amount in least.items():
+        size, of_smallest = own.get(name, 0), smallest.get(name, 0)
+        found[name] = amount
+        if of_smallest and amount <= of_smallest < size:
+            found[name] = min([amount * size // of_smallest, *(o.get(name, amount) for o in shown)])
+    return FrozenMap(found)
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
@@ -177,10 +239,8 @@ def new_node(
     """What the fleet would bring next."""
     fleet = status.settings
     variants = variants_of(status)
-    landing: list[PodSpec] = []
-    if daemons:
-        kind = NodeKind(variants=variants, taints=fleet.taints)
-        landing = [spec for spec in daemons if _lands(spec, kind)]
+    landings = _landings(daemons, variants, fleet.taints)
+    landing = [daemons[number] for number in sorted(set(chain.from_iterable(landings)))]
     price, priced = nano_usd_per_hour(status)
     return NewNode(
         key=status.key,
@@ -189,7 +249,7 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=fleet.taints,
             schedulable=True,
-            allocatable=_offered(status, reserved, landing),
+            allocatable=_offered(status, reserved, daemons, landings),
             volume_limits=volume_limits,
             taken_ports=tuple(port for spec in landing for port in spec.host_ports),
             imagined=True,

@@ -19,7 +19,6 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     NOW,
-    ZONE,
     ago,
     amounts,
     make_cloud,
@@ -33,20 +32,9 @@ from tests.builders import (
     make_pod,
     make_settings,
     make_snapshot,
-    requiring,
 )
+from tests.unit.planner.fleets.offered import offered
 from tests.unit.planner.placed import raises
-
-
-def offered(fleet: FleetSettings, *nodes: Node, **changed: Any) -> str:
-    """What the refusal of a pod that asks for far too much memory says a new node offers."""
-    asks = make_pod(cpu="1m", memory="1000Gi", sector="primary")
-    cloud = changed.pop("cloud", None)
-    reserved = changed.pop("reserved", amounts())
-    made = plan(
-        make_snapshot(asks, *nodes, cloud=cloud, **changed), make_settings(fleet, reserved=reserved)
-    )
-    return made.unplaceable[0].reasons[0].detail.removeprefix("requests 1000Gi, a new node offers ")
 
 
 def test_new_node_offers_the_least_of_its_options() -> None:
@@ -88,20 +76,6 @@ def test_daemon_that_does_not_land_takes_nothing() -> None:
         make_snapshot(asks, daemon_sets=(elsewhere, tolerates_nothing)), make_settings(fleet)
     )
     assert made.unplaceable == ()
-
-
-@pytest.mark.parametrize("zone", ["us-west-2a", "us-west-2b"])
-@pytest.mark.parametrize("selects_by", ["selector", "affinity"])
-def test_daemon_that_lands_in_one_zone_of_the_fleet_is_taken_off(
-    selects_by: str, zone: str
-) -> None:
-    """EC2 chooses the zone: the pod would not fit beside the daemon."""
-    wanted: dict[str, Any] = {"node_selector": {ZONE: zone}}
-    if selects_by == "affinity":
-        wanted = {"node_affinity": requiring(ZONE, "In", zone)}
-    daemon = make_daemon_set(memory="3Gi", **wanted)
-    fleet = make_fleet_settings(zones=("us-west-2a", "us-west-2b"))
-    assert offered(fleet, daemon_sets=(daemon,)) == "13Gi"
 
 
 OLDER_LABELS = [

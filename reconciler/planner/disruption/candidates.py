@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
@@ -37,19 +36,6 @@ from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
-EXAMINED_MIN = 20
-EXAMINED_SHARE = 20
-EXAMINED_AT_ONCE_MAX = 50
-"""Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
-once, up to 50 (with 100 a plan for 200 nodes took six seconds). The others keep their timers and
-have their turn ten seconds later. With 50 instead of 20 the benchmark `disturbance` evicts and
-costs the same and plans for half as long again."""
-TRIED_MAX = 20
-"""Of so many nodes of a fleet one plan finds out whether a batch could have them."""
-TURN_SECONDS = 10
-_GOLDEN_RATIO = (5**0.5 - 1) / 2
-EXAMINED_WHILE_BUYING = 10
-"""Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -162,64 +148,6 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
             found.append(candidate)
             builder.mark(*attempts_dated_again(view, node))
     return sorted(found, key=Candidate.order)
-
-
-def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for: eligible ones, and of the others some in turn.
-
-    Those in turn are looked at in the first plan of every ten seconds: together, as the answer for
-    one depends on the others, and not again in the plans after it. At least half of the places are
-    for them: some have no timer yet. Those that may not go whatever the answer come after all
-    others: however many a budget keeps, the rest have their turn.
-    """
-    at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    at_once = min(at_once, EXAMINED_AT_ONCE_MAX)
-    most = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE, at_once)
-    if context.builder.purchases.pods:
-        most = EXAMINED_WHILE_BUYING
-    if len(candidates) <= most:
-        return candidates
-    eligible = (c for c in candidates if c.eligible(context.view.at) and may_go_in_time(context, c))
-    able = list(islice(eligible, most))
-    others = [c for c in candidates if not c.eligible(context.view.at)]
-    first = able[: max(most // 2, most - len(others))]
-    if not begins_a_turn(context.view):
-        return first
-    turn = _first_in_turn(context.view, len(others))
-    in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
-    able = [*first, *islice(in_turn, most - len(first)), *able[len(first) :]][:most]
-    chosen = {c.node.name for c in able}
-    blocked = (c for c in candidates if c.node.name not in chosen)
-    return [*able, *islice(blocked, most - len(able))]
-
-
-def begins_a_turn(view: ClusterView) -> bool:
-    """Whether the plan before this one was made in an earlier turn, or is not known."""
-    previous_at = view.snapshot.previous_at
-    return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)
-
-
-def _first_in_turn(view: ClusterView, count: int) -> int:
-    """Which of `count` candidates comes first in this turn.
-
-    By multiples of the golden ratio the turns begin evenly all over the candidates, however far
-    apart plans are: if each began where the one before ended, plans at the time that a round takes
-    would always look at the same nodes.
-    """
-    return int(_turn_of(view.at) * _GOLDEN_RATIO % 1 * count)
-
-
-def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
-    """These in their order; of very many the later ones in turn, as a plan tries `TRIED_MAX`."""
-    if len(ordered) <= TRIED_MAX:
-        return ordered
-    first, others = ordered[: TRIED_MAX // 2], ordered[TRIED_MAX // 2 :]
-    turn = _first_in_turn(view, len(others))
-    return [*first, *others[turn:], *others[:turn]]
-
-
-def _turn_of(at: datetime) -> int:
-    return int(at.timestamp() // TURN_SECONDS)
 
 
 def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:

@@ -12,7 +12,6 @@ from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import (
     Candidate,
-    examined,
     find_candidates,
     lasting_blocker,
 )
@@ -30,6 +29,7 @@ from reconciler.planner.disruption.replacement.successor import (
 )
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
+from reconciler.planner.disruption.turns import examined
 from reconciler.planner.disruption.unneeded import UnneededNodes
 from reconciler.planner.disruption.waiting_removals import (
     selects_only_what_goes,

@@ -14,7 +14,7 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
-from reconciler.planner.disruption.candidates import TRIED_MAX, Candidate, as_outdated, in_turn
+from reconciler.planner.disruption.candidates import Candidate, as_outdated
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import counted
@@ -24,6 +24,7 @@ from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
     no_successor,
 )
+from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus

@@ -11,6 +11,7 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.lp import add_columns, new_solver
+from reconciler.planner.capacity.node_rules import RulesOfItems
 from reconciler.planner.capacity.patterns import PatternProgram
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
@@ -37,6 +38,7 @@ class Master(PatternProgram):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(len(problem.items))
+        self._rules = RulesOfItems([item.rules for item in problem.items])
         self._prices = problem.prices
         self._unit = max(int(problem.prices.max()), 1)
         self._items = len(problem.items)
@@ -50,6 +52,12 @@ class Master(PatternProgram):
             self._solver.addRow(
                 -infinity, float(problem.limits[offer]), 0, np.array([]), np.array([])
             )
+
+    def add(self, offers: IntArray, amounts: IntArray) -> int:
+        """Add the patterns that are new, without pods that a rule keeps off the node."""
+        if not self._rules:
+            return super().add(offers, amounts)
+        return sum(super(Master, self).add(offers, kept) for kept in self._rules.kept(amounts))
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
         table = np.concatenate([amounts, offers[:, None] == self._limited], axis=1)

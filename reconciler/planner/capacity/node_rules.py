@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
@@ -62,3 +65,64 @@ class CrossingRules:
             obeys=tuple(self._obeys.get(number, ())),
             counts_for=tuple(self._counts_for.get(number, ())),
         )
+
+
+class RulesOfItems:
+    """What the rules make of (nodes, items) amounts of pods.
+
+    Args:
+        rules: Of each item.
+    """
+
+    def __init__(self, rules: Sequence[NodeRules]) -> None:
+        self._rules = rules
+        counted: dict[int, list[int]] = {}
+        obeying: dict[int, list[tuple[int, int]]] = {}
+        for item, own in enumerate(rules):
+            for rule in own.counts_for:
+                counted.setdefault(rule, []).append(item)
+            for rule, most in own.obeys:
+                obeying.setdefault(rule, []).append((item, most))
+        self._counted = counted
+        self._obeying = {rule: found for rule, found in obeying.items() if rule in counted}
+
+    def __bool__(self) -> bool:
+        return bool(self._obeying)
+
+    def room(self, amounts: IntArray, item: int) -> IntArray:
+        """(nodes,) how many more pods of the item the rules let each node take."""
+        room = np.full(len(amounts), UNLIMITED, dtype=np.int64)
+        own = self._rules[item]
+        for rule, most in own.obeys:
+            held = amounts[:, self._counted.get(rule, [])].sum(axis=1)
+            if rule in own.counts_for:
+                np.minimum(room, most - held, out=room)
+            else:
+                room[held > most] = 0
+        for rule in own.counts_for:
+            held = amounts[:, self._counted[rule]].sum(axis=1)
+            for other, most in self._obeying.get(rule, ()):
+                there = amounts[:, other] > 0
+                room[there] = np.minimum(room[there], most - held[there])
+        return np.asarray(np.maximum(room, 0))
+
+    def kept(self, amounts: IntArray) -> tuple[IntArray, IntArray]:
+        """The amounts without the pods that break a rule: of those that obey it, or of the others.
+
+        Returns:
+            (nodes, items) without those that obey; (nodes, items) without those that count.
+        """
+        without_obeying, without_counted = amounts.copy(), amounts.copy()
+        for rule, obeying in self._obeying.items():
+            counted = self._counted[rule]
+            for item, most in obeying:
+                held = without_obeying[:, counted].sum(axis=1)
+                without_obeying[held > most, item] = 0
+                broken = (without_counted[:, counted].sum(axis=1) > most) & (
+                    without_counted[:, item] > 0
+                )
+                others = [other for other in counted if other != item]
+                without_counted[np.ix_(broken, others)] = 0
+                if item in counted:
+                    without_counted[broken, item] = np.minimum(without_counted[broken, item], most)
+        return without_obeying, without_counted

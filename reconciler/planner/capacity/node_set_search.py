@@ -77,12 +77,13 @@ class OnSet:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether the purchase is small enough, and needs are what pods ask for."""
+    """Whether the purchase is small enough, and needs and caps say all that pods ask for."""
     return bool(
         0 < int(problem.counts.sum()) <= PODS_MAX
         and len(problem.prices) <= OFFERS_MAX
         and problem.servable().all()
         and not problem.inflated
+        and not any(any(item.rules) for item in problem.items)
     )
 
 

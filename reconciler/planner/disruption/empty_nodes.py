@@ -101,7 +101,7 @@ def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: Eligib
             remaining = _required(view, status) - idle
             detail = f"empty for {duration(idle)}, {duration(remaining)} to go"
             builder.block(node, "idle-time", detail, view.at + remaining)
-        if context.room.may_leave(status.key):
+        if context.room.may_leave(status.key, node.name):
             context.wait(node.name, mark=idle_for(view, node) is not None)
 
 

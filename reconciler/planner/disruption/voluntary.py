@@ -119,7 +119,7 @@ class VoluntaryRun:
         if why is not None:
             builder.block(node, *why)
             return False
-        if not self.context.room.may_leave(candidate.status.key):
+        if not self.context.room.may_leave(candidate.status.key, node.name):
             return self._ask_for_successor(candidate)
         moves = self.departures.leave(candidate)
         if moves is None:
@@ -142,7 +142,7 @@ class VoluntaryRun:
         context.waiting -= taken
         context.spares -= taken
         context.timed_for_later -= taken
-        context.room.leave(candidate.status.key)
+        context.room.leave(candidate.status.key, candidate.node.name)
         context.non_empty_begun += 1
         builder.begin_removal(_removal(context, candidate, moves))
 
@@ -210,7 +210,7 @@ class VoluntaryRun:
             return IN_USE
         if candidate.outdated is not None:
             return None
-        if not self.context.room.may_leave(status.key):
+        if not self.context.room.may_leave(status.key, candidate.node.name):
             return at_minimum(status)
         found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
         if found is None:

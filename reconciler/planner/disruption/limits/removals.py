@@ -1,17 +1,29 @@
 """What limits all removals together: min_capacity, demand that would come back, the safety stop."""
 
 from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 
-from reconciler.model.actions import AnyAction, TerminateInstance, ends_drain
+from reconciler.model.actions import (
+    REPLACEMENT_ASKED,
+    AnyAction,
+    TerminateInstance,
+    ends_drain,
+)
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.suspicion import is_suspicious
+from reconciler.planner.view import ClusterView
+
+_KEPT_FOR: Final = timedelta(minutes=30)
+"""So long after a node was asked for in the place of another its fleet keeps room for that one."""
 
 
 def settle_removals(builder: PlanBuilder) -> None:
@@ -71,6 +83,9 @@ class FleetRoom:
     count as draining, as the taint may not come off. Replacements do not count: their fleet's
     target stays. A fleet that has more nodes than its target asks for (somebody lowered it, and
     EC2 ends none) can do without those too.
+
+    One place is kept for each node in whose place another was asked for: taken by an idle node, it
+    would have to be asked for again, and again.
     """
 
     def __init__(self, builder: PlanBuilder) -> None:
@@ -84,19 +99,43 @@ class FleetRoom:
             - status.min
             for status in builder.view.inventory.fleets
         }
+        self._kept = {key: _replaced(builder.view, key) - ended for key in self._left}
 
-    def may_leave(self, key: FleetKey) -> bool:
-        """Whether one more node may go."""
-        return self._left[key] > 0
+    def may_leave(self, key: FleetKey, name: NodeName | None = None) -> bool:
+        """Whether one more node may go: this one, or any that is not replaced."""
+        kept = self._kept[key]
+        return self._left[key] > (0 if name in kept else len(kept))
+
+    def left_for_replaced(self, key: FleetKey) -> int:
+        """How many more nodes the fleet can do without, if they are replaced."""
+        return self._left[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
-        """How many more nodes each fleet can do without."""
-        return self._left
+        """How many more nodes each fleet can do without beside those that are replaced."""
+        return {key: left - len(self._kept[key]) for key, left in self._left.items()}
 
-    def leave(self, key: FleetKey) -> None:
+    def leave(self, key: FleetKey, name: NodeName) -> None:
         """One more node goes."""
         self._left[key] -= 1
+        self._kept[key] -= {name}
+
+
+def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
+    """Nodes of the fleet that do not drain yet, and in whose place others were asked for.
+
+    Those of a batch wait for their new nodes as long as the batch lasts; the others for so long as
+    what was asked for in their place may need to come and to take their pods.
+    """
+    found: set[NodeName] = set()
+    for node in view.statuses[key].nodes:
+        outdated = view.inventory.outdated.get(node.name)
+        if outdated is None or outdated.only_for_cheaper_spot or is_draining(node):
+            continue
+        noted = node.annotations.get(REPLACEMENT_ASKED, "")
+        if outdated.has_batch or read_attempts(noted, view.at, _KEPT_FOR):
+            found.add(node.name)
+    return frozenset(found)
 
 
 class DemandReserve:

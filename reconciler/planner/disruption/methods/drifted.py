@@ -88,9 +88,14 @@ def _has_waited(context: DisruptionContext, update: Update, node: Node) -> bool:
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
-    """Ask for as many new nodes as the batch still lacks; those on their way count."""
+    """Ask for as many new nodes as the batch still lacks; those on their way count.
+
+    It lacks some too when the fleet's minimum was raised, or its target lowered, in the meantime:
+    the batch could not leave though its new nodes are there.
+    """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
+    missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return
     because = f"rolling update to launch template version {update.version}"
@@ -198,7 +203,7 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
     for node in sorted((view.nodes[name] for name in update.old), key=order):
         used = bool(counted(view.pods_on.get(node.name, ()))) or view.row_of[node.name] in kept_free
-        if not is_draining(node) and (used or not context.room.may_leave(status.key)):
+        if not is_draining(node) and (used or not context.room.may_leave(status.key, node.name)):
             yield node
 
 

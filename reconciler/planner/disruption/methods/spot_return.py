@@ -111,7 +111,7 @@ def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
     """What would keep the node from being emptied onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]
-    if not context.room.may_leave(each.key):
+    if not context.room.may_leave(each.key, each.node.name):
         return at_minimum(status)
     blocked = batch_blocker(context, each.node, status)
     if blocked is not None:

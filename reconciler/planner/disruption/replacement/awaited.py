@@ -45,15 +45,16 @@ def find_awaited(
     begin = simulator.mark()
     for candidate in looked_at:
         # As with the timers: pods of a fleet at its minimum keep their places.
-        if simulator.staying_alone(candidate.node) and context.room.may_leave(candidate.status.key):
+        node, key = candidate.node, candidate.status.key
+        if simulator.staying_alone(node) and context.room.may_leave(key, node.name):
             coming = departures.consolidator.coming_rows(candidate)
             idle = departures.consolidator.cheaper_rows(candidate, removable)
-            decided = context.sets.set_of(candidate.node.name) is not None
+            decided = context.sets.set_of(node.name) is not None
             leave = departures.leave_with_set if decided else departures.leave
             moves = leave(candidate, [*idle, *coming])
             if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
                 for row in set(moves.rows).intersection(idle):
-                    found.setdefault(context.builder.row_name(row), candidate.node.name)
+                    found.setdefault(context.builder.row_name(row), node.name)
     simulator.undo(begin)
     return found
 

@@ -40,7 +40,7 @@ class PassingNodes:
             self._view.row_of[node.name]: self._view.offers[key].nano_usd_per_hour
             for node, key in open_nodes(self._view)
             if self._view.offers[key].priced
-            and context.room.may_leave(key)
+            and context.room.may_leave(key, node.name)
             and _is_passing(self._view, node)
         }
 

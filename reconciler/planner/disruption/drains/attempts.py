@@ -10,13 +10,15 @@ _DIGITS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """Written as `<RFC 3339>/<count>`."""
+    """Written as `<RFC 3339>/<count>`, and `/<version>` behind it where there is one."""
 
     latest: datetime
     count: int
+    version: str = ""
+    """The launch template version of the rolling update that tried it last; empty: none did."""
 
     def __str__(self) -> str:
-        return f"{rfc3339(self.latest)}/{self.count}"
+        return "/".join(filter(None, (rfc3339(self.latest), str(self.count), self.version)))
 
 
 def read_attempts(text: str, at: datetime, forgotten_after: timedelta) -> Attempts | None:
@@ -24,7 +26,8 @@ def read_attempts(text: str, at: datetime, forgotten_after: timedelta) -> Attemp
 
     A time in the future counts as now, a count that cannot be read as 1.
     """
-    noted, _, number = text.partition("/")
+    noted, _, rest = text.partition("/")
+    number, _, version = rest.partition("/")
     latest = parse_rfc3339(noted)
     if latest is None:
         return None
@@ -32,4 +35,5 @@ def read_attempts(text: str, at: datetime, forgotten_after: timedelta) -> Attemp
     latest = min(latest, at)
     if at - latest > forgotten_after:
         return None
-    return Attempts(latest=latest, count=max(1, int(number)) if readable else 1)
+    count = max(1, int(number)) if readable else 1
+    return Attempts(latest=latest, count=count, version=version)

@@ -106,9 +106,11 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
         return
     for name in staying:
         node = context.view.nodes[name]
-        asked = asked_for(context.view, node)
+        asked = asked_for(context.view, node, update.version)
         if asked is None or asked.latest < update.batch[name].at:
-            context.builder.mark(asked_again(context.view, node, status.key, POLICY))
+            context.builder.mark(
+                asked_again(context.view, node, status.key, POLICY, update.version)
+            )
 
 
 def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
@@ -198,7 +200,7 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
     view, kept_free = context.view, context.builder.kept_free
 
     def order(node: Node) -> tuple[object, ...]:
-        failures = _failures(context, node)
+        failures = _failures(context, node, update)
         return failures, node.created_at is None, node.created_at or view.at, node.name
 
     for node in sorted((view.nodes[name] for name in update.old), key=order):
@@ -207,9 +209,9 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
             yield node
 
 
-def _failures(context: DisruptionContext, node: Node) -> int:
+def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
     """How often within a day a new node did not take its pods, or its drain failed."""
-    noted = asked_for(context.view, node), last_failure(context.view, node)
+    noted = asked_for(context.view, node, update.version), last_failure(context.view, node)
     return max((each.count for each in noted if each is not None), default=0)
 
 

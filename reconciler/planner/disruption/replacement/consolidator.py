@@ -7,7 +7,7 @@ with its end in sight (docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
@@ -50,15 +50,32 @@ class NewNodes:
         return f"{counted_noun(self.count, 'node')} of {self.key.name}"
 
 
-def asked_for(view: ClusterView, node: Node) -> Attempts | None:
-    """How often a node was asked for in the place of this one, and when last; None if never."""
-    return read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _FORGOTTEN_AFTER)
+def asked_for(view: ClusterView, node: Node, version: str = "") -> Attempts | None:
+    """How often a node was asked for in the place of this one, and when last; None if never.
+
+    Args:
+        view: The facts.
+        node: The node.
+        version: Of the rolling update that asks: what came of other versions, or of other
+            policies, tells nothing of its nodes.
+    """
+    noted = node.annotations.get(REPLACEMENT_ASKED, "")
+    found = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    return found if found is None or version in {"", found.version} else None
 
 
-def asked_again(view: ClusterView, node: Node, key: FleetKey, policy: PolicyName) -> AnnotateNode:
-    """Note that a node of the fleet is asked for in the place of this one, once more."""
-    asked = asked_for(view, node)
-    noted = Attempts(latest=view.at, count=1 if asked is None else asked.count + 1)
+def asked_again(
+    view: ClusterView, node: Node, key: FleetKey, policy: PolicyName, version: str = ""
+) -> AnnotateNode:
+    """Note that a node of the fleet is asked for in the place of this one, once more.
+
+    What another policy asks for after a rolling update counts with that: the two would forget each
+    other's purchases in turn, without an end.
+    """
+    asked = asked_for(view, node, version)
+    noted = Attempts(latest=view.at, count=1, version=version)
+    if asked is not None:
+        noted = replace(asked, latest=view.at, count=asked.count + 1)
     because = f"a node of {key.name} is asked for in its place"
     return annotate(node, REPLACEMENT_ASKED, str(noted), policy, because)
 
@@ -220,7 +237,10 @@ class Consolidator:
         Such nodes differ from plan (a taint that the config does not know, say): after
         `ASKED_MAX` of them no more are asked for within a day.
         """
-        asked = asked_for(self._context.view, candidate.node)
+        view, outdated, version = self._context.view, candidate.outdated, ""
+        if outdated is not None and outdated.has_batch:
+            version = view.inventory.updates[candidate.status.key].version
+        asked = asked_for(view, candidate.node, version)
         return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:

@@ -11,7 +11,16 @@ from reconciler.planner.settings import Headroom
 from reconciler.planner.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.updated_fleet import RULES, TAINT, drained, made_of, marked, node
+from tests.unit.planner.disruption.updated_fleet import (
+    NEW,
+    OLD,
+    RULES,
+    TAINT,
+    drained,
+    made_of,
+    marked,
+    node,
+)
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     full,
@@ -32,9 +41,9 @@ def pinned(name: str) -> Pod:
     return on(name, cpu="3", node_selector={"topology.kubernetes.io/zone": ZONES[0]})
 
 
-def asked(count: int, seconds: float = 3600) -> dict[str, str]:
-    """That new nodes were asked for so often."""
-    return {REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/{count}"}
+def asked(count: int, seconds: float = 3600, by: str = f"/{NEW}") -> dict[str, str]:
+    """That new nodes were asked for so often, by the update to this version."""
+    return {REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/{count}{by}"}
 
 
 def begun(old: Node) -> FrozenMap[str, str]:
@@ -74,13 +83,23 @@ def test_new_nodes_that_came_in_vain_are_asked_for_twice_a_day(
     assert (kept(made)["a"] == "no-destination") is (tries == 0)
 
 
+@pytest.mark.parametrize("by", ["", f"/{OLD}"])
+def test_what_others_asked_for_in_vain_holds_up_no_update(by: str) -> None:
+    """After two bad images the good one was not rolled out for a day."""
+    made = made_of(node("a", annotations=asked(2, by=by)), full("a"))
+    assert marked(made) == {"a": "8/1"}
+    batch = node("a", mark=1, began=5, annotations=asked(2, by=by))
+    made = made_of(batch, node("p", 9000), full("a"), full("p"), new="p")
+    assert ("a", "replacement-asked", f"{rfc3339(ago(0))}/1/{NEW}") in annotations_set(made)
+
+
 def test_purchase_is_noted_once_on_each_node_of_the_batch() -> None:
     """Nothing else tells later how often new nodes came for them."""
     batch = [node("a", mark=1, began=5), node("b", mark=2, began=5, annotations=asked(1))]
     made = made_of(*batch, node("p", 9000), full("a"), full("b"), full("p"), new="p")
     assert targets(made) == [(3, 5)]
-    noted = {(n, v and v[-1]) for n, key, v in annotations_set(made) if key == "replacement-asked"}
-    assert noted == {("a", "1"), ("b", "2")}
+    noted = {(n, v and v[-3:]) for n, key, v in annotations_set(made) if key == "replacement-asked"}
+    assert noted == {("a", "1/8"), ("b", "2/8")}
     again: list[Node | Pod] = [node("a", mark=1, annotations=asked(1, 300)), full("a")]
     assert targets(made_of(*again)) == [(1, 2)]
     assert "replacement-asked" not in {key for _, key, _ in annotations_set(made_of(*again))}

@@ -58,6 +58,14 @@ def test_nodes_that_came_in_vain_are_asked_for_twice_only(count: int, asks: bool
     assert kept(made)["l"] == "consolidation"
 
 
+def test_what_a_rolling_update_asked_for_in_vain_counts_as_well() -> None:
+    """The two would forget each other's purchases in turn, without an end."""
+    noted = f"{rfc3339(ago(300))}/1/8"
+    node = unneeded("l", LARGE, annotations={REPLACEMENT_ASKED: noted})
+    made = planned(node, on("l", cpu="3"), refusing(200), small=1)
+    assert annotations_set(made) >= {("l", "replacement-asked", "2026-01-31T12:00:00Z/2/8")}
+
+
 def test_nodes_that_came_in_vain_are_forgotten_after_a_day() -> None:
     """Whoever mends the image would wait for ever."""
     assert raised(asked_before(2, 3600)) == []

@@ -121,7 +121,11 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     context, number, most = run.context, 0, update.batch_max
     closed = no_successor(context, status)
     if closed is not None:
-        most = min(most, update.spare)
+        room = max(0, context.room.left[status.key])
+        if update.spare > room == 0:
+            least = f"its min_capacity of {status.min} lets none go before"
+            closed = closed._replace(detail=f"{closed.detail}, and {least}")
+        most = min(most, update.spare, room)
     for node in _able(run, status, update, closed=closed):
         if number == most:
             break

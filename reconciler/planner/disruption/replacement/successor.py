@@ -30,8 +30,10 @@ def ask_for_successor(
         builder.block(node, *at_minimum(status))
         return False
     if outdated.has_batch:
-        builder.block(node, *waits_for_successor(key))
-        return True
+        asked = builder.targets[key] > status.current
+        none = None if asked else no_successor(context, status)
+        builder.block(node, *(none or waits_for_successor(key)))
+        return none is None
     because = f"{node.name} is replaced: {outdated.because}"
     why = ask_for_successors(context, status, 1, outdated.policy, because)
     if why is not None:

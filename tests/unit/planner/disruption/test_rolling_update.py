@@ -265,6 +265,21 @@ def test_fleet_at_its_maximum_says_what_to_do() -> None:
     assert kept(made)["a"] == "max-capacity"
 
 
+def test_fleet_of_a_fixed_size_is_not_updated_and_says_why() -> None:
+    """Its nodes were chosen in turn, and rested as if their drains had failed, for ever."""
+    fleet = make_scene_fleet(min_capacity=2, max_capacity=2)
+    rules = RollingUpdate(min_in_service=1)
+    nodes = [node("a", fleet=fleet), node("b", fleet=fleet)]
+    made = made_of(*nodes, full("a"), full("b"), fleet=fleet, rules=rules)
+    assert marked(made) == {}
+    (why,) = {each.detail for each in made.kept if each.node == "a"}
+    assert "max_capacity of 2" in why
+    assert "min_capacity of 2" in why
+    chosen = node("a", fleet=fleet, mark=1)
+    made = made_of(chosen, nodes[1], full("a"), full("b"), fleet=fleet, rules=rules)
+    assert kept(made)["a"] == "max-capacity"
+
+
 def test_protected_nodes_are_passed_over() -> None:
     """A node that may not go must not hold up all others."""
     kept_node = node("a", 9000, annotations={"fleet-reconciler.io/do-not-disrupt": "true"})

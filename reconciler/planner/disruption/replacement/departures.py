@@ -224,7 +224,8 @@ class Departures:
             candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK
-        taken = self._kept_room.blocker(moves)
+        lost = [self._context.view.row_of[candidate.node.name]] if candidate.must_go else []
+        taken = self._kept_room.blocker(moves, lost=lost)
         if taken is not None:
             return taken
         not_worth_it = self._passing.blocker(candidate, moves, receiving)

@@ -42,7 +42,11 @@ class KeptRoom:
         self._foreign = soft_taints_of_others(builder.view) if self._pieces else {}
 
     def blocker(
-        self, moves: Relocation, also: Sequence[int] = (), freed: Collection[int] = ()
+        self,
+        moves: Relocation,
+        also: Sequence[int] = (),
+        freed: Collection[int] = (),
+        lost: Collection[int] = (),
     ) -> Blocker | None:
         """What speaks against moves that were just made; the simulation is left as it is.
 
@@ -50,6 +54,7 @@ class KeptRoom:
             moves: The moves.
             also: Idle rows, which are open to kube-scheduler.
             freed: Rows whose soft taint comes off before the pods are evicted.
+            lost: Rows that go at any price: what is kept free there is bought again, once.
         """
         if not self._pieces:
             return None
@@ -60,14 +65,15 @@ class KeptRoom:
         classes = [pod_class for _, pod_class in moves.as_evicted(self._builder.budgets)]
         with self._headroom.lifted():
             spread_over(sim, [moves], classes, among, marked, self._foreign)
-            missing = self._missing(among)
+            missing = self._missing(among, lost)
         return TAKEN if missing else None
 
-    def _missing(self, among: np.ndarray) -> bool:
+    def _missing(self, among: np.ndarray, lost: Collection[int]) -> bool:
         """Whether some piece finds no room any more."""
         sim, wanted = self._builder.sim, Counter[PodClass]()
-        for pod_class, _, amount in self._pieces:
-            wanted[pod_class] += amount
+        for pod_class, row, amount in self._pieces:
+            if row not in lost:
+                wanted[pod_class] += amount
         order = tightness(sim)
         return any(
             sum(amount for _, amount in fill(sim, pod_class, count, among, order)) < count

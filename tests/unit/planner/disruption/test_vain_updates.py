@@ -138,6 +138,20 @@ def test_pods_move_to_old_nodes_where_no_new_one_can_come_first() -> None:
     assert drained(made_of(batch, other, *pods, rules=rules)) == [], "a new node comes first"
 
 
+def test_headroom_keeps_no_node_at_the_maximum_that_has_no_pods() -> None:
+    """It lies on that very node: it was looked for elsewhere, and the node never replaced."""
+    fleet = make_scene_fleet(max_capacity=2)
+    rules = replace(RULES, min_in_service=1)
+    piece = {"headroom": (Headroom(sector="primary", cpu_milli=3000, memory_bytes=2**30),)}
+    others: list[Node | Pod] = [node("b", fleet=fleet), on("b", cpu="2")]
+    old = node("a", fleet=fleet)
+    made = made_of(old, *others, fleet=fleet, rules=rules, settings=piece)
+    assert marked(made) == {"a": "8/1"}
+    batch = node("a", fleet=fleet, mark=1)
+    made = made_of(batch, *others, fleet=fleet, rules=rules, settings=piece)
+    assert drained(made) == ["a"]
+
+
 def test_node_that_may_not_wait_for_a_new_one_says_what_to_change() -> None:
     """Whoever set min_in_service for it would not know why nothing happens."""
     fleet = make_scene_fleet(max_capacity=2)

@@ -88,7 +88,8 @@ class Update:
     """How many nodes the next batch may have; 0 while none may begin."""
     old_take_pods: bool = False
     """Whether pods may move to old nodes outside of the batch: the fleet's `max_capacity` has no
-    room for the new nodes, and `min_in_service` lets nodes go without them."""
+    room for the new nodes, or had none when their drain began, and `min_in_service` lets nodes go
+    without them."""
 
     @property
     def halted(self) -> bool:
@@ -320,7 +321,8 @@ def _update(
     )
     if halted:
         return replace(update, state="halted", because=halted, batch_max=0)
-    old_take_pods = rules.min_in_service is not None and _lacks_room(fleet, update)
+    went_first = _went_first(fleet, update) or _lacks_room(fleet, update)
+    old_take_pods = rules.min_in_service is not None and went_first
     return replace(update, may_go=_may_go(fleet, update), old_take_pods=old_take_pods)
 
 
@@ -370,6 +372,18 @@ def _lacks_room(fleet: FleetNodes, update: Update) -> bool:
     """Whether the fleet may not hold the new nodes that its batch, or the next one, still lacks."""
     lacking = max(1, update.successors_wanted) - len(update.successors)
     return fleet.max is not None and fleet.joined_or_launching + lacking > fleet.max
+
+
+def _went_first(fleet: FleetNodes, update: Update) -> bool:
+    """Whether a node of the batch drains without its new node, in a fleet that has a maximum.
+
+    That fleet may have room for a new node meanwhile; the drain would be given up all the same if
+    its pods could not go on to the nodes to which they had begun to move.
+    """
+    came = len(update.successors_taking_pods)
+    going = (node for node in fleet.nodes if is_draining(node) and node.name in update.batch)
+    early = any(update.batch[node.name].number > came for node in going)
+    return fleet.max is not None and early
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:

@@ -135,6 +135,9 @@ def test_pods_move_to_old_nodes_where_no_new_one_can_come_first() -> None:
     draining = replace(batch, taints=(TAINT,), annotations=begun(batch))
     made = made_of(draining, other, *pods, fleet=fleet, rules=rules)
     assert told(made, UntaintNode) == [], "its drain goes on"
+    fewer = make_scene_fleet(max_capacity=3)
+    made = made_of(draining, other, *pods, fleet=fewer, rules=rules)
+    assert told(made, UntaintNode) == [], "also when a third node has gone, and one may come"
     assert drained(made_of(batch, other, *pods, rules=rules)) == [], "a new node comes first"
 
 

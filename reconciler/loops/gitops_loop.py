@@ -26,6 +26,7 @@ from reconciler.gitops.targets import (
     shared_outputs,
 )
 from reconciler.loops.commit_statuses import CommitStatuses
+from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.gitops_progress import GitopsProgress
 from reconciler.loops.gitops_publishing import GitopsPublishing
 from reconciler.loops.named_config import why_missing
@@ -99,10 +100,6 @@ class _Prepared:
     ended: ClusterStatus | None = None
 
 
-STANDBY_SECONDS = 1.0
-"""How often a replica that stands by looks whether it may act by now."""
-
-
 class GitopsLoop:
     """Brings the rendered directories of a config repository in line with its configs.
 
@@ -125,6 +122,8 @@ class GitopsLoop:
         self._publishing = GitopsPublishing(repository, forge, settings.branch)
         self._progress = GitopsProgress(repository, forge)
         self._fetched = fetched
+        self._tip: CommitId | None = None
+        """The commit that was fetched last; None: the last fetch failed."""
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
         self._unchanged: dict[RenderTarget, _Prepared] = {}
@@ -156,15 +155,16 @@ class GitopsLoop:
     def watch(self, report: Reporter, may_act: Callable[[], bool] = lambda: True) -> None:
         """Take a turn at once, then every `poll_seconds` and after each `wake`, until `stop`.
 
-        A turn that fails is reported and tried again, later each time; the repository keeps its
-        last good state meanwhile. Only an error of our own ends the loop.
+        A turn that fails is reported and tried again, later each time, or when the branch moves;
+        the repository keeps its last good state meanwhile. Only an error of our own ends the loop.
 
         Args:
             report: Hears what each turn came to.
             may_act: Asked before each turn; while it is False none is taken, and the branch is
                 only followed, if anybody wants that.
         """
-        failures = 0
+        settings = self._settings
+        pace = GitopsPace(self._clock, settings.poll_seconds, settings.failing_poll_seconds_max)
         while not self._stopped.is_set():
             acts = may_act()
             if not acts and self._fetched is None:
@@ -172,17 +172,18 @@ class GitopsLoop:
                 self._woken.clear()
                 continue
             try:
-                if acts:
+                tip = None if acts and pace.turn_is_due() else self._fetch().id
+                if acts and (tip is None or pace.is_news(tip)):
                     report(self.once())
-                else:
-                    self._fetch()
-                failures = 0
+                    pace.turned()
+                pace.fetched()
             except InvariantViolated:
                 raise
             except ReconcilerError as error:
-                failures += 1
+                pace.failed(self._tip)
                 report(error)
-            self._woken.wait(self._pause_seconds(failures))
+            if self._woken.wait(pace.pause_seconds()):
+                pace.hurry()
             self._woken.clear()
 
     def wake(self) -> None:
@@ -193,11 +194,6 @@ class GitopsLoop:
         """End `watch` after the turn under way."""
         self._stopped.set()
         self._woken.set()
-
-    def _pause_seconds(self, failures: int) -> float:
-        settings = self._settings
-        longest = max(settings.failing_poll_seconds_max, settings.poll_seconds)
-        return min(settings.poll_seconds * 2.0 ** min(failures, 10), longest)
 
     def _attempt(self) -> GitopsReport:
         tip = self._fetch()
@@ -210,7 +206,9 @@ class GitopsLoop:
         return report
 
     def _fetch(self) -> Commit:
+        self._tip = None
         tip = self._repository.fetch()
+        self._tip = tip.id
         if self._fetched is not None:
             self._fetched(tip)
         return tip

@@ -12,8 +12,8 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.status import GitopsReport
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
-from reconciler.model.errors import Conflict, NotFound, ReconcilerError
-from reconciler.ports.repository import CommitId
+from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError
+from reconciler.ports.repository import Commit, CommitId
 from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push
 from tests.sandbox.gitops.loop_world import (
     Loops,
@@ -166,3 +166,53 @@ def test_watch_reports_failures_and_goes_on_when_woken(loops: Loops, work: Path)
     assert isinstance(seen[0], NotFound)
     assert isinstance(seen[1], GitopsReport)
     assert seen[1].clusters[0].state == "committed"
+
+
+class ProtectedRepository(GitRepository):
+    """The real repository, whose branch takes no push while `protected`."""
+
+    def __init__(self, settings: GitSettings) -> None:
+        super().__init__(settings)
+        self.protected = True
+        self.pushes = 0
+        self.fetches = threading.Semaphore(0)
+
+    def fetch(self) -> Commit:
+        """Fetch, and count."""
+        tip = super().fetch()
+        self.fetches.release()
+        return tip
+
+    def push(self, commit: CommitId, branch: str | None = None) -> None:
+        """Push, or refuse to."""
+        self.pushes += 1
+        if self.protected:
+            raise Forbidden("push", "protected branch hook declined")
+        super().push(commit, branch)
+
+
+def test_refused_push_does_not_keep_the_branch_from_being_followed(
+    loops: Loops, work: Path
+) -> None:
+    """A commit reached the capacity loop of the replica that leads ten minutes late."""
+    port = ProtectedRepository(GitSettings(url=remote_of(work)))
+    loop = loops(GitopsSettings(version="1.0.0", poll_seconds=0.05), port)
+    turned = threading.Semaphore(0)
+    thread = threading.Thread(target=loop.watch, args=(lambda _: turned.release(),))
+    thread.start()
+    try:
+        assert turned.acquire(timeout=240)
+        for _ in range(6):
+            assert port.fetches.acquire(timeout=240)
+        assert port.pushes == 1
+        write_and_push(work, "README.md", "theirs\n", "Not about the config")
+        assert turned.acquire(timeout=240)
+        assert port.pushes == 2
+        port.protected = False
+        loop.wake()
+        assert turned.acquire(timeout=240)
+        assert subjects(work)[0].startswith("Render")
+    finally:
+        loop.stop()
+        thread.join(timeout=240)
+    assert not thread.is_alive()

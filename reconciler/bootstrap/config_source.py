@@ -4,18 +4,18 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from reconciler.config.catalogue import Catalogue, load_catalogue
+from reconciler.config.catalogue import FILE_MAX_BYTES, Catalogue, load_catalogue
 from reconciler.config.environment import (
     Flags,
     load_with_overrides,
     parse_with_overrides,
     stated_values,
 )
-from reconciler.config.loader import Purpose, read_config_bytes
+from reconciler.config.loader import Purpose, files_named, read_config_bytes
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.followed import FollowedConfig, is_inside
-from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
+from reconciler.model.errors import ConfigError, ReconcilerError, UsageError, why_unreadable
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.private_folder import PrivateFolder
 
@@ -37,8 +37,9 @@ FIXED = (
 class ConfigSource:
     """A config with flags and environment over it.
 
-    A file is read again when it changed. Once a repository's config was offered, that one is
-    followed and the file no more. Only `offer` may be called from other threads.
+    A file is read again when it changed, or one that it names. Once a repository's config was
+    offered, that one is followed and the file no more. Only `offer` may be called from other
+    threads.
 
     Args:
         origin: A file (`-` is standard input, which is read once), or a repository's config.
@@ -60,15 +61,18 @@ class ConfigSource:
         """The repository's config in force; None: a file is."""
         self._refused = ""
         """Digest of the repository's config that was refused last."""
+        self._named: tuple[Path, ...] = ()
+        """What the file names beside itself, in force or refused."""
+        self._named_by = ""
+        """Digest of the file that named them."""
         if isinstance(origin, FollowedConfig):
             self._file = self._digest = ""
             self.config, self.settings = self._load_followed(origin)
             self.followed = self._offered = origin
             return
         self._file = origin
-        digest = self._digest_of_file()
+        self._digest = self._digest_of_files()
         self.config, self.settings = self._load()
-        self._digest = digest + self._digest_of_policies()
 
     @property
     def path(self) -> str:
@@ -90,7 +94,7 @@ class ConfigSource:
         self._offered = followed
 
     def refresh(self) -> bool:
-        """Take the config over that was offered, or the file when its content changed.
+        """Take the config over that was offered, or the file when anything of it changed.
 
         Returns:
             Whether another config is in force now, or the same one of another commit.
@@ -102,7 +106,7 @@ class ConfigSource:
         offered = self._offered
         if offered is not None:
             return self._follow(offered)
-        digest = self._digest_of_file() + self._digest_of_policies()
+        digest = self._digest_of_files()
         if digest == self._digest:
             return False
         self._digest = digest
@@ -164,8 +168,7 @@ class ConfigSource:
             UsageError: The config names one that is not of its commit.
         """
         catalogue = config.catalogue
-        given = stated_values(self._flags)
-        if catalogue is None or any(setting.path == ("catalogue",) for setting in given):
+        if catalogue is None or self._stated_catalogue():
             return catalogue
         if catalogue not in followed.files:
             raise UsageError(followed.shown, f"catalogue {catalogue!r} is not beside the config")
@@ -179,21 +182,37 @@ class ConfigSource:
             raise UsageError("regions", "no Regions are named", "give --regions or set AWS_REGION")
         return planner_settings(config, catalogue, home_region=home)
 
-    def _digest_of_file(self) -> str:
-        return "" if self._file == "-" else _digest_of(Path(self._file))
+    def _digest_of_files(self) -> str:
+        """Of the file and of what it names, whether or not it can be used."""
+        if self._file == "-":
+            return ""
+        own = _digest_of(Path(self._file))
+        if own != self._named_by:
+            self._named_by, self._named = own, self._files_named()
+        return "".join([own, *map(_digest_of, self._named)])
 
-    def _digest_of_policies(self) -> str:
-        """Of the policy file that the config in force names."""
-        named = self.config.descheduler.policy_file
-        return _digest_of(Path(self._file).parent / named) if named and self._file != "-" else ""
+    def _files_named(self) -> tuple[Path, ...]:
+        try:
+            policies, catalogue = files_named(read_config_bytes(self._file))
+        except ConfigError:
+            return ()
+        catalogue = self._stated_catalogue() or catalogue
+        beside = (Path(self._file).parent / policies,) if policies else ()
+        return (*beside, Path(catalogue)) if catalogue else beside
+
+    def _stated_catalogue(self) -> str:
+        """The catalogue that a flag or a variable names; empty without one."""
+        given = stated_values(self._flags).items()
+        return next((text for setting, (_, text) in given if setting.path == ("catalogue",)), "")
 
 
 def _digest_of(path: Path) -> str:
     """Of the content; a file that is not there has one too."""
     try:
-        return hashlib.sha256(read_config_bytes(path)).hexdigest()
-    except ConfigError as error:
-        return str(error)
+        with path.open("rb") as file:
+            return hashlib.sha256(file.read(FILE_MAX_BYTES)).hexdigest()
+    except (OSError, ValueError) as error:
+        return why_unreadable(error)
 
 
 def faults_of(error: ReconcilerError) -> list[str]:

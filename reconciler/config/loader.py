@@ -89,6 +89,15 @@ def read_config_bytes(path: str | Path) -> bytes:
     raise ConfigError(str(path), (Problem(line=0, column=0, path="", code=SYNTAX, message=reason),))
 
 
+def files_named(content: bytes) -> tuple[str | None, str | None]:
+    """The policy file and the catalogue that a config names, whatever faults it has."""
+    try:
+        root, _ = yaml_loader.compose(yaml_loader.decode(content))
+    except yaml_loader.Unreadable:
+        return None, None
+    return root.mapping("descheduler").text("policy_file"), root.text("catalogue")
+
+
 def parse_config(
     content: bytes | str,
     *,

@@ -17,6 +17,7 @@ cluster: analytics
 regions: [us-west-2]
 sectors: {primary: {kind: memory, fleets: [{size: small, max_capacity: 5}]}}
 """
+POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
 
 
 @pytest.fixture
@@ -90,13 +91,50 @@ def test_another_cluster_is_refused_while_running(file: Path) -> None:
 def test_changed_policy_file_is_a_change(file: Path) -> None:
     """Descheduler policies live in a file of their own."""
     policy = file.with_name("policy.yaml")
-    text = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
-    policy.write_text(text)
+    policy.write_text(POLICY)
     file.write_text(CONFIG + "descheduler: {policy_file: policy.yaml}\n")
     source = source_of(file)
     assert source.refresh() is False
-    policy.write_text(text + "# changed\n")
+    policy.write_text(POLICY + "# changed\n")
     assert source.refresh() is True
+
+
+def test_config_refused_for_the_policy_file_that_it_names_is_read_again_once_mended(
+    file: Path,
+) -> None:
+    """The old config stayed in force, and validate said that the new one has no fault."""
+    source = source_of(file)
+    policy = file.with_name("policy.yaml")
+    policy.write_text("profiles: [oops\n")
+    file.write_text(CONFIG.replace("5", "9") + "descheduler: {policy_file: policy.yaml}\n")
+    with pytest.raises(ConfigError, match=r"policy\.yaml"):
+        source.refresh()
+    assert source.refresh() is False
+    policy.write_text(POLICY)
+    assert source.refresh() is True
+    assert max_capacity(source) == 9
+    assert source.refresh() is False
+
+
+@pytest.mark.parametrize("stated", [False, True])
+def test_config_refused_for_its_catalogue_is_read_again_once_mended(
+    file: Path, *, stated: bool
+) -> None:
+    """The same for instance types, whether the config or the command line names their file."""
+    catalogue = file.with_name("catalogue.json")
+    own = render_catalogue(load_catalogue())
+    catalogue.write_text(own)
+    flags = {"catalogue": str(catalogue)} if stated else {}
+    source = ConfigSource(str(file), flags, lambda: None)
+    catalogue.write_text("[1]")
+    more = "" if stated else f"catalogue: {catalogue}\n"
+    file.write_text(CONFIG.replace("5", "9") + more)
+    with pytest.raises(InputError, match="is no instance catalogue"):
+        source.refresh()
+    assert source.refresh() is False
+    catalogue.write_text(own)
+    assert source.refresh() is True
+    assert max_capacity(source) == 9
 
 
 def test_keys_that_need_a_restart_are_named(file: Path) -> None:

@@ -15,7 +15,13 @@ from reconciler.config.loader import Purpose, files_named, read_config_bytes
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.followed import FollowedConfig, is_inside
-from reconciler.model.errors import ConfigError, ReconcilerError, UsageError, why_unreadable
+from reconciler.model.errors import (
+    ConfigError,
+    InputError,
+    ReconcilerError,
+    UsageError,
+    why_unreadable,
+)
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.private_folder import PrivateFolder
 
@@ -101,7 +107,7 @@ class ConfigSource:
 
         Raises:
             ReconcilerError: The new content cannot be used; what was in force stays. Raised once
-                per content.
+                per content, except for what is a matter of the moment, such as a full disk.
         """
         offered = self._offered
         if offered is not None:
@@ -124,8 +130,11 @@ class ConfigSource:
             return offered.shown != now.shown
         if offered.digest == self._refused:
             return False
-        self._refused = offered.digest  # unless what follows succeeds
-        self._take(*self._load_followed(offered))
+        try:
+            self._take(*self._load_followed(offered))
+        except (ConfigError, InputError, UsageError):
+            self._refused = offered.digest
+            raise
         self.followed, self._refused = offered, ""
         return True
 
@@ -149,12 +158,24 @@ class ConfigSource:
         policies = config.descheduler.policy_file
         if policies and not is_inside(policies):
             raise UsageError(name, f"descheduler.policy_file {policies!r} is not beside the config")
+        try:
+            return self._load_beside(followed)
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise ReconcilerError("the temporary directory", what, "free the disk") from error
+
+    def _load_beside(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
+        """Read it in a folder of its own with the files of its commit.
+
+        Raises:
+            OSError: There is no room for one.
+        """
         with PrivateFolder("config") as directory:
             for path, content in followed.files.items():
                 (directory / path).parent.mkdir(parents=True, exist_ok=True)
                 (directory / path).write_bytes(content)
             config = parse_with_overrides(
-                followed.content, self._flags, name=name, directory=directory
+                followed.content, self._flags, name=followed.shown, directory=directory
             )
             catalogue = self._catalogue(config, followed, directory)
             return config, self._settings_of(config, load_catalogue(catalogue))

@@ -1,6 +1,7 @@
 """The config of a running program: followed when it changes, kept when it breaks."""
 
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from reconciler.bootstrap.config_source import FIXED, ConfigSource, faults_of
 from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.followed import FollowedConfig
-from reconciler.model.errors import ConfigError, InputError, UsageError
+from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
 from reconciler.ports.repository import CommitId
 
 CONFIG = """\
@@ -217,6 +218,24 @@ def test_refused_config_of_the_repository_is_told_once_and_not_followed(file: Pa
     source.offer(in_git(CONFIG, "c"))
     assert source.refresh() is True
     assert source.commit == "c" * 40
+
+
+def test_full_disk_keeps_a_config_of_the_repository_back_for_the_moment_alone(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The capacity loop ended with an error of the operating system's."""
+    source = source_of(file)
+    source.offer(in_git(CONFIG.replace("5", "9")))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    for _ in range(2):
+        with pytest.raises(
+            ReconcilerError, match="temporary directory: cannot be written: No such file"
+        ):
+            source.refresh()
+        assert (max_capacity(source), source.commit) == (5, "")
+    monkeypatch.undo()
+    assert source.refresh() is True
+    assert max_capacity(source) == 9
 
 
 def test_repository_reads_no_file_of_this_machine(file: Path) -> None:

@@ -195,7 +195,9 @@ class Capacity:
         )
         stack.enter_context(closing(self._cluster))
         awake = self._clock.awake_seconds
-        clients = Clients(fence=ours.leadership.may_act, awake_seconds=awake)
+        clients = Clients(
+            fence=ours.leadership.may_act, awake_seconds=awake, answered=self.board.answered
+        )
         clouds = stack.enter_context(aws_clouds(lambda: self._source.settings, clients, awake))
         queue = SqsNotices(
             lambda: self._source.config.interruption.queue_url,

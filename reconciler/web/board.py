@@ -91,7 +91,8 @@ class View:
     errors_in_a_row: int = 0
     succeeded_at: datetime | None = None
     turned_seconds: float = 0.0
-    """Monotonic time at which the loop last began or ended a cycle."""
+    """Monotonic time of the loop's last sign: a cycle, a plan or an action of its own, or an answer
+    to a call that it waits for."""
     succeeded_seconds: float | None = None
     actions: tuple[PastAction, ...] = ()
     """The last ones, newest first."""
@@ -166,7 +167,7 @@ class StatusBoard:
         return tuple(sorted(recent, key=lambda past: past.at, reverse=True))
 
     def is_alive(self) -> bool:
-        """Whether the loop turned lately; failed cycles count, a stuck one does not."""
+        """Whether the loop turned lately; failed cycles and slow answers count, a stuck one not."""
         view = self._view
         bound = ALIVE_SECONDS + 3 * view.config.sleep_seconds
         return self._clock.monotonic_seconds() - view.turned_seconds < bound
@@ -246,6 +247,14 @@ class StatusBoard:
         """What differs between config and EC2 changed."""
         with self._lock:
             self._view = replace(self._view, drift=drift)
+
+    def answered(self) -> None:
+        """AWS answered a call that the loop waits for; any thread may say so.
+
+        A cycle of many calls to a slow EC2 takes minutes, and whoever ended it would begin it anew.
+        """
+        with self._lock:
+            self._view = replace(self._view, turned_seconds=self._clock.monotonic_seconds())
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """A plan was made and is about to be carried out."""

@@ -93,6 +93,8 @@ class Clients:
         fence: Asked right before every request that changes something, repetitions too; False:
             it is not sent, and Refused is raised.
         awake_seconds: A clock that never jumps, and runs on while the machine is suspended.
+        answered: Called at each answer to a call that the loop waits for, whatever the answer is;
+            those of SQS, which is polled beside the loop, are none of these.
     """
 
     def __init__(
@@ -102,10 +104,12 @@ class Clients:
         pacing: Pacing | None = None,
         fence: Callable[[], bool] | None = None,
         awake_seconds: Callable[[], float] = time.monotonic,
+        answered: Callable[[], object] = lambda: None,
     ) -> None:
         self._config = config
         self._pacing = pacing or Pacing()
         self._fence = fence
+        self._answered = answered
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
         self._clients: dict[tuple[str, Region, bool], Any] = {}
@@ -189,7 +193,7 @@ class Clients:
                     if service in PACED:
                         pace = partial(self._wait_for_turn, service, region)
                         made.meta.events.register("before-send", pace)
-                        made.meta.events.register("after-call", self._note_date)
+                        made.meta.events.register("after-call", self._note_answer)
                     made.meta.events.register("before-send", self._check_fence)
                     self._clients[key] = made
             return self._clients[key]
@@ -206,8 +210,9 @@ class Clients:
         action = event_name.rpartition(".")[2]
         self._pacing.admit(region, action, body, service=service)
 
-    def _note_date(self, http_response: Any = None, **_facts: Any) -> None:
+    def _note_answer(self, http_response: Any = None, **_facts: Any) -> None:
         """Botocore tells this of each answer."""
+        self._answered()
         headers: Any = getattr(http_response, "headers", None) or {}
         moment = http_date(headers.get("Date"))
         if moment is not None:

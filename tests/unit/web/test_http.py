@@ -65,6 +65,16 @@ def test_health_follows_the_loop(scene: Scene) -> None:
     assert scene.ask("/healthz")[0] == 200
 
 
+def test_slow_answers_of_ec2_keep_the_program_alive(scene: Scene) -> None:
+    """It was restarted before its first plan, each time, while it only waited for a slow EC2."""
+    for _ in range(40):
+        scene.clock.advance(60)
+        scene.board.answered()
+        assert scene.ask("/healthz")[0] == 200
+    scene.clock.advance(600)
+    assert scene.ask("/healthz")[0] == 503
+
+
 def test_readiness_follows_the_caches_and_the_first_plan(scene: Scene) -> None:
     """Stale caches decide nothing, nor does a program that EC2 never answered."""
     assert scene.ask("/readyz")[0] == 503

@@ -17,6 +17,7 @@ from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.bootstrap.gitops_log import GitopsLog
+from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.rules.names import check_cluster_name
@@ -121,14 +122,23 @@ def gitops_loop(
     )
 
 
-def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> None:
-    """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr."""
+def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> int:
+    """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr.
+
+    A git command that hangs is not waited for: what it does, the next start fetches.
+
+    Returns:
+        The exit code: 0; 130 after SIGINT.
+    """
     set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     clock = SystemClock()
+    deadline = StopDeadline(lambda: exit_code_of(stopped), lambda: stop_seconds_of(stopped))
     with git_repository(options) as repository:
         loop = gitops_loop(options, repository)
-        with stop_on_signals(clock.stop, [loop.stop]):
+        with stop_on_signals(clock.stop, [loop.stop, deadline.arm]) as stopped:
             loop.watch(GitopsLog())
+    deadline.disarm()
+    return exit_code_of(stopped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,7 +110,8 @@ def command(
         run_supervised(options, supervised_for, supervised_by, verbosity.current())
         return
     if not once:
-        watch_until_stopped(options, verbosity.current())
+        if code := watch_until_stopped(options, verbosity.current()):
+            raise typer.Exit(code)
         return
     with git_repository(options) as remote:
         report: GitopsReport = gitops_loop(options, remote).once()

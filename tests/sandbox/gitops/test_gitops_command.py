@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -79,7 +80,8 @@ def test_missing_repository_is_one_line_and_exit_1(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_sigterm_ends_the_watch_in_order(work: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_signal_ends_the_watch_in_order(work: Path, number: signal.Signals, code: int) -> None:
     """A rolling update must not wait for a kill, nor end in a half-made commit."""
     remote = str(work.parent / "remote.git")
     with subprocess.Popen(
@@ -91,8 +93,27 @@ def test_sigterm_ends_the_watch_in_order(work: Path) -> None:
     ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         rest, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert "gitops_config_rendered" in first
-    assert process.returncode == 0, first + rest
+    assert process.returncode == code, first + rest
     assert "Render terraform" in git(Path(remote), "log", "-1", "--format=%s", "main")
+
+
+def test_ctrl_c_does_not_wait_for_a_silent_remote() -> None:
+    """Whoever pressed it waited for the time limit of git."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"http://127.0.0.1:{mute.getsockname()[1]}/fleets.git"
+        with (
+            subprocess.Popen(
+                [*PROGRAM, "--repository", address],
+                env=_ENVIRONMENT,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process,
+            mute.accept()[0],
+        ):
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 130, said
+    assert "stop_forced" in said

@@ -10,6 +10,7 @@ import typer
 from reconciler.cli.config_argument import ConfigArgument
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.running_program import StatusUrlOption, TokenFileOption, program_of
+from reconciler.cli.told import tell_error
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
 
@@ -77,8 +78,11 @@ def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> N
     pause = Event()
     if form is not Output.TABLE:
         while True:  # one document after the other, as `kubectl get --watch -o json` does
-            print_data(ask(), form, indent=None)
-            sys.stdout.flush()
+            try:
+                print_data(ask(), form, indent=None)
+                sys.stdout.flush()
+            except PortError as error:
+                tell_error(error)
             pause.wait(interval_seconds)
     with Live(console=console(), auto_refresh=False, vertical_overflow="visible") as live:
         while True:

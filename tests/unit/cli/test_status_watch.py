@@ -28,14 +28,15 @@ def answers(*steps: Callable[[], Json]) -> Callable[[], Json]:
     return ask
 
 
+def gone() -> Json:
+    """Nobody listens."""
+    raise Unavailable("127.0.0.1:9235", "nothing answers")
+
+
 def test_watch_shows_each_state_and_goes_on_without_an_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The program is restarted while somebody watches."""
-
-    def gone() -> Json:
-        raise Unavailable("127.0.0.1:9235", "nothing answers")
-
     with Scene() as scene:
         scene.cycle(fleets=(fleet(),))
 
@@ -50,14 +51,16 @@ def test_watch_shows_each_state_and_goes_on_without_an_answer(
 
 
 def test_watch_for_programs_is_one_document_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """`jq` reads a stream."""
+    """`jq` reads a stream, which a restart of the program must not end."""
     with Scene() as scene:
         one = dict(json.loads(scene.ask("/api/status")[2]))
-    ask = answers(lambda: one, lambda: one)
+    ask = answers(lambda: one, gone, lambda: one)
     with pytest.raises(KeyboardInterrupt):
         watched(ask, Output.JSON, interval_seconds=0.0)
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
     assert [json.loads(line)["verdict"]["level"] for line in lines] == ["starting", "starting"]
+    assert said.err == "error: 127.0.0.1:9235: nothing answers\n"
 
 
 def test_names_from_strangers_do_not_steer_the_terminal(

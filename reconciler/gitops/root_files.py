@@ -112,6 +112,7 @@ class _Ours:
 
     def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
         self._allowed = allowed
+        self._folder = module.resolve().name
         self._code = code(rendered_region(module), _backend_of(module))
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
@@ -126,13 +127,7 @@ class _Ours:
             if digest and file_sha256(Path(entry.path)) != digest:
                 yield _refusal("file/changed", shown, "has another SHA-256 than --allow-file names")
         elif path in self._code:
-            if _read(entry, len(self._code[path])) != self._code[path]:
-                yield _refusal(
-                    "file/changed",
-                    shown,
-                    "is not what this version renders; run reconciler render, or use the version"
-                    " that rendered it",
-                )
+            yield from self._against_code(shown, entry, self._code[path])
         elif path == TFVARS:
             yield from _against_values(shown, entry)
         elif not self._is_harmless(path, entry):
@@ -142,6 +137,22 @@ class _Ours:
                 "was not rendered, and Terraform could run what it says; remove it, or name it"
                 " with --allow-file",
             )
+
+    def _against_code(self, shown: str, entry: DirEntry[str], ours: bytes) -> Iterator[Finding]:
+        found = _read(entry, 2 * len(ours))
+        if found == ours:
+            return
+        what = (
+            "is not what this version renders; run reconciler render, or use the version that"
+            " rendered it"
+        )
+        if _with_plain_ends(found) == ours:
+            what = (
+                "has CRLF line ends, which git makes where .gitattributes or core.autocrlf say so;"
+                f" add the line `**/{_shown(self._folder)}/** -text` to the end of the repository's"
+                " .gitattributes"
+            )
+        yield _refusal("file/changed", shown, what)
 
     def _is_harmless(self, path: str, entry: DirEntry[str]) -> bool:
         if path == LOCK:
@@ -210,7 +221,12 @@ def _literal(text: str) -> str:
 def _text(file: Path) -> str:
     if file.is_symlink() or not file.is_file() or file.stat().st_size > _CODE_BYTES_MAX:
         return ""
-    return file.read_bytes().decode(errors="replace")
+    return _with_plain_ends(file.read_bytes()).decode(errors="replace")
+
+
+def _with_plain_ends(content: bytes) -> bytes:
+    """The content with the line ends that a render writes."""
+    return content.replace(b"\r\n", b"\n")
 
 
 def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ import pytest
 
 from reconciler.gitops.plan_directory import LOCK
 from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import RootModule
+from reconciler.gitops.root_module import RootModule, S3Backend
 from reconciler.gitops.targets import MANIFEST
 from reconciler.gitops.write import write_rendered
 from tests import command
@@ -306,6 +306,36 @@ def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: P
         ("terraform.tfvars", "file/foreign"),
         ("zz.auto.tfvars", "file/foreign"),
     ]
+
+
+def test_line_ends_that_git_changed_are_told_with_what_keeps_them(
+    checkout: Path, tmp_path: Path
+) -> None:
+    """Every file was refused, and neither a render nor another version helped."""
+    backend = S3Backend(bucket="state", key="fleets", region="us-west-2")
+    root = RootModule(cluster_name="analytics", region="us-west-2", backend=backend, fleets={})
+    write_rendered(render(root), checkout / "terraform")
+    commit(checkout)
+
+    def planned(attributes: str) -> tuple[int, list[str]]:
+        (checkout / ".gitattributes").write_text(attributes)
+        git(checkout, "add", ".gitattributes")
+        git(checkout, "commit", "-qm", "Say how files are checked out")
+        git(checkout, "rm", "-rq", "--cached", "terraform")
+        git(checkout, "reset", "-q", "--hard")
+        done = reconciler(
+            *("ci", "plan", "--dir", "terraform", "--out", "../plan"),
+            cwd=checkout,
+            environment={"RECONCILER_TERRAFORM": str(planner(tmp_path / "terraform"))},
+        )
+        return done.returncode, [each["message"] for each in json.loads(done.stdout)["findings"]]
+
+    code, messages = planned("* text=auto eol=crlf\n")
+    assert code == 1
+    assert len(messages) > 10
+    remedy = "add the line `**/terraform/** -text` to the end of the repository's .gitattributes"
+    assert [each for each in messages if remedy not in each] == []
+    assert planned("* text=auto eol=crlf\n**/terraform/** -text\n") == (0, [])
 
 
 @pytest.mark.parametrize("leads_to", ["credentials", "/proc/self/environ"])

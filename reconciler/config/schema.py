@@ -132,7 +132,7 @@ class SectorConfig(Section):
     max_hourly_usd: Price | None = None
     """Most that all targets together may cost per hour; default: no limit."""
     raise_limits: RaiseLimits = RaiseLimits.model_construct()
-    """How far targets may rise for demand in one plan and within an hour."""
+    """How far targets may rise for pods and headroom in one plan and within an hour."""
     allow_destroy: tuple[Name, ...] = ()
     """Fleets that may be emptied and destroyed once the config no longer names them."""
     terraform: Terraform = Terraform.model_construct()

@@ -108,10 +108,11 @@ class ScaleIn(Section):
 
 
 class RaiseLimits(Section):
-    """How far targets may rise for demand; what was raised before counts after a restart too.
+    """How far targets may rise for pods and headroom.
 
-    Without a value ten times what ran before is allowed in one plan, at least 1,000 nodes and
-    1,000 USD per hour (5,000 of each where nothing runs yet), and twice that within an hour.
+    What was raised before counts after a restart too. Without a value ten times what ran before is
+    allowed in one plan, at least 1,000 nodes and 1,000 USD per hour (5,000 of each where nothing
+    runs yet), and twice that within an hour.
     """
 
     nodes_per_cycle: Count | None = None

@@ -83,9 +83,9 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 
 def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """The plan with what it raised for demand counted for `raise_limits`, where EC2 took it.
+    """The plan with what it raised for pods and headroom counted, where EC2 took it.
 
-    A raise whose answer was lost counts: EC2 may have taken it.
+    It counts for `raise_limits`. A raise whose answer was lost counts: EC2 may have taken it.
     """
     taken = {
         (outcome.action.fleet, outcome.action.region)

@@ -69,7 +69,7 @@ class DemandMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaiseMemory:
-    """By how much targets were raised for demand in a few minutes."""
+    """By how much targets were raised for pods and headroom in a few minutes."""
 
     at: datetime
     """The first of these raises."""

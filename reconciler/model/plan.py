@@ -159,7 +159,7 @@ class NodesByKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
-    """Nodes that a plan asks one fleet for because of demand."""
+    """Nodes that a plan asks one fleet for because of pods and headroom."""
 
     fleet: str
     region: Region
@@ -264,7 +264,7 @@ class Plan:
     headroom: tuple[HeadroomPlan, ...] = ()
     """What became of each item of the config."""
     new_nodes: tuple[NewNodes, ...] = ()
-    """What demand adds to the targets, by fleet."""
+    """What pods and headroom add to the targets, by fleet."""
     ran_before: tuple[int, int] = (0, 0)
     """Nodes before the plan, and what they cost per hour in billionths of a dollar."""
     raise_nodes_left: int | None = None

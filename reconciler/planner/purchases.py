@@ -1,4 +1,4 @@
-"""What scale-up buys in a plan, and the kinds of pods for which it buys nothing more."""
+"""What a plan buys for pods and headroom, and the kinds of pods for which it buys no more."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,13 +19,14 @@ class PlacesTaken:
 
 @dataclass(slots=True, eq=False)
 class Purchases:
-    """Written by scale-up alone; everything else reads it."""
+    """Written by scale-up, and by headroom through `add_headroom`; everything else reads it."""
 
     nodes: dict[FleetKey, int] = field(default_factory=dict)
-    """New nodes per fleet that demand asked for, and no minimum."""
+    """New nodes per fleet that pods and headroom asked for, and no minimum."""
     pods: dict[FleetKey, int] = field(default_factory=dict)
-    """Pods that asked for them."""
+    """Pods that asked for some of them."""
     nano_usd_per_hour: int = 0
+    """What the nodes that pods asked for cost; the bounds are on the same ones."""
     remembered: dict[tuple[str, str, Region], DemandMemory] = field(default_factory=dict)
     """Purchases to be remembered, by kind of pods, fleet and region."""
     quarantined: dict[int, str] = field(default_factory=dict)
@@ -43,6 +44,10 @@ class Purchases:
         self.nodes[key] = self.nodes.get(key, 0) + nodes
         self.pods[key] = self.pods.get(key, 0) + pods
         self.nano_usd_per_hour += nano_usd_per_hour
+
+    def add_headroom(self, key: FleetKey, nodes: int) -> None:
+        """Note nodes of a fleet that are bought as headroom: no pod has asked for them."""
+        self.nodes[key] = self.nodes.get(key, 0) + nodes
 
     def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
         """Note that what these sectors need must cost at least so much.

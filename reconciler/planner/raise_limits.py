@@ -1,4 +1,4 @@
-"""How far targets may rise for demand in one plan and within an hour (docs/failures.md).
+"""How far targets may rise for pods and headroom in one plan and within an hour (docs/failures.md).
 
 `max_hourly_usd` says what may run; it is often not set. These limits hold always: a template with
 a wrong number of replicas, or a tenant who asks for thousands of pods, must not become a bill
@@ -146,7 +146,7 @@ def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | 
 
 
 def new_nodes_of(builder: PlanBuilder) -> tuple[NewNodes, ...]:
-    """What demand adds to the targets in this plan, by fleet."""
+    """What pods and headroom add to the targets in this plan, by fleet."""
     return tuple(
         NewNodes(
             fleet=key.name,

@@ -291,7 +291,7 @@ class StuckEndSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaiseLimits:
-    """How far one plan, and all plans of an hour, may raise targets for demand.
+    """How far one plan, and all plans of an hour, may raise targets for pods and headroom.
 
     None where the config leaves it to what runs (see `planner.raise_limits`).
     """

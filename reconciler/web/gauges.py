@@ -145,7 +145,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     )
     yield _gauge(
         names.RAISED_NODES,
-        "Nodes by which targets were raised for demand within the last hour.",
+        "Nodes by which targets were raised for pods and headroom within the last hour.",
         sum(raised.nodes for raised in plan.raises),
     )
     if plan.raise_nodes_left is not None:

@@ -323,8 +323,8 @@ CASES = [
     ),
     Case(
         code="raise-limit",
-        detail="targets may rise by 0 nodes for demand in one plan (raise_limits.nodes_per_cycle); "
-        "the next plan goes on",
+        detail="targets may rise by 0 nodes for pods and headroom in one plan "
+        "(raise_limits.nodes_per_cycle); the next plan goes on",
         change="wait for the next plan, or raise raise_limits.nodes_per_cycle to 1",
         objects=[pod("p")],
         config=ONE + "raise_limits: {nodes_per_cycle: 0}\n",

@@ -1,4 +1,4 @@
-"""How far demand may raise targets in one plan and within an hour (docs/failures.md)."""
+"""How far pods and headroom may raise targets in one plan and an hour (docs/failures.md)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ from reconciler.model.plan import Plan
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.raise_limits import recent_raises, with_raise
-from reconciler.planner.settings import RaiseLimits
+from reconciler.planner.settings import Headroom, RaiseLimits
 from tests.builders import (
     HOSTNAME,
     NOW,
@@ -30,7 +30,10 @@ from tests.builders import (
     make_snapshot,
     near,
 )
+from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.placed import raises
+from tests.unit.planner.scale_in.scene import on
+from tests.unit.planner.scale_in.scene import planned as on_cluster
 
 FLEET = make_fleet_settings(min_capacity=0)
 
@@ -50,7 +53,7 @@ def planned(pods: int, running: int = 0, *raised: RaiseMemory, **limits: Any) ->
 
 
 def asked(made: Plan) -> int:
-    """Nodes that demand adds."""
+    """Nodes that pods and headroom add."""
     return sum(new.nodes for new in made.new_nodes)
 
 
@@ -132,6 +135,60 @@ def test_minimum_is_raised_whatever_the_limit_and_does_not_count() -> None:
     made = plan(make_snapshot(*pods, cloud=make_cloud(make_fleet(fleet))), settings)
     assert raises(made) == {("primary-small", "us-west-2"): 7}
     assert asked(made) == 2
+
+
+def with_headroom(
+    *nodes: int, pods: int = 0, raised: tuple[RaiseMemory, ...] = (), **limits: Any
+) -> Plan:
+    """The plan for items of headroom, each of so many nodes, beside pods that wait."""
+    items = tuple(Headroom(sector="primary", nodes=count) for count in nodes)
+    settings = make_settings(FLEET, headroom=items, raise_limits=RaiseLimits(**limits))
+    cloud = make_cloud(make_fleet(FLEET))
+    return plan(make_snapshot(*alone(pods), cloud=cloud, raises=raised), settings)
+
+
+def test_items_of_headroom_share_the_limit_of_one_plan() -> None:
+    """Each would have the whole of it, and ten items ten times as many nodes."""
+    made = with_headroom(3, 3, nodes_per_cycle=4)
+    assert (asked(made), raises(made)) == (4, {("primary-small", "us-west-2"): 4})
+    assert [each.missing for each in made.headroom] == [0, 2]
+    assert "raise_limits" in made.headroom[1].because
+    assert asked(with_headroom(3, 3, hourly_usd_per_cycle=Decimal("0.45"))) == 4
+
+
+def test_headroom_counts_within_the_hour_as_pods_do() -> None:
+    """Plan after plan would buy as much as one may, without an end."""
+    limits: dict[str, Any] = {"nodes_per_hour": 6, "nodes_per_cycle": 4}
+    first = with_headroom(10, **limits)
+    assert (asked(first), first.raise_nodes_left) == (4, 0)
+    second = with_headroom(
+        10, raised=with_raises(first, outcome(first, "applied")).raises, **limits
+    )
+    assert (asked(second), second.raise_nodes_left) == (2, 0)
+    kept = with_raises(second, outcome(second, "applied")).raises
+    assert [(r.nodes, r.nano_usd_per_hour) for r in kept] == [(6, 6 * 10**8)]
+    assert asked(with_headroom(10, raised=kept, **limits)) == 0
+    assert codes(with_headroom(10, pods=1, raised=kept, **limits)) == {"raise-limit"}
+
+
+def test_pods_come_before_headroom_within_one_limit() -> None:
+    """Room for pods to come would keep those that are there waiting."""
+    made = with_headroom(5, pods=3, nodes_per_hour=4)
+    assert (asked(made), codes(made)) == (4, set())
+    assert [each.missing for each in made.headroom] == [4]
+
+
+def test_headroom_changes_nothing_about_what_pods_must_cost_at_least() -> None:
+    """No pod asked for its nodes: they would count as money that a better purchase saves."""
+    assert with_headroom(5, pods=3).cost.gap == with_headroom(pods=3).cost.gap == 0
+    assert with_headroom(5).cost.gap == 0
+
+
+def test_what_pods_of_an_interrupted_node_need_counts() -> None:
+    """They wait as other pods do once EC2 has taken the node."""
+    objects = noticed("n", fleet=FLEET), on("n", cpu="3")
+    some, none = (make_settings(FLEET, raise_limits=RaiseLimits(nodes_per_hour=n)) for n in (1, 0))
+    assert [asked(on_cluster(each, *objects)) for each in (some, none)] == [1, 0]
 
 
 def test_reason_names_the_limit_and_the_change_that_would_do() -> None:

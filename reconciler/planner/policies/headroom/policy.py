@@ -132,6 +132,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
     for node, bought in groupby(purchase.rows, key=itemgetter(1)):
         rows, key = [row for row, _ in bought], node.key
         builder.plan_new_nodes(key, rows)
+        builder.purchases.add_headroom(key, len(rows))
         nodes = counted_noun(len(rows), "more node")
         verb = "needs" if len(rows) == 1 else "need"
         asked = builder.said_of(key, "scale-up")

@@ -214,7 +214,8 @@ def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
     if limit.eases_at is not None:
         later = f"the first of them stop counting at {rfc3339(limit.eases_at)}"
     return "raise-limit", (
-        f"targets may rise by {most} for demand in {span} (raise_limits.{limit.key}); {later}"
+        f"targets may rise by {most} for pods and headroom in {span} "
+        f"(raise_limits.{limit.key}); {later}"
     )
 
 

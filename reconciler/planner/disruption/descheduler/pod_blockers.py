@@ -14,7 +14,15 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
 from reconciler.planner.disruption.drains.actions import terms_of
-from reconciler.planner.rules import Ruling, Subject, Terms, Verdict, fold_failed, judge_of
+from reconciler.planner.rules import (
+    Ruling,
+    Subject,
+    Terms,
+    Verdict,
+    fold_failed,
+    forbidding,
+    judge_of,
+)
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
 
@@ -23,7 +31,7 @@ _Controller = tuple[str, str, str, str]
 
 
 class PodBlockers:
-    """Asks a pod's own annotations, owner and age, and the DefaultEvictor's arguments.
+    """Asks a pod's annotations, its node's, owner and age, and the DefaultEvictor's arguments.
 
     Args:
         context: The limits of this plan.
@@ -57,6 +65,7 @@ class PodBlockers:
         """Return the first reason for which the pod stays; None when nothing about it keeps it."""
         checks: tuple[Callable[[Pod], Blocker | None], ...] = (
             self._rules,
+            self._node,
             self._selected,
             self._priority,
             self._claims,
@@ -89,6 +98,12 @@ class PodBlockers:
             move_local_storage=terms.move_local_storage or self._evictor.local_storage,
             critical_pods_stay=not self._evictor.system_critical,
         )
+
+    def _node(self, pod: Pod) -> Blocker | None:
+        """Nothing leaves a node that somebody wants left alone, whatever the pod says."""
+        assert pod.node_name is not None
+        found = forbidding(self._context.view.nodes[pod.node_name].annotations)
+        return Blocker("do-not-disrupt", f"its node is annotated {found}") if found else None
 
     def _selected(self, pod: Pod) -> Blocker | None:
         evictor = self._evictor

@@ -16,6 +16,7 @@ from reconciler.planner.disruption.descheduler.policies.high_node_utilization im
 )
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.rules import forbidding
 from reconciler.planner.view import ClusterView
 
 
@@ -54,13 +55,15 @@ def _empties_nodes(settings: DeschedulerSettings) -> bool:
 def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSettings) -> None:
     """Have the soft taint put on what HighNodeUtilization empties.
 
-    kube-scheduler prefers the emptiest nodes: without the taint the pods would come back.
+    kube-scheduler prefers the emptiest nodes: without the taint the pods would come back. No pod
+    leaves a node that somebody wants left alone.
     """
     for profile in settings.profiles:
         for policy in profile.policies:
             if isinstance(policy, HighNodeUtilization):
                 for node in under_used_nodes(policy, facts):
-                    run.context.unneeded.setdefault(node.name, "deschedule")
+                    if not forbidding(node.annotations):
+                        run.context.unneeded.setdefault(node.name, "deschedule")
 
 
 def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | None:

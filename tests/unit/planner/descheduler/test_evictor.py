@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.plan import Plan
-from reconciler.planner.descheduler_settings import EvictorSettings, PodLifeTime
+from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, PodLifeTime
 from reconciler.planner.settings import BlastRadius, DisruptionBudget
 from tests.builders import ago, labelled, make_node, selecting
 from tests.unit.planner.descheduler.scene import (
@@ -46,6 +46,24 @@ def test_pod_that_may_not_be_moved_stays(pod: Pod, code: str) -> None:
     assert evicted(made_of(pod, old("b", "other", 60))) == {}
     text = said(descheduling(POLICY), pod, *nodes("a", "b"), old("b", "other", 60))
     assert code in text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("fleet-reconciler.io/do-not-disrupt", "true"),
+        ("karpenter.sh/do-not-disrupt", "true"),
+        ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
+    ],
+)
+def test_no_pod_leaves_a_node_that_is_annotated(key: str, value: str) -> None:
+    """Whoever annotates a node wants it and its pods left alone, failed pods included."""
+    kept = make_node("a", FLEET, annotations=labelled(**{key: value}))
+    pods = old("a"), old("b", "other")
+    settings = descheduling(POLICY, FailedPods())
+    failed = old("a", "failed", phase="Failed")
+    assert set(evicted(planned(settings, kept, *nodes("b"), *pods, failed))) == {"other"}
+    assert f"its node is annotated {key}={value}" in said(settings, pods[0], kept, *nodes("b"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.actions import UNNEEDED_TAINT, TaintNode, UntaintNode
+from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_TAINT, TaintNode, UntaintNode
 from reconciler.model.cluster import Node, Owner, Pod, Taint, TopologySpreadConstraint
 from reconciler.model.plan import Plan
 from reconciler.planner.descheduler_settings import (
@@ -22,6 +22,7 @@ from tests.builders import (
     NOW,
     ZONE,
     ago,
+    labelled,
     make_node,
     make_settings,
     near,
@@ -265,6 +266,20 @@ def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
     )
     assert evicted(second) == {"lonely": "HighNodeUtilization"}
     assert moves(second) == {"lonely": "b"}
+
+
+def test_node_that_is_not_to_be_emptied_is_not_asked_to_stay_empty() -> None:
+    """kube-scheduler would avoid a node that nobody empties."""
+    settings = replace(
+        make_settings(replace(FLEET, min_capacity=0)),
+        descheduler=descheduling(HighNodeUtilization(thresholds={"cpu": 20})).descheduler,
+        consolidation=False,
+    )
+    kept = make_node("a", FLEET, annotations=labelled(**{DO_NOT_DISRUPT: "true"}))
+    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
+    made = planned(settings, kept, *nodes("b"), *pods)
+    assert evicted(made) == {}
+    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
 
 
 def test_under_used_node_keeps_its_soft_taint_between_two_rounds() -> None:

@@ -129,12 +129,13 @@ def test_patterns_of_larger_sets_obey_rules_between_kinds() -> None:
 
     4.55 USD/h is the least that these pods can cost, found and proven by CP-SAT.
     """
+    sizes = ((4, "16Gi", "0.2356"), (8, "64Gi", "0.5057"), (2, "16Gi", "0.1367"))
     fleets = [
         make_fleet_settings(
             f"c{cpu}", cpu=cpu, memory=memory, pods=58, price=price, over_subscription=0.0
         )
-        for cpu, memory, price in ((4, "16Gi", "0.2356"), (8, "64Gi", "0.5057"), (2, "16Gi", "0.1367"))
-    ]  # fmt: skip
+        for cpu, memory, price in sizes
+    ]
     kinds = (
         ("a", 6, "1900m", "7000Mi", "a"),
         ("b", 11, "100m", "7000Mi", "a"),

@@ -8,6 +8,7 @@ in resources and hostname rules, which whoever fills them checks.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,6 +72,15 @@ class _Tally:
         self.uncertain[at] = self.uncertain.get(at, 0) + amount
 
 
+class _RulesOfKey(NamedTuple):
+    """A class's affinity and spread by one topology key."""
+
+    axis: int
+    topology: Topology
+    near: Sequence[Counter]
+    even: Sequence[SpreadRule]
+
+
 class SharedRules:
     """The shared rules of one class, with tallies that follow an assignment."""
 
@@ -93,6 +103,11 @@ class SharedRules:
         self._first_may = links.affinity_itself
         self._spread = [r for r in links.spread if r.counter.topology.key in self._axis]
         self._feeds = [f.counter for f in links.feeds if f.counter.topology.key in self._axis]
+        self._by_key = [
+            _RulesOfKey(axis, sim.topologies[key], only.affinity, only.spread)
+            for key, axis in self._axis.items()
+            if (only := links.only(key)).affinity or only.spread
+        ]
         for rule in self._spread:
             topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
         self._domains: dict[int, set[int]] = {
@@ -121,8 +136,8 @@ class SharedRules:
         return (
             all(self._anti_allows(c, place, itself=itself) for c, itself in self._anti)
             and all(self._anti_allows(c, place, itself=False) for c in self._held)
-            and self._affinity_allows(place)
-            and all(self._spread_allows(rule, place) for rule in self._spread)
+            and self._may_begin(place)
+            and all(self._key_allows(rules, place[rules.axis]) for rules in self._by_key)
         )
 
     def _anti_allows(self, counter: Counter, place: Coordinates, *, itself: bool) -> bool:
@@ -136,45 +151,81 @@ class SharedRules:
                 return False
         return tally.most(at, counter.topology) == 0
 
-    def _affinity_allows(self, place: Coordinates) -> bool:
-        if not self._affinity:
-            return True
-        tallies = [self._tally(c) for c in self._affinity]
-        at = [place[self._axis[c.topology.key]] for c in self._affinity]
-        if any(a == -1 for a in at):
+    def _may_begin(self, place: Coordinates) -> bool:
+        """Whether the place has the labels of all affinity, and the first pod of a group may go."""
+        if any(place[self._axis[c.topology.key]] == -1 for c in self._affinity):
             return False
-        if not any(any(t.counts.values()) or any(t.uncertain.values()) for t in tallies):
-            return self._first_may
-        return all(
-            self._holds(t, a, c) for t, a, c in zip(tallies, at, self._affinity, strict=True)
+        return not self._affinity or self._first_may or self._begun()
+
+    def _begun(self) -> bool:
+        """Whether a pod that the class must be near is anywhere."""
+        tallies = [self._tally(c) for c in self._affinity]
+        return any(any(t.counts.values()) or any(t.uncertain.values()) for t in tallies)
+
+    def _key_allows(self, rules: _RulesOfKey, at: int) -> bool:
+        """Whether affinity and spread by one key allow the domain.
+
+        In hope an open domain may become any of its choices, and all rules must hold in that one.
+        """
+        near = rules.near if rules.near and self._begun() else ()
+        if not (self._hopeful and at <= _UNCERTAIN):
+            return all(self._holds(c, at) for c in near) and all(
+                self._spread_allows(rule, at) for rule in rules.even
+            )
+        return any(
+            all(self._holds(c, domain) for c in near)
+            and all(self._spread_allows(rule, at, hoped=domain) for rule in rules.even)
+            for domain in rules.topology.choices[_UNCERTAIN - at]
         )
 
-    def _holds(self, tally: _Tally, at: int, counter: Counter) -> bool:
-        if at <= _UNCERTAIN:
-            held = [tally.counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at]]
-            return any(held) if self._hopeful else all(held)
-        return tally.counts.get(at, 0) > 0
+    def may_come_right(self, place: Coordinates) -> bool:
+        """Whether affinity and spread allow some domain that an open one of the place may become.
 
-    def _spread_allows(self, rule: SpreadRule, place: Coordinates) -> bool:
-        at = place[self._axis[rule.counter.topology.key]]
+        Pods whose own domain is open count as neighbours in all that it may become, and take up
+        no room in any: what is refused here is refused wherever they come up.
+        """
+        return all(
+            place[rules.axis] > _UNCERTAIN
+            or any(
+                all(self._may_hold(c, domain) for c in rules.near)
+                and all(self._spread_allows(rule, domain) for rule in rules.even)
+                for domain in rules.topology.choices[_UNCERTAIN - place[rules.axis]]
+            )
+            for rules in self._by_key
+        )
+
+    def _may_hold(self, counter: Counter, domain: int) -> bool:
+        open_at = [at for at, amount in self._tally(counter).uncertain.items() if amount]
+        choices = counter.topology.choices
+        return (
+            not self._begun()
+            or self._holds(counter, domain)
+            or any(domain in choices[_UNCERTAIN - at] for at in open_at)
+        )
+
+    def _holds(self, counter: Counter, at: int) -> bool:
+        counts = self._tally(counter).counts
+        if at <= _UNCERTAIN:
+            return all(counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at])
+        return counts.get(at, 0) > 0
+
+    def _spread_allows(self, rule: SpreadRule, at: int, hoped: int | None = None) -> bool:
+        """Whether the skew allows one more; `hoped`: as if all of an open domain came up there."""
         if at == -1:
             return False
         tally, itself = self._tally(rule.counter), int(rule.counts_itself)
-        if self._hopeful and at <= _UNCERTAIN:
-            # As if all of them came up where there are fewest.
-            choices = rule.counter.topology.choices[_UNCERTAIN - at]
-            wanted = min(choices, key=lambda domain: (tally.counts.get(domain, 0), domain))
-            there = tally.counts.get(wanted, 0) + tally.uncertain.get(at, 0)
-            hoped = _Tally(counts={**tally.counts, wanted: there})
-            return there + itself - self._least(rule, hoped) <= rule.max_skew
-        after = tally.most(at, rule.counter.topology) + itself
-        return after - self._least(rule, tally) <= rule.max_skew
+        there = tally.most(at, rule.counter.topology)
+        if hoped is not None:
+            there = tally.counts.get(hoped, 0) + tally.uncertain.get(at, 0)
+        return there + itself - self._least(rule, tally, hoped, there) <= rule.max_skew
 
-    def _least(self, rule: SpreadRule, tally: _Tally) -> int:
+    def _least(self, rule: SpreadRule, tally: _Tally, hoped: int | None, there: int) -> int:
+        """The count of the least filled domain, `there` in the hoped-for one."""
         domains = self._domains[id(rule)]
         if len(domains) < rule.min_domains:
             return 0
-        return min((tally.counts.get(d, 0) for d in domains), default=0)
+        counts = tally.counts
+        return min((there if d == hoped else counts.get(d, 0) for d in domains), default=0)
 
     def load(self, place: Coordinates) -> int:
         """How full the place is by its most filled rule: emptier places come first."""

@@ -1,6 +1,7 @@
 """Pods that must share a zone, or spread over zones, on fleets whose zone EC2 chooses."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCl
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.loops.memory import to_remember, with_raises
-from reconciler.model.cluster import Owner, Pod, PodSpec
+from reconciler.model.cluster import Node, Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
@@ -78,6 +79,48 @@ def test_group_prefers_a_fleet_in_one_zone_where_several_nodes_are_needed() -> N
     made = planned(*group(6), fleets=(SMALL, MEDIUM, fixed))
     assert raises(made) == {("primary-small-us-west-2b", HOME): 3}
     assert made.unplaceable == ()
+
+
+BOTH = {"pod_affinity": TOGETHER, "topology_spread": (spread(ZONE, app="a"),)}
+"""Near its own app by zone, and spread over zones."""
+
+
+@pytest.mark.parametrize(
+    ("others", "rules", "code"),
+    [
+        # Only zone b has a neighbour, and one more there exceeds the skew against the others.
+        ((ZONES[0], ZONES[2]), BOTH, "topology-spread"),
+        ((ZONES[2],), BOTH, "topology-spread"),
+        # Without nodes in other zones there is nothing to exceed.
+        ((), BOTH, ""),
+        ((ZONES[0],), {"pod_affinity": TOGETHER}, ""),
+        ((ZONES[0],), {"topology_spread": BOTH["topology_spread"]}, ""),
+        # Each zone is refused by one of two spreads.
+        (
+            ZONES,
+            {"topology_spread": (spread(ZONE, app="a"), spread(ZONE, app="z"))},
+            "topology-spread",
+        ),
+        # The only neighbour is in a zone where the fleet launches nothing.
+        (("us-west-2d",), {"pod_affinity": (near(ZONE, app="z"),)}, "pod-affinity"),
+    ],
+)
+def test_node_is_bought_in_hope_only_where_one_zone_keeps_all_rules(
+    others: tuple[str, ...], rules: dict[str, Any], code: str
+) -> None:
+    """Six nodes would be bought, one after the other, for a pod that no zone can take."""
+    objects: list[Node | Pod] = [make_node("b", SMALL, zone=ZONES[1])]
+    objects += make_pods(2, "there", node="b", cpu="2", labels={"app": "a"})
+    for number, zone in enumerate(others):
+        objects.append(make_node(f"n{number}", SMALL, zone=zone))
+        if zone != ZONES[1]:
+            here = f"n{number}"
+            objects += make_pods(2, f"z{number}", node=here, cpu="2", labels={"app": "z"})
+    waiting = make_pod("waits", cpu="4", labels={"app": "a"}, **rules)
+    cloud = make_cloud(make_fleet(SMALL, 1 + len(others)))
+    made = plan(make_snapshot(waiting, *objects, cloud=cloud), make_settings(SMALL))
+    assert [r.code for u in made.unplaceable for r in u.reasons] == [code] * bool(code)
+    assert len(raises(made)) == (not code)
 
 
 def chain(*names: str) -> list[Pod]:

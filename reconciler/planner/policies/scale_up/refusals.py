@@ -16,10 +16,11 @@ from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.dimensions import AMOUNT_MAX
+from reconciler.planner.placement.domains import SharedRules, shared_keys
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
-from reconciler.planner.placement.kinds import ZONE_KEYS, with_zone_aliases
+from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
-from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
@@ -352,9 +353,24 @@ def _by_topology(
         for key in ZONE_KEYS & set(sim.topologies)
         if any(c.topology.key == key for c in links.obeyed())
     )
+    if open_zone and not _may_come_right(sim, pod_class, row):
+        # Knowing the zone would not help: of the rules that no zone keeps together one is told.
+        open_zone = False
+        affinity = min(
+            (int(c.over_choices(c.at_rows(), "most")[at]) for c in links.affinity), default=1
+        )
     sim.revert(mark)
     code = _topology_code(links, anti=anti, affinity=affinity, spread=spread, open_zone=open_zone)
     return code, bool(min(anti, affinity, spread) <= 0)
+
+
+def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
+    """Whether a new node's zone may be one that all rules allow, as far as its zones are known."""
+    if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants):
+        return True
+    keys = shared_keys(sim.links(pod_class))
+    place = tuple(sim.topologies[key].place_of(row.variants) for key in keys)
+    return SharedRules(sim, pod_class, keys, {}).may_come_right(place)
 
 
 def _topology_code(

@@ -266,14 +266,15 @@ class Replay:
 def _is_a_try(scheduler: KubeScheduler, pod: Pod, place: Place) -> bool:
     """Whether a new node may come up in the zone that the rest of the pod's group is in, or not.
 
-    Such a node is bought one at a time for pods that must be near, or spread from, their own kind
-    (docs/scale-up.md).
+    Such a node is bought one at a time for pods that must be near, or spread from, their own kind,
+    or share a claim whose volume is yet to be made (docs/scale-up.md).
     """
     if not (place.imagined and isinstance(place.domain(ZONE), tuple)):
         return False
     spread = any(each.hard and each.topology_key == ZONE for each in pod.spec.topology_spread)
     near = any(each.topology_key == ZONE for each in pod.spec.pod_affinity)
-    return spread or (near and scheduler.means_itself(pod))
+    near = near and scheduler.means_itself(pod)
+    return spread or near or scheduler.shares_new_volume(pod)
 
 
 def _rules(pod: Pod) -> int:

@@ -8,7 +8,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings
 from tests.properties.checker import Replay
 from tests.properties.kube_scheduler import KubeScheduler
-from tests.properties.places import FleetFacts, Place, imagined_place
+from tests.properties.places import ZONE, FleetFacts, Place, imagined_place
 
 
 def needlessly_unplaceable(snapshot: Snapshot, settings: PlannerSettings, made: Plan) -> list[str]:
@@ -26,8 +26,10 @@ def needlessly_unplaceable(snapshot: Snapshot, settings: PlannerSettings, made: 
 
 
 def _takes(scheduler: KubeScheduler, pod: Pod, place: Place) -> bool:
-    if scheduler.static_refusal(pod, place):
+    if scheduler.static_refusal(pod, place) or not scheduler.affinity_holds(pod, place):
         return False
+    if isinstance(place.domain(ZONE), tuple) and scheduler.follows_into_a_zone(pod):
+        return False  # it waits until the zone of the first is known (docs/scale-up.md)
     place.pods.append(pod)
     refusal = scheduler.overcommitted(pod, place)
     place.pods.remove(pod)

@@ -26,6 +26,7 @@ class KubeScheduler:
     def __init__(self, snapshot: Snapshot, places: Sequence[Place]) -> None:
         self.places = list(places)
         cluster = snapshot.cluster
+        self._pods = [p for p in cluster.pods if p.claims and not p.finished]
         self._namespaces = {n.name: n.labels for n in cluster.namespaces}
         for pod in cluster.pods:
             self._namespaces.setdefault(pod.key.namespace, FrozenMap())
@@ -169,7 +170,7 @@ class KubeScheduler:
         """Every term finds a pod that matches all terms in the domain; or the pod is the first."""
         terms = pod.spec.pod_affinity
         if not terms:
-            return True
+            return self._claims_hold(pod, place)
         group = [
             (q, at)
             for at in self.places
@@ -189,6 +190,49 @@ class KubeScheduler:
             )
             for t in terms
         )
+
+    def shares_new_volume(self, pod: Pod) -> bool:
+        """Whether another pod uses a claim of the pod's whose volume is yet to be made."""
+        return any(
+            name in other.claims and other.key.namespace == pod.key.namespace
+            for name in self._new_volumes(pod)
+            for other in self._pods
+            if other.key != pod.key
+        )
+
+    def follows_into_a_zone(self, pod: Pod) -> bool:
+        """Whether such a pod has a place already."""
+        return any(self._users_of(name, pod) for name in self._new_volumes(pod))
+
+    def _users_of(self, claim: str, pod: Pod) -> list[Place]:
+        """Where other pods of the pod's namespace use the claim."""
+        return [
+            at
+            for at in self.places
+            for q in at.pods
+            if q.key != pod.key and q.key.namespace == pod.key.namespace and claim in q.claims
+        ]
+
+    def _new_volumes(self, pod: Pod) -> list[str]:
+        claims = [self._claims.get((pod.key.namespace, name)) for name in pod.claims]
+        return [c.name for c in claims if c is not None and not c.volume_name]
+
+    def _claims_hold(self, pod: Pod, place: Place) -> bool:
+        """A volume that is yet to be made is in the zone of its first pod, and so are the others.
+
+        Of pods with a required affinity it is left to that (docs/scale-up.md).
+        """
+        if not self.shares_new_volume(pod):
+            return True
+        zone = place.domain(ZONE)
+        if zone is None:
+            return False
+        for name in self._new_volumes(pod):
+            users = self._users_of(name, pod)
+            zones = [at.domain(ZONE) for at in users if at.domain(ZONE) is not None]
+            if zones and place not in users and not all(d in zones for d in _certain(zone)):
+                return False
+        return True
 
     def spread_load(self, pod: Pod, place: Place) -> int | None:
         """How full the place's fullest domain is for the pod; None where a maxSkew forbids it."""

@@ -123,6 +123,6 @@ def _rule(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
     if inter_pod_affinity.anti_affinity_room(links, ones)[row] <= 0:
         return "pod-anti-affinity"
     if inter_pod_affinity.affinity_room(links, ones)[row] <= 0:
-        return "pod-affinity"
+        return "volume-zone" if links.follows_claim else "pod-affinity"
     room = topology_spread.room(links, ones, sim.kinds, sim.topologies, sim.version)
     return "topology-spread" if room[row] <= 0 else "pod-anti-affinity"

@@ -16,6 +16,7 @@ from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
+from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.label_keys import (
     NOWHERE,
     Offered,
@@ -55,6 +56,14 @@ class PodClass:
     preferences: tuple[tuple[int, PodAffinityTerm], ...] = ()
     """Preferred inter-pod terms likewise, each with its weight, negative for anti-affinity."""
     soft_spread: tuple[TopologySpreadConstraint, ...] = ()
+
+    @property
+    def follows_claim(self) -> bool:
+        """Whether its zone is that of the other users of a claim.
+
+        A required affinity comes instead: there the neighbours choose the zone.
+        """
+        return bool(self.volumes.zone_claim) and not self.affinity
 
 
 Group = tuple[PodClass, list[Pod]]
@@ -128,6 +137,8 @@ class ClassTable:
         self._named = NamespaceIndex(self._namespaces)
         specs = list(self._canonical)
         asked = topology_keys(specs)
+        if any(needs.zone_claim for needs in self._volumes):
+            asked |= {ZONE}
         self._everywhere = asked if offered is None else asked & offered.label_keys
         self.topology_keys = self._everywhere | ({NOWHERE} if asked > self._everywhere else set())
         self.node_label_keys = node_label_keys(choosing.values(), self._volumes)

@@ -14,6 +14,7 @@ from reconciler.model.cluster import TopologySpreadConstraint
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.topology import Counter, Topology
 
@@ -63,6 +64,8 @@ class Links:
     affinity: list[Counter] = field(default_factory=list)
     affinity_itself: bool = False
     """Matches all of its own affinity terms: may be the first pod of the group."""
+    follows_claim: bool = False
+    """What it must be near are the other users of a claim."""
     spread: list[SpreadRule] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
     """Counters that count its pods; more come as other classes are asked about."""
@@ -142,7 +145,10 @@ class CounterTable:
         self._stay: dict[Description, tuple[PodClass, ...]] = {}
         self._numbers: dict[Description, frozenset[int]] = {}
         self._index = _ClassIndex(self._classes)
-        self.empty = not any(c.anti_affinity or c.affinity or c.spread for c in self._classes)
+        self._users_of_claim: dict[str, list[PodClass]] = {}
+        self.empty = not any(
+            c.anti_affinity or c.affinity or c.spread or c.follows_claim for c in self._classes
+        )
         """Whether no class has a rule between pods: nothing is ever counted."""
         self._feeds: dict[int, list[Feed]] = {}
         self._links: dict[int, Links] = {}
@@ -174,6 +180,8 @@ class CounterTable:
             links.held_against.append(self._counter("hold", description, topology_key, holders))
         if pod_class.affinity:
             self._link_affinity(pod_class, links)
+        elif pod_class.follows_claim:
+            self._link_claim(pod_class.volumes.zone_claim, links)
         keys = tuple(sorted({c.topology_key for c in pod_class.spread}))
         for constraint in pod_class.spread:
             self._link_spread(pod_class, links, constraint, keys)
@@ -188,6 +196,16 @@ class CounterTable:
         for term in pod_class.affinity:
             links.affinity.append(self._counter("all", descriptions, term.topology_key, common))
         links.affinity_itself = any(member is pod_class for member in common)
+
+    def _link_claim(self, zone_claim: str, links: Links) -> None:
+        """Users of a claim whose volume is yet to be made: the first one's zone is that of all."""
+        if not self._users_of_claim:
+            for member in self._classes:
+                self._users_of_claim.setdefault(member.volumes.zone_claim, []).append(member)
+        users = self._users_of_claim[zone_claim]
+        links.affinity.append(self._counter("claim", zone_claim, ZONE, users))
+        links.affinity_itself = True
+        links.follows_claim = True
 
     def _link_spread(
         self,

@@ -2,7 +2,8 @@
 
 Claims come down to three things: node selectors that must hold (bound volumes, allowed
 topologies), attachments per CSI driver (a column of the resource matrix; a node attaches a volume
-that several pods use once), or one code that refuses it everywhere.
+that several pods use once), or one code that refuses it everywhere. Where several pods wait for
+one volume that is yet to be made, its zone will be that of the first.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Po
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
-from reconciler.planner.placement.kinds import REGION, ZONE
+from reconciler.planner.placement.kinds import REGION, ZONE, ZONE_KEYS
 
 EBS_DRIVER = "ebs.csi.aws.com"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -54,6 +55,11 @@ class VolumeNeeds:
     attachments: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
     """Per driver, how many volumes that no other pod uses."""
     shared: tuple[SharedVolume, ...] = ()
+    zone_claim: str = ""
+    """A claim, with its namespace, whose volume is yet to be made in the zone of its first pod.
+
+    All pods that name it here must be in one zone.
+    """
     blocked: str = ""
     """An unplaceable code that holds on every node: `volume-binding` or `volume-in-use`."""
     detail: str = ""
@@ -106,6 +112,7 @@ class VolumeResolver:
             if pod.claims or pod.ebs_volume_ids
             for volume in set(self._attached(pod))
         )
+        self._zone_claims = self._shared_in_a_zone(pods)
         self._known: dict[tuple[object, ...], VolumeNeeds] = {}
 
     def _attached(self, pod: Pod) -> Iterator[SharedVolume]:
@@ -125,6 +132,46 @@ class VolumeResolver:
                 yield SharedVolume(driver=volume.csi_driver, handle=handle)
             elif not claim.volume_name and (driver := self._provisioner(claim)):
                 yield SharedVolume(driver=driver, handle=f"{claim.namespace}/{claim.name}")
+
+    def _shared_in_a_zone(self, pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
+        """Claims whose users must all be in one zone, each with the name that these share.
+
+        A pod with two such claims ties the users of both to each other.
+        """
+        joined: dict[tuple[str, str], tuple[str, str]] = {}
+        users: Counter[tuple[str, str]] = Counter()
+
+        def first_of(place: tuple[str, str]) -> tuple[str, str]:
+            while joined[place] != place:
+                joined[place] = place = joined[joined[place]]
+            return place
+
+        for pod in pods:
+            places = [(pod.key.namespace, name) for name in dict.fromkeys(pod.claims)]
+            places = [place for place in places if self._gets_a_zone(self._claims.get(place))]
+            users.update(places[:1])
+            for place in places:
+                joined.setdefault(place, place)
+                one, other = sorted((first_of(places[0]), first_of(place)))
+                joined[other] = one
+        total: Counter[tuple[str, str]] = Counter()
+        for place, count in users.items():
+            total[first_of(place)] += count
+        return {p: "/".join(first_of(p)) for p in joined if total[first_of(p)] > 1}
+
+    def _gets_a_zone(self, claim: PersistentVolumeClaim | None) -> bool:
+        """Whether the claim's first pod decides in which zone its volume is made.
+
+        EBS makes all volumes in one zone. Other drivers say so by zones that their class allows;
+        a file system that every zone reaches (EFS, FSx) has none.
+        """
+        if claim is None or claim.volume_name or not self._provisioner(claim):
+            return False
+        found = self._class_of(claim)
+        if found is None or not found.wait_for_first_consumer:
+            return False
+        lines = (line for term in found.allowed_topologies for line in term.expressions)
+        return found.provisioner == EBS_DRIVER or any(line.key in ZONE_KEYS for line in lines)
 
     def _provisioner(self, claim: PersistentVolumeClaim) -> str:
         """The driver that will make the claim's volume; none for volumes made by hand."""
@@ -174,8 +221,13 @@ class VolumeResolver:
             selectors=tuple(selectors),
             attachments=FrozenMap(sorted(alone.items())),
             shared=tuple(v for v in attached if self._users[v] > 1),
+            zone_claim=self._zone_claim(pod),
             detail=detail,
         )
+
+    def _zone_claim(self, pod: Pod) -> str:
+        places = ((pod.key.namespace, name) for name in pod.claims)
+        return next((self._zone_claims[p] for p in places if p in self._zone_claims), "")
 
     def _claim(self, pod: Pod, name: str) -> VolumeNeeds:
         claim = self._claims.get((pod.key.namespace, name))

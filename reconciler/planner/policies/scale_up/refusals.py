@@ -379,6 +379,8 @@ def _topology_code(
     """The first rule that refuses, or the one that must have limited how the pods were dealt."""
     apart = ("pod-anti-affinity", "a pod that it must not share a domain with is or may be there")
     near = ("pod-affinity", "no pod that it must be near runs where a new node would be")
+    if links.follows_claim:
+        near = ("volume-zone", "the volume of a claim that it shares will be in another pod's zone")
     even = ("topology-spread", "one more pod in a new node's domain would exceed maxSkew")
     zone = ("zone", "the zone of a new node is not known before it is there: give a fleet a `zone`")
     verdicts = (

@@ -182,8 +182,13 @@ def _parts(
     if not keys:
         return [(count, feasible)]
     found = table.places(pod_class, keys)
-    places = [place for place, _ in found]
     rules = SharedRules(sim, pod_class, keys, tallies)
+    if rules.together:
+        # All go to one place: the first that has room for them all, else for the most of them.
+        nodes = np.array([min(count, offer.most) for offer in table.offers])
+        room = np.minimum(table.slots(pod_class), count) * nodes
+        found = sorted(found, key=lambda each: -min(count, int(room[each[1]].sum())))
+    places = [place for place, _ in found]
     rules.open_domains(places)
     amounts = assign(rules, places, [UNLIMITED] * len(places), count)
     return [

@@ -81,6 +81,21 @@ def test_group_prefers_a_fleet_in_one_zone_where_several_nodes_are_needed() -> N
     assert made.unplaceable == ()
 
 
+@pytest.mark.parametrize(("most", "taken"), [((1, 3, 3), (1, 6)), ((1, 2, 1), (1, 4))])
+def test_group_goes_to_the_zone_that_has_room_for_the_most_of_it(
+    most: tuple[int, ...], taken: tuple[int, int]
+) -> None:
+    """It would begin in the first zone, and wait there for room that another zone has."""
+    fleets = tuple(
+        make_fleet_settings("small", cpu=5, price=price, zone=zone, max_capacity=nodes)
+        for nodes, zone, price in zip(most, ZONES, ("0.10", "0.11", "0.12"), strict=True)
+    )
+    made = planned(*group(6), fleets=fleets)
+    chosen, pods = taken
+    assert raises(made) == {(f"primary-small-{ZONES[chosen]}", HOME): pods // 2}
+    assert len(made.placements) == pods
+
+
 BOTH = {"pod_affinity": TOGETHER, "topology_spread": (spread(ZONE, app="a"),)}
 """Near its own app by zone, and spread over zones."""
 

@@ -70,8 +70,14 @@ def _packed(problem: Problem, fair: FairPrices) -> list[Packing]:
     """Packings to choose from, and mixes of nodes where none is near the least that it can cost."""
     found = list(candidates(problem, fair))
     close = _CLOSE * float(fair.items @ problem.counts)
-    if problem.slots.size <= _LARGE and cheapest(problem, found).cost(problem) > close:
+    if cheapest(problem, found).cost(problem) <= close:
+        return found
+    if problem.slots.size <= _LARGE:
         found += filled_mixes(problem, fair)
+    elif not len(problem.caps):
+        kept = undominated(problem)
+        mixes = filled_mixes(problem.only(kept), fair)
+        found += [on_all_offers(packing, kept) for packing in mixes]
     return found
 
 

@@ -12,6 +12,7 @@ from reconciler.adapters.memory.workloads import (
     AT_ONCE,
     daemon_pod,
     is_replaced,
+    made,
     runs_on,
     successor,
 )
@@ -72,22 +73,20 @@ class MemoryObjects:
 
     def add_node(self, node: Node) -> None:
         """A node joins (or changes)."""
-        joins = node.name not in self.nodes
+        before = self.nodes.get(node.name)
         self.nodes[node.name] = node
         self._scheduler.node_changed(node.name)
-        if joins:
+        if before is None or (before.taints, before.labels) != (node.taints, node.labels):
             for daemon_set in self.daemon_sets:
-                if runs_on(daemon_set, node):
-                    self._start_daemon(daemon_set, node)
+                self._run_daemon(daemon_set, node)
         self.touch()
         self.schedule(node.name)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
-        """A DaemonSet is created, with a pod on every node that it selects."""
+        """A DaemonSet is created, with a pod on every node that suits it."""
         self.daemon_sets.append(daemon_set)
         for name in sorted(self.nodes):
-            if runs_on(daemon_set, self.nodes[name]):
-                self._start_daemon(daemon_set, self.nodes[name])
+            self._run_daemon(daemon_set, self.nodes[name])
 
     def remove_daemon_set(self, namespace: str, name: str) -> None:
         """A DaemonSet is deleted, and its pods with it."""
@@ -97,7 +96,11 @@ class MemoryObjects:
             for pod in self.owned(namespace, each.uid):
                 self.remove_pod(pod.key)
 
-    def _start_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
+    def _run_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
+        """See to the pod that a DaemonSet has on a node that suits it."""
+        there = self._on.get(node.name, {}).values()
+        if not runs_on(daemon_set, node) or any(made(daemon_set, pod) for pod in there):
+            return
         self._serial += 1
         self._put(daemon_pod(daemon_set, node, self._serial, self._clock.now()))
 
@@ -198,10 +201,10 @@ class MemoryObjects:
         has_successor = pod.key.uid in self._replaced
         self._replaced.discard(pod.key.uid)
         node = self.nodes.get(pod.node_name) if pod.node_name is not None else None
-        if pod.daemon and node is not None and pod.owner is not None:
+        if pod.daemon and node is not None:
             for daemon_set in self.daemon_sets:
-                if daemon_set.name == pod.owner.name:
-                    self._start_daemon(daemon_set, node)
+                if made(daemon_set, pod):
+                    self._run_daemon(daemon_set, node)
         elif is_replaced(pod) and not has_successor:
             self._add_successor(pod)
 

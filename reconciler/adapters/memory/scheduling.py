@@ -1,9 +1,9 @@
 """A scheduler good enough for tests: resources, selectors, taints, balloons pushed out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from reconciler.adapters.memory.settings import Scoring
-from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.cluster import Node, Pod, PodSpec, Taint, Toleration
 
 Free = Mapping[str, int]
 """What is left of a node's allocatable resources."""
@@ -13,12 +13,22 @@ def admits(node: Node, spec: PodSpec) -> bool:
     """Whether the node takes such pods at all, its room left out of account."""
     if not node.ready or node.unschedulable or node.deleting:
         return False
-    if any(
-        taint.effect != "PreferNoSchedule"
-        and not any(each.tolerates(taint) for each in spec.tolerations)
-        for taint in node.taints
-    ):
+    if node.taints and untolerated(node.taints, spec.tolerations):
         return False
+    return selects(spec, node)
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Collection[Toleration]) -> bool:
+    """Whether there is a NoSchedule or NoExecute taint that none of the tolerations is for."""
+    return any(
+        taint.effect != "PreferNoSchedule"
+        and not any(each.tolerates(taint) for each in tolerations)
+        for taint in taints
+    )
+
+
+def selects(spec: PodSpec, node: Node) -> bool:
+    """Whether a pod's node selector and required node affinity hold on a node."""
     if any(node.labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
     affinity = spec.node_affinity

@@ -3,13 +3,27 @@
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.adapters.memory.scheduling import selects, untolerated
 from reconciler.adapters.memory.settings import BudgetShape
-from reconciler.model.cluster import DaemonSet, Node, Owner, Pod, PodDisruptionBudget
+from reconciler.model.cluster import DaemonSet, Node, Owner, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 
 AT_ONCE = frozenset({"ReplicaSet", "Job"})
 """Controllers that replace a pod as soon as its deletion began; a StatefulSet waits for its end."""
+
+DAEMONS_TOLERATE = tuple(
+    Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
+    for key, effect in (
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    )
+)
+"""What the DaemonSet controller adds to the tolerations of each of its pods."""
 
 
 def is_replaced(pod: Pod) -> bool:
@@ -55,9 +69,20 @@ def daemon_pod(daemon_set: DaemonSet, node: Node, serial: int, now: datetime) ->
 
 
 def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
-    """Whether a DaemonSet has a pod on a node: taints are tolerated, selectors kept."""
-    selector = daemon_set.spec.node_selector
-    return all(node.labels.get(key) == value for key, value in selector.items())
+    """Whether a DaemonSet makes a pod on a node: taints are tolerated, selector and affinity kept.
+
+    Whether the node is Ready, is cordoned, or has room is not asked.
+    """
+    spec = daemon_set.spec
+    tolerations = (*spec.tolerations, *DAEMONS_TOLERATE)
+    return selects(spec, node) and not untolerated(node.taints, tolerations)
+
+
+def made(daemon_set: DaemonSet, pod: Pod) -> bool:
+    """Whether a pod is this DaemonSet's."""
+    if not pod.daemon or pod.owner is None or pod.key.namespace != daemon_set.namespace:
+        return False
+    return pod.owner.name == daemon_set.name
 
 
 def budget_status(shape: BudgetShape, covered: int, healthy: int) -> PodDisruptionBudget:

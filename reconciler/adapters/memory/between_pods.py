@@ -1,93 +1,129 @@
 """Rules between pods as the in-memory scheduler keeps them: required terms and hard spread.
 
 Written from kube-scheduler's description, apart from the planner's filters, so that a plan that
-relies on a wrong one is seen. The anti-affinity of pods that are bound, and terms over other
-namespaces, are left out.
+relies on a wrong one is seen.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from reconciler.model.cluster import (
-    Node,
-    Pod,
-    PodAffinityTerm,
-    PodSpec,
-    TopologySpreadConstraint,
-)
+from reconciler.adapters.memory.crowd import Crowd, OnNodes, meant_by, spread_with
+from reconciler.adapters.memory.scheduling import selects, untolerated
+from reconciler.model.cluster import Node, Pod, PodSpec, TopologySpreadConstraint
 from reconciler.model.ids import NodeName
-from reconciler.model.selectors import LabelSelector
+
+CountingNodes = Callable[[PodSpec, TopologySpreadConstraint], Mapping[NodeName, Node]]
+"""The nodes that a spread constraint of such pods counts."""
 
 
 def has_rules(spec: PodSpec) -> bool:
-    """Whether where such a pod may go depends on where others are."""
+    """Whether such a pod asks where others are."""
     return bool(spec.pod_affinity or spec.pod_anti_affinity or spec.topology_spread)
 
 
+def spread_counts(node: Node, spec: PodSpec, *, affinity: bool, taints: bool) -> bool:
+    """Whether spread of such pods counts a node at all.
+
+    Args:
+        node: Which one.
+        spec: What the pods are like.
+        affinity: Whether their node selector and affinity are honoured (nodeAffinityPolicy).
+        taints: Whether the node's taints are (nodeTaintsPolicy); a cordon is one of them.
+    """
+    if affinity and not selects(spec, node):
+        return False
+    return not taints or (
+        node.ready and not node.unschedulable and not untolerated(node.taints, spec.tolerations)
+    )
+
+
 class Neighbours:
-    """What the rules of one pod count, at one moment: counted once, asked for each node.
+    """What the rules of one pod, and those of others about it, say at one moment.
+
+    Counted once, asked for each node.
 
     Args:
         pod: Who is to be placed.
         nodes: All nodes.
-        bound: Pods, of which those that are bound count.
+        crowd: The bound pods.
+        counting: Which nodes its spread counts.
     """
 
-    def __init__(self, pod: Pod, nodes: Mapping[NodeName, Node], bound: Iterable[Pod]) -> None:
-        self._pod, self._nodes = pod, nodes
-        self._others = [
-            each
-            for each in bound
-            if each.node_name is not None
-            and not each.finished
-            and each.key.namespace == pod.key.namespace
-        ]
-        spec = pod.spec
-        self._apart = [(t.topology_key, self._counted(t)) for t in spec.pod_anti_affinity]
-        self._near = [
-            (t.topology_key, found, not found and _selects(t.selector, pod))
-            for t in spec.pod_affinity
-            for found in [self._counted(t)]
-        ]
-        self._spread = [
-            (rule, self._counted(rule), self._least(rule), int(_selects(rule.selector, pod)))
-            for rule in spec.topology_spread
-            if rule.hard
-        ]
+    def __init__(
+        self, pod: Pod, nodes: Mapping[NodeName, Node], crowd: Crowd, counting: CountingNodes
+    ) -> None:
+        self._pod, self._nodes, self._crowd = pod, nodes, crowd
+        self._apart: list[tuple[str, set[str]]] = []
+        """Domains that are barred, by topology key."""
+        self._near: list[tuple[str, set[str] | None]] = []
+        """Domains of which one is needed; None: any."""
+        self._spread: list[tuple[str, Counter[str], int]] = []
+        """Pods in each domain, and how many of them are too many."""
+        self._never = False
+        self._keep_apart()
+        self._keep_near()
+        self._keep_spread(counting)
 
     def allow(self, node: Node) -> bool:
         """Whether the pod may join the node."""
         labels = node.labels
-        for key, counts in self._apart:
-            if key in labels and counts[labels[key]]:
+        for key, domains in self._apart:
+            if labels.get(key) in domains:
                 return False
-        for key, counts, first in self._near:
-            if key not in labels or not (first or counts[labels[key]]):
+        for key, wanted in self._near:
+            if key not in labels or not (wanted is None or labels[key] in wanted):
                 return False
-        for rule, counts, least, itself in self._spread:
-            here = labels.get(rule.topology_key)
-            if here is None or counts[here] + itself - least > rule.max_skew:
+        for key, counts, too_many in self._spread:
+            here = labels.get(key)
+            if here is None or counts[here] >= too_many:
                 return False
-        return True
+        return not self._never
 
-    def _least(self, rule: TopologySpreadConstraint) -> int:
-        """The fewest pods that any domain has."""
-        key = rule.topology_key
-        known = {n.labels[key] for n in self._nodes.values() if key in n.labels}
-        if len(known) < rule.min_domains:
-            return 0
-        counts = self._counted(rule)
-        return min((counts[domain] for domain in known), default=0)
+    def _keep_apart(self) -> None:
+        crowd = self._crowd
+        meant = [(t.topology_key, meant_by(t, self._pod)) for t in self._pod.spec.pod_anti_affinity]
+        own = [(key, crowd.counted((each,))) for key, each in meant if each is not None]
+        for key, on in [*own, *crowd.against(self._pod)]:
+            if domains := self._domains(key, on):
+                self._apart.append((key, domains))
 
-    def _counted(self, rule: PodAffinityTerm | TopologySpreadConstraint) -> Counter[str]:
-        """Pods that the rule selects, by domain."""
-        counts: Counter[str] = Counter()
-        for pod in self._others:
-            node = self._nodes.get(pod.node_name) if pod.node_name is not None else None
-            if node is not None and _selects(rule.selector, pod):
-                counts[node.labels.get(rule.topology_key, "")] += 1
-        return counts
+    def _keep_near(self) -> None:
+        """Pods count that all terms mean; the first of them may go to any domain."""
+        terms = self._pod.spec.pod_affinity
+        if not terms:
+            return
+        meant = [meant_by(term, self._pod) for term in terms]
+        every = tuple(each for each in meant if each is not None)
+        if len(every) < len(terms):
+            self._never = True
+            return
+        on = self._crowd.counted(every)
+        found = [(term.topology_key, self._domains(term.topology_key, on)) for term in terms]
+        namespace, labels = self._pod.key.namespace, self._pod.labels
+        if not any(domains for _, domains in found) and all(
+            each.means(namespace, labels) for each in every
+        ):
+            self._near += [(key, None) for key, _ in found]
+        else:
+            self._near += found
 
+    def _keep_spread(self, counting: CountingNodes) -> None:
+        """Only nodes that have the keys of all constraints count, and pods that are not leaving."""
+        rules = [rule for rule in self._pod.spec.topology_spread if rule.hard]
+        keys = {rule.topology_key for rule in rules}
+        for rule in rules:
+            counts: Counter[str] = Counter()
+            meant = spread_with(rule, self._pod)
+            on = self._crowd.counted((meant,), deleting=False) if meant is not None else {}
+            for name, node in counting(self._pod.spec, rule).items():
+                labels = node.labels
+                if all(key in labels for key in keys):
+                    counts[labels[rule.topology_key]] += on.get(name, 0)
+            least = min(counts.values()) if len(counts) >= max(1, rule.min_domains) else 0
+            itself = meant is not None and meant.means(self._pod.key.namespace, self._pod.labels)
+            self._spread.append((rule.topology_key, counts, least + rule.max_skew + 1 - itself))
 
-def _selects(selector: LabelSelector | None, pod: Pod) -> bool:
-    return selector is not None and selector.matches(pod.labels)
+    def _domains(self, key: str, on: OnNodes) -> set[str]:
+        """The domains of a topology key that have any of these pods."""
+        nodes = [self._nodes[name] for name in on if name in self._nodes]
+        return {node.labels[key] for node in nodes if key in node.labels}

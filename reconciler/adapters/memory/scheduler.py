@@ -4,10 +4,15 @@ A pod that is new is tried on all nodes. After that it is tried on a node only w
 or has more room: elsewhere the answer cannot have changed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
 
-from reconciler.adapters.memory.between_pods import Neighbours, has_rules
+from reconciler.adapters.memory.between_pods import Neighbours, has_rules, spread_counts
+from reconciler.adapters.memory.crowd import Crowd, labels_read
 from reconciler.adapters.memory.scheduling import (
+    SPECS_MAX,
+    NodesOfSpecs,
+    TakenPorts,
     admits,
     free_of,
     holds,
@@ -15,7 +20,7 @@ from reconciler.adapters.memory.scheduling import (
     score,
 )
 from reconciler.adapters.memory.settings import Scoring
-from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.cluster import Node, Pod, PodSpec, TopologySpreadConstraint
 from reconciler.model.ids import NodeName
 
 PodName = tuple[str, str]
@@ -47,10 +52,24 @@ class MemoryScheduler:
         self._bind = bind
         self._free: dict[NodeName, dict[str, int]] = {}
         self._waiting: dict[PodName, Pod] = {}
-        self._admitting: dict[int, tuple[PodSpec, dict[NodeName, Node]]] = {}
-        """By the id of a spec: the nodes that would take such pods, room left out of account."""
+        self._admitting = NodesOfSpecs(nodes, admits)
+        """The nodes that would take such pods, room left out of account."""
+        self._spread_counts = {
+            (affinity, taints): NodesOfSpecs(
+                nodes, partial(spread_counts, affinity=affinity, taints=taints)
+            )
+            for affinity in (False, True)
+            for taints in (False, True)
+        }
+        """The nodes that spread of such pods counts, by what of them is honoured."""
+        self._crowd = Crowd(pods)
+        self._ports = TakenPorts()
+        self._labels_read: dict[int, tuple[PodSpec, tuple[str, ...]]] = {}
+        """By the id of a spec: the labels of such pods that their rules about others read."""
         self._rules_wait = 0
         """How many of the waiting pods have rules about other pods."""
+        self._kept_away: set[PodName] = set()
+        """The waiting pods that rules have kept from some node, their own or those of others."""
         self._balloons = 0
         """How many bound pods have a negative priority."""
 
@@ -64,7 +83,9 @@ class MemoryScheduler:
         if pod.node_name is not None:
             if not pod.finished:
                 self._take(pod, 1)
+                self._crowd.change(pod, 1)
                 self._balloons += pod.spec.priority < 0
+            self._kept_away.discard(name)
         elif not pod.finished:
             self._waiting[name] = pod
             self._rules_wait += has_rules(pod.spec)
@@ -76,6 +97,7 @@ class MemoryScheduler:
                 self._rules_wait -= has_rules(pod.spec)
         elif not pod.finished:
             self._take(pod, -1)
+            self._crowd.change(pod, -1)
             self._balloons -= pod.spec.priority < 0
 
     def _take(self, pod: Pod, sign: int) -> None:
@@ -84,22 +106,22 @@ class MemoryScheduler:
         if free is not None:
             for key, value in pod.spec.requests.items():
                 free[key] = free.get(key, 0) - sign * value
+        if pod.spec.host_ports:
+            self._ports.change(pod, sign)
 
     def node_changed(self, name: NodeName) -> None:
         """A node came, went, or is another than before."""
         self._free.pop(name, None)
-        node = self._nodes.get(name)
-        for spec, admitting in self._admitting.values():
-            admitting.pop(name, None)
-            if node is not None and admits(node, spec):
-                admitting[name] = node
+        self._admitting.node_changed(name)
+        for counts in self._spread_counts.values():
+            counts.node_changed(name)
 
     def place(self, pod: Pod) -> None:
         """Bind a pod that came where it fits; those that waited before it found no room there."""
         if self._rules_wait:
             self.schedule()
         elif not (pod.gated or pod.deleting):
-            self._place(pod, None)
+            self._bind_all([pod], None)
 
     def schedule(self, node: NodeName | None = None) -> None:
         """Bind what fits, highest priority and oldest first; balloons give way.
@@ -110,10 +132,49 @@ class MemoryScheduler:
         if not self._waiting:
             return
         only = None if self._rules_wait else node
-        hopeless: set[int] = set()
-        for pod in self._in_order():
-            if id(pod.spec) not in hopeless and not self._place(pod, only):
-                hopeless.add(id(pod.spec))
+        bound = self._bind_all(self._in_order(), only)
+        while bound and self._rules_wait:
+            waiting = [pod for pod in self._in_order() if has_rules(pod.spec)]
+            bound = self._bind_all(waiting, None)
+
+    def _bind_all(self, pods: Iterable[Pod], only: NodeName | None) -> bool:
+        """Bind what fits; whether anything did, which may be what others wait for to be near."""
+        hopeless: set[Hashable] = set()
+        bound = False
+        for pod in pods:
+            alike = self._alike(pod)
+            if alike not in hopeless and self._place(pod, only):
+                bound = True
+                continue
+            hopeless.add(alike)
+            if self._looks_around(pod):
+                self._kept_away.add((pod.key.namespace, pod.key.name))
+        return bound
+
+    def _looks_around(self, pod: Pod) -> bool:
+        """Whether where a pod may go depends on others, so that any node can have come free."""
+        if has_rules(pod.spec) or self._crowd.against(pod):
+            return True
+        kept_away = self._kept_away
+        return bool(kept_away) and (pod.key.namespace, pod.key.name) in kept_away
+
+    def _alike(self, pod: Pod) -> Hashable:
+        """What is the same for pods that find room on the same nodes."""
+        spec = pod.spec
+        if not self._looks_around(pod):
+            return id(spec)
+        known = self._labels_read.get(id(spec))
+        if known is None or known[0] is not spec:
+            if len(self._labels_read) >= SPECS_MAX:
+                self._labels_read.clear()
+            known = self._labels_read[id(spec)] = (spec, labels_read(spec))
+        labels = [pod.labels.get(key) for key in known[1]]
+        return (
+            id(spec),
+            pod.key.namespace,
+            *labels,
+            *[id(on) for _, on in self._crowd.against(pod)],
+        )
 
     def _in_order(self) -> list[Pod]:
         ready = [pod for pod in self._waiting.values() if not (pod.gated or pod.deleting)]
@@ -125,18 +186,19 @@ class MemoryScheduler:
         )
 
     def _bind_where_it_fits(self, pod: Pod, only: NodeName | None) -> bool:
-        nodes = self._nodes_admitting(pod.spec)
-        if only is not None:
+        nodes = self._admitting.of(pod.spec)
+        rules = self._looks_around(pod)
+        if only is not None and not rules:
             nodes = {only: nodes[only]} if only in nodes else {}
-        rules = has_rules(pod.spec)
+        ports = pod.spec.host_ports
         neighbours: Neighbours | None = None
         best: tuple[float, NodeName] | None = None
         for name, node in nodes.items():
             free = self._free_on(name)
-            if not holds(free, pod):
+            if not holds(free, pod) or (ports and not self._ports.free(name, ports)):
                 continue
             if rules:
-                neighbours = neighbours or Neighbours(pod, self._nodes, self._pods.values())
+                neighbours = neighbours or self._neighbours(pod)
                 if not neighbours.allow(node):
                     continue
             found = (score(self._scoring, node, free, pod), name)
@@ -147,24 +209,25 @@ class MemoryScheduler:
         self._bind(pod, best[1], ())
         return True
 
-    def _nodes_admitting(self, spec: PodSpec) -> dict[NodeName, Node]:
-        known = self._admitting.get(id(spec))
-        if known is None or known[0] is not spec:
-            if len(self._admitting) >= ADMITTING_MAX:
-                self._admitting.clear()
-            found = {name: node for name, node in self._nodes.items() if admits(node, spec)}
-            known = self._admitting[id(spec)] = (spec, found)
-        return known[1]
+    def _neighbours(self, pod: Pod) -> Neighbours:
+        return Neighbours(pod, self._nodes, self._crowd, self._counting_nodes)
+
+    def _counting_nodes(
+        self, spec: PodSpec, rule: TopologySpreadConstraint
+    ) -> Mapping[NodeName, Node]:
+        return self._spread_counts[rule.honor_node_affinity, rule.honor_node_taints].of(spec)
 
     def _bind_in_place_of_balloons(self, pod: Pod) -> bool:
+        neighbours: Neighbours | None = None
         for name in sorted(self._nodes):
             node, on_node = self._nodes[name], self._on.get(name, {})
             victims = pushed_out(
                 node, self._free_on(name), [on_node[each] for each in sorted(on_node)], pod
             )
-            if victims is not None and Neighbours(pod, self._nodes, self._pods.values()).allow(
-                node
-            ):
+            if victims is None or not self._ports.free(name, pod.spec.host_ports):
+                continue
+            neighbours = neighbours or self._neighbours(pod)
+            if neighbours.allow(node):
                 self._bind(pod, name, victims)
                 return True
         return False
@@ -175,7 +238,3 @@ class MemoryScheduler:
             on_node = self._on.get(name, {}).values()
             free = self._free[name] = free_of(self._nodes[name], on_node)
         return free
-
-
-ADMITTING_MAX = 4096
-"""Specs of which it is remembered where they may go."""

@@ -1,12 +1,17 @@
-"""A scheduler good enough for tests: resources, selectors, taints, balloons pushed out."""
+"""What the in-memory scheduler asks of one node: resources, selectors, taints, ports, balloons."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from reconciler.adapters.memory.settings import Scoring
-from reconciler.model.cluster import Node, Pod, PodSpec, Taint, Toleration
+from reconciler.model.cluster import HostPort, Node, Pod, PodSpec, Taint, Toleration
+from reconciler.model.ids import NodeName
 
 Free = Mapping[str, int]
 """What is left of a node's allocatable resources."""
+SPECS_MAX = 4096
+"""Specs of which something is remembered."""
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
 
 
 def admits(node: Node, spec: PodSpec) -> bool:
@@ -41,6 +46,71 @@ def holds(free: Free, pod: Pod) -> bool:
         if free.get(key, 0) < value:
             return False
     return True
+
+
+class TakenPorts:
+    """The host ports that pods hold on their nodes."""
+
+    def __init__(self) -> None:
+        self._on: dict[NodeName, Counter[HostPort]] = {}
+
+    def change(self, pod: Pod, sign: int) -> None:
+        """A pod begins (1) or ceases (-1) to hold its ports on its node."""
+        assert pod.node_name is not None
+        held = self._on.setdefault(pod.node_name, Counter())
+        for port in pod.spec.host_ports:
+            held[port] += sign
+            if not held[port]:
+                del held[port]
+        if not held:
+            del self._on[pod.node_name]
+
+    def free(self, node: NodeName, wanted: Iterable[HostPort]) -> bool:
+        """Whether nothing on a node holds any of these ports."""
+        held = self._on.get(node, ())
+        return not any(_collide(port, other) for port in wanted for other in held)
+
+
+def _collide(one: HostPort, other: HostPort) -> bool:
+    if (one.protocol, one.port) != (other.protocol, other.port):
+        return False
+    return one.address == other.address or _ANY_ADDRESS in {one.address, other.address}
+
+
+class NodesOfSpecs:
+    """For each spec the nodes of which something holds, kept as nodes change.
+
+    Args:
+        nodes: All nodes, as they are at any time.
+        holds_of: What is asked of a node and a spec.
+    """
+
+    def __init__(
+        self, nodes: Mapping[NodeName, Node], holds_of: Callable[[Node, PodSpec], bool]
+    ) -> None:
+        self._nodes = nodes
+        self._holds_of = holds_of
+        self._known: dict[int, tuple[PodSpec, dict[NodeName, Node]]] = {}
+        """By the id of a spec."""
+
+    def of(self, spec: PodSpec) -> Mapping[NodeName, Node]:
+        """The nodes of which it holds."""
+        known = self._known.get(id(spec))
+        if known is None or known[0] is not spec:
+            if len(self._known) >= SPECS_MAX:
+                self._known.clear()
+            holds_of = self._holds_of
+            found = {name: node for name, node in self._nodes.items() if holds_of(node, spec)}
+            known = self._known[id(spec)] = (spec, found)
+        return known[1]
+
+    def node_changed(self, name: NodeName) -> None:
+        """A node came, went, or is another than before."""
+        node, holds_of = self._nodes.get(name), self._holds_of
+        for spec, found in self._known.values():
+            found.pop(name, None)
+            if node is not None and holds_of(node, spec):
+                found[name] = node
 
 
 def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:

@@ -1,0 +1,272 @@
+"""Which bound pods the rules of others mean: counted on each node as pods come and go.
+
+A rule is counted from the moment on at which it is first asked about, and found again by a label
+that it insists on. So a pod costs as much as the rules that mean it, and not as all that there are,
+and a rule as much as the pods that it means.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.ids import NodeName
+from reconciler.model.selectors import LabelSelector, Operator, Requirement
+
+PodName = tuple[str, str]
+OnNodes = Mapping[NodeName, int]
+"""How many pods on each node; nodes without any are left out."""
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that the API server gives each namespace: the only one that is known here."""
+_RULES_MAX = 2048
+"""Rules that are counted at a time; with more all are forgotten and counted anew when asked."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """Which pods a term means, its holder's namespace and labels filled in."""
+
+    selector: LabelSelector
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None = None
+
+    def means(self, namespace: str, labels: Labels) -> bool:
+        """Whether a pod of that namespace with these labels is meant."""
+        if namespace not in self.namespaces and not (
+            self.namespace_selector is not None
+            and self.namespace_selector.matches({_NAMESPACE_NAME: namespace})
+        ):
+            return False
+        return self.selector.matches(labels)
+
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """A label that all of them have; the last one, which tells revisions apart."""
+        return next(reversed([*self.selector.match_labels.items()]), None)
+
+
+def labels_read(spec: PodSpec) -> tuple[str, ...]:
+    """The labels of a pod's own that its rules about others read."""
+    terms = (*spec.pod_affinity, *spec.pod_anti_affinity)
+    selectors = [term.selector for term in terms] + [r.selector for r in spec.topology_spread]
+    keys: set[str] = set().union(*[each.keys() for each in selectors if each is not None])
+    keys.update(*[rule.match_label_keys for rule in spec.topology_spread])
+    keys.update(*[(*term.match_label_keys, *term.mismatch_label_keys) for term in terms])
+    return tuple(sorted(keys))
+
+
+def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
+    """Whom a pod's affinity or anti-affinity term means; None: no pod."""
+    if term.selector is None:
+        return None
+    lines: tuple[tuple[Operator, tuple[str, ...]], ...] = (
+        ("In", term.match_label_keys),
+        ("NotIn", term.mismatch_label_keys),
+    )
+    merged = [
+        Requirement(key=key, operator=operator, values=(holder.labels[key],))
+        for operator, keys in lines
+        for key in keys
+        if key in holder.labels
+    ]
+    own = not term.namespaces and term.namespace_selector is None
+    return Meant(
+        selector=_with(term.selector, merged),
+        namespaces=frozenset({holder.key.namespace}) if own else term.namespaces,
+        namespace_selector=term.namespace_selector,
+    )
+
+
+def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
+    """Whom a pod's spread constraint counts; None: no pod."""
+    if rule.selector is None:
+        return None
+    same = {key: holder.labels[key] for key in rule.match_label_keys if key in holder.labels}
+    lines = [Requirement(key=k, operator="In", values=(v,)) for k, v in same.items()]
+    return Meant(selector=_with(rule.selector, lines), namespaces=frozenset({holder.key.namespace}))
+
+
+def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
+    """A selector with further lines; one of a single value becomes a label that is insisted on."""
+    if not lines:
+        return selector
+    labels, rest = dict(selector.match_labels), list(selector.match_expressions)
+    for line in lines:
+        if line.operator == "In" and line.key not in labels:
+            labels[line.key] = line.values[0]
+        else:
+            rest.append(line)
+    return LabelSelector(match_labels=FrozenMap(labels), match_expressions=tuple(rest))
+
+
+class _ByLabel(Generic[T]):
+    """Things that have, or insist on, a label; None stands for those that insist on none."""
+
+    def __init__(self) -> None:
+        self._having: dict[tuple[str, str] | None, dict[T, None]] = {}
+
+    def add(self, label: tuple[str, str] | None, thing: T) -> None:
+        self._having.setdefault(label, {})[thing] = None
+
+    def remove(self, label: tuple[str, str] | None, thing: T) -> None:
+        having = self._having[label]
+        del having[thing]
+        if not having:
+            del self._having[label]
+
+    def with_label(self, label: tuple[str, str] | None) -> Iterator[T]:
+        return iter(self._having.get(label, ()))
+
+    def that_may_mean(self, labels: Labels) -> Iterator[T]:
+        yield from self._having.get(None, ())
+        for label in labels.items():
+            yield from self._having.get(label, ())
+
+
+@dataclass(slots=True, eq=False)
+class _Alike:
+    """Bound pods of one namespace with the same labels, that are being deleted or are not."""
+
+    namespace: str
+    labels: Labels
+    deleting: bool
+    on: dict[NodeName, int] = field(default_factory=dict)
+    tallies: "list[_Tally]" = field(default_factory=list)
+    """The rules that mean them."""
+
+
+@dataclass(slots=True, eq=False)
+class _Tally:
+    """The pods that one rule means."""
+
+    every: tuple[Meant, ...]
+    """Pods that all of these mean."""
+    deleting: bool
+    """Whether pods that are being deleted count."""
+    on: dict[NodeName, int] = field(default_factory=dict)
+
+    def counts(self, alike: _Alike) -> bool:
+        if alike.deleting and not self.deleting:
+            return False
+        return all(each.means(alike.namespace, alike.labels) for each in self.every)
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """An anti-affinity term that bound pods have, and where they are."""
+
+    meant: Meant
+    topology_key: str
+    on: dict[NodeName, int] = field(default_factory=dict)
+
+
+class Crowd:
+    """The bound pods that have not finished, as rules between pods see them.
+
+    Args:
+        pods: All pods, as they are at any time.
+    """
+
+    def __init__(self, pods: Mapping[PodName, Pod]) -> None:
+        self._pods = pods
+        self._counting = False
+        """Whether any rule was asked about yet: clusters without rules pay nothing."""
+        self._alike: dict[tuple[str, Labels, bool], _Alike] = {}
+        self._alike_by_label: _ByLabel[_Alike] = _ByLabel()
+        self._tallies: dict[tuple[tuple[Meant, ...], bool], _Tally] = {}
+        self._tallies_by_label: _ByLabel[_Tally] = _ByLabel()
+        self._held: dict[tuple[Meant, str], _Held] = {}
+        self._held_by_label: _ByLabel[_Held] = _ByLabel()
+
+    def change(self, pod: Pod, sign: int) -> None:
+        """A pod begins (1) or ceases (-1) to be on its node, as it is."""
+        if self._counting:
+            self._count(pod, sign)
+        for term in pod.spec.pod_anti_affinity:
+            self._hold(term, pod, sign)
+
+    def counted(self, every: tuple[Meant, ...], *, deleting: bool = True) -> OnNodes:
+        """Where the pods are that all of these mean.
+
+        Args:
+            every: Whom they mean.
+            deleting: Whether pods that are being deleted count.
+        """
+        if not self._counting:
+            self._counting = True
+            for pod in self._pods.values():
+                if pod.node_name is not None and not pod.finished:
+                    self._count(pod, 1)
+        known = self._tallies.get((every, deleting))
+        return (known or self._begin(every, deleting=deleting)).on
+
+    def against(self, pod: Pod) -> list[tuple[str, OnNodes]]:
+        """The anti-affinity of bound pods that means a pod: topology keys, and where they are."""
+        if not self._held:
+            return []
+        return [
+            (held.topology_key, held.on)
+            for held in self._held_by_label.that_may_mean(pod.labels)
+            if held.meant.means(pod.key.namespace, pod.labels)
+        ]
+
+    def _begin(self, every: tuple[Meant, ...], *, deleting: bool) -> _Tally:
+        if len(self._tallies) >= _RULES_MAX:
+            self._tallies.clear()
+            self._tallies_by_label = _ByLabel()
+            for alike in self._alike.values():
+                alike.tallies.clear()
+        tally = self._tallies[every, deleting] = _Tally(every, deleting)
+        label = every[0].label
+        self._tallies_by_label.add(label, tally)
+        some = self._alike.values() if label is None else self._alike_by_label.with_label(label)
+        for alike in some:
+            if tally.counts(alike):
+                alike.tallies.append(tally)
+                for node, number in alike.on.items():
+                    tally.on[node] = tally.on.get(node, 0) + number
+        return tally
+
+    def _count(self, pod: Pod, sign: int) -> None:
+        assert pod.node_name is not None
+        key = (pod.key.namespace, pod.labels, pod.deleting)
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = _Alike(*key)
+            for label in pod.labels.items():
+                self._alike_by_label.add(label, alike)
+            tallies = self._tallies_by_label.that_may_mean(pod.labels)
+            alike.tallies = [tally for tally in tallies if tally.counts(alike)]
+        for tally in alike.tallies:
+            _add(tally.on, pod.node_name, sign)
+        _add(alike.on, pod.node_name, sign)
+        if not alike.on:
+            del self._alike[key]
+            for label in pod.labels.items():
+                self._alike_by_label.remove(label, alike)
+
+    def _hold(self, term: PodAffinityTerm, pod: Pod, sign: int) -> None:
+        assert pod.node_name is not None
+        meant = meant_by(term, pod)
+        if meant is None:
+            return
+        key = (meant, term.topology_key)
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = _Held(*key)
+            self._held_by_label.add(meant.label, held)
+        _add(held.on, pod.node_name, sign)
+        if not held.on:
+            del self._held[key]
+            self._held_by_label.remove(held.meant.label, held)
+
+
+def _add(on: dict[NodeName, int], node: NodeName, sign: int) -> None:
+    number = on.get(node, 0) + sign
+    if number:
+        on[node] = number
+    else:
+        del on[node]

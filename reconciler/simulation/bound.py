@@ -5,7 +5,8 @@ parts of nodes, and of each resource for itself, the least price of that is the 
 program; by duality it is also the most that the demand is worth at prices of resources at which no
 node is worth more than it costs. That value is convex and grows in proportion with demand, so the
 value of an hour's mean demand is at most the mean of its values (Jensen): one program per hour
-bounds the hour. Boots, idle time and packing are left out: the bound is proven and rarely reached.
+bounds the hour. Boots, idle time, packing and pods of DaemonSets, of which there are as many as
+nodes, are left out: the bound is proven and rarely reached.
 """
 
 from collections.abc import Mapping, Sequence

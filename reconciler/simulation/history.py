@@ -38,7 +38,7 @@ class Moment:
 
 @dataclass(slots=True)
 class _Running:
-    """Pods of one spec that hold a node."""
+    """Pods of one spec that hold a node, none of a DaemonSet."""
 
     spec: PodSpec
     count: int
@@ -134,6 +134,8 @@ class History:
         return self._long_waits.worst(number, still)
 
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
+        if pod.daemon:  # there are as many as nodes: the bound must not depend on these
+            return
         now = self._now()
         running = self._running.get(id(pod.spec))
         if running is None:
@@ -142,10 +144,9 @@ class History:
         running.count += 1 if begins else -1
         if begins:
             created = pod.created_at or self._start
-            if not pod.daemon:
-                seconds = (self._clock.now() - created).total_seconds()
-                self.waits.append(seconds)
-                self._long_waits.add(pod, seconds)
+            seconds = (self._clock.now() - created).total_seconds()
+            self.waits.append(seconds)
+            self._long_waits.add(pod, seconds)
         elif pod.owner is not None and pod.owner.kind == "Job":
             left = self._objects.find(pod.key)
             self.jobs_ended += left is None or not left.finished
@@ -178,7 +179,7 @@ class History:
             self.evictions[outcome.action.policy] += 1
 
     def pod_seconds(self) -> dict[int, dict[PodSpec, float]]:
-        """For how long pods of each spec held nodes, by hour."""
+        """For how long pods of each spec held nodes, by hour; those of DaemonSets are left out."""
         found: dict[int, dict[PodSpec, float]] = {}
         for running in self._running.values():
             _add(running, self._now())

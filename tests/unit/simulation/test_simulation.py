@@ -130,6 +130,16 @@ def test_bound_of_jobs_that_fill_nodes_is_what_these_cost() -> None:
     assert found["cost"]["usd_lower_bound"] == pytest.approx(0.20, rel=1e-6)
 
 
+def test_bound_does_not_count_what_each_node_brings() -> None:
+    """Pods of DaemonSets on idle nodes put the bound above what another config really cost."""
+    agents = web(kind="DaemonSet", spec=make_spec("1", "1Gi"))
+    found = [
+        report([("a", played([*jobs(5), *more]))])["runs"][0]["cost"]["usd_lower_bound"]
+        for more in ([], [agents])
+    ]
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
 def test_spot_interruptions_are_drawn_and_their_pods_begin_again() -> None:
     """Half of what people fear of spot is what this shows."""
     options = replace(OPTIONS, chances=replace(CALM, interruptions_per_hour=6))

@@ -79,7 +79,7 @@ class MemoryFleets:
         self.launch_seconds: Callable[[FleetShape], float] = lambda _: delays.launch
         """From pending to running, asked for each launch."""
         self.join_seconds: Callable[[FleetShape], float] = lambda _: delays.join
-        """From running to a Ready node, asked for each launch."""
+        """From running to a Ready node, asked for each launch when it begins."""
         self.watchers: list[Callable[[Instance], None]] = []
         """Told of each launch."""
         self.refused_pools: dict[Pool, str] = {}
@@ -192,15 +192,15 @@ class MemoryFleets:
         self.launches.append((instance.id, record.id, self._clock.monotonic_seconds()))
         self._objects.touch()
         wait = self.launch_seconds(shape) + record.slower_seconds
-        self._after(wait, instance.id, lambda: self._run(instance.id, record))
+        join = self.join_seconds(shape)
+        self._after(wait, instance.id, lambda: self._run(instance.id, record, join))
         for watch in self.watchers:
             watch(instance)
 
-    def _run(self, instance_id: InstanceId, record: FleetRecord) -> None:
+    def _run(self, instance_id: InstanceId, record: FleetRecord, join_seconds: float) -> None:
         self._set_state(instance_id, "running")
         if record.joins:
-            wait = self.join_seconds(record.shape)
-            self._after(wait, instance_id, lambda: self._join(instance_id, record))
+            self._after(join_seconds, instance_id, lambda: self._join(instance_id, record))
 
     def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:
         shape, now = record.shape, self._clock.now()

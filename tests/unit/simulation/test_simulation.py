@@ -107,6 +107,22 @@ def test_another_seed_has_another_course() -> None:
     assert found[0] != found[1]
 
 
+def test_instances_that_are_launched_together_join_each_at_its_own_time() -> None:
+    """One draw for all of a burst made it as slow, or as fast, as a single node."""
+    pods = [PodDemand(at=AT, id=f"x-{n}", spec=make_spec("3", "2Gi")) for n in range(4)]
+    made = simulation(pods, replace(OPTIONS, days=0.01))
+    made.run()
+    launches = made.world.fleets.launches
+    joined = {node.instance_id: node.created_at for node in made.world.nodes()}
+    taken = [
+        ((joined[instance] or AT) - made.history.at(begin)).total_seconds()
+        for instance, _, begin in launches
+    ]
+    assert len(launches) > 2
+    drawn = [CALM.launch_seconds(n) + CALM.join_seconds(n) for n in range(len(launches))]
+    assert taken == pytest.approx(drawn, abs=1e-3)
+
+
 def test_jobs_wait_for_a_boot_run_to_their_end_and_cost_more_than_the_bound() -> None:
     """The figures that a person decides by."""
     found = report([("a", played(jobs(20)))])["runs"][0]

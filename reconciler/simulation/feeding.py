@@ -1,6 +1,6 @@
 """Demand onto a world: each line when its time has come."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from reconciler.model.demand import (
 )
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
+from reconciler.simulation.faults import End, Faults, together
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class Feeder:
         world: Where it happens.
         lines: In order of time.
         fleets: The fleets by name, for faults.
+        faults: What is wrong with EC2.
         end: Lines from then on are not played.
         finished_kept_seconds: For how long pods that ended by themselves stay in the cluster, where
             demand does not say.
@@ -52,11 +54,13 @@ class Feeder:
         world: MemoryWorld,
         lines: Sequence[DemandLine],
         fleets: dict[str, list[FleetId]],
+        faults: Faults,
         end: datetime,
         finished_kept_seconds: float,
     ) -> None:
         self._world = world
         self._fleets = fleets
+        self._faults = faults
         self._end = end
         self._finished_kept_seconds = finished_kept_seconds
         self._controllers = Controllers(world)
@@ -216,38 +220,34 @@ class Feeder:
             )
 
     def _fault(self, fault: FaultDemand) -> None:
+        faults = self._faults
         match fault.fault:
             case "capacity":
-                self._for_pools(fault, fault.code)
-                self._later(fault, partial(self._for_pools, fault, None))
+                self._later(fault, self._no_capacity(fault))
             case "interruption":
                 self._interrupt(fault)
             case "never-join":
-                self._for_fleets(fault, self._world.never_join)
-                join = partial(self._world.never_join, never=False)
-                self._later(fault, lambda: self._for_fleets(fault, join))
+                self._later(fault, together(map(faults.never_join, self._fleets_of(fault))))
             case "slow-launch":
-                slow, usual = (partial(_slowed, self._world, n) for n in (fault.seconds, 0.0))
-                self._for_fleets(fault, slow)
-                self._later(fault, lambda: self._for_fleets(fault, usual))
+                fleets = self._fleets_of(fault)
+                slow = together(faults.slow_launches(each, fault.seconds) for each in fleets)
+                self._later(fault, slow)
             case _:
                 assert_never(fault.fault)
 
-    def _later(self, fault: FaultDemand, end: Callable[[], None]) -> None:
+    def _later(self, fault: FaultDemand, end: End) -> None:
         if fault.until is not None:
             self._world.clock.call_later((fault.until - fault.at).total_seconds(), end)
 
-    def _for_fleets(self, fault: FaultDemand, call: Callable[[FleetId], None]) -> None:
+    def _fleets_of(self, fault: FaultDemand) -> list[FleetId]:
         names = [fault.fleet] if fault.fleet else sorted(self._fleets)
-        for name in names:
-            for each in self._fleets.get(name, ()):
-                call(each)
+        return [each for name in names for each in self._fleets.get(name, ())]
 
-    def _for_pools(self, fault: FaultDemand, code: str | None) -> None:
-        """Pools have no capacity, or have it again; of a fleet alone, none of its launches."""
+    def _no_capacity(self, fault: FaultDemand) -> End:
+        """Pools have no capacity; of a fleet alone, none of its launches."""
         if fault.fleet and not (fault.instance_type or fault.zone):
-            self._for_fleets(fault, lambda each: self._world.refuse_launches(each, code))
-            return
+            fleets = self._fleets_of(fault)
+            return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
         pools = {
             (record.shape.region, *pool)
             for record in self._world.fleets.records.values()
@@ -255,26 +255,22 @@ class Feeder:
             for pool in record.shape.all_pools()
             if fault.instance_type in {"", pool[0]} and fault.zone in {"", pool[1]}
         }
-        for pool in sorted(pools):
-            self._world.refuse_pool(*pool, code)
+        return self._faults.refuse_pools(pools, fault.code)
 
     def _interrupt(self, fault: FaultDemand) -> None:
+        """Take back spot instances, the oldest first; those with a notice are on their way out."""
         wanted = set(self._fleets.get(fault.fleet, ())) if fault.fleet else None
         found = [
             each.id
             for each in self._world.fleets.instances.values()
             if each.lifecycle == "spot"
-            and not each.gone
+            and self._faults.can_be_interrupted(each.id)
             and (wanted is None or each.fleet_id in wanted)
             and fault.instance_type in {"", each.instance_type}
             and fault.zone in {"", each.zone}
         ]
         for each in found[: fault.instances]:
-            self._world.interrupt(each)
-
-
-def _slowed(world: MemoryWorld, seconds: float, fleet: FleetId) -> None:
-    world.slow_launches(fleet, seconds)
+            self._faults.interrupt(each)
 
 
 def _name(demand: PodDemand) -> str:

@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.adapters.memory import Call, Delays, MemoryWorld, Scoring
+from reconciler.adapters.memory.fleets import Pool
 from reconciler.model.demand import Demand, FleetFact
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId
 from reconciler.planner.settings import PlannerSettings
 from reconciler.simulation.chances import Chances
+from reconciler.simulation.faults import Faults
 from reconciler.simulation.feeding import Feeder
 from reconciler.simulation.history import History
 from reconciler.simulation.offers import Offer, fleets_of, offers_of, shape_of
@@ -124,7 +126,8 @@ class Simulation:
         self._types: dict[str, str] = {}
         self._targets: dict[str, list[tuple[float, int]]] = {}
         self._target_now: dict[FleetId, int] = {}
-        self._launched = self._interruptions = 0
+        self._launched = 0
+        self.faults = Faults(self.world)
         self.history = History(self.world)
         self._plan_launches()
         names = self._add_fleets()
@@ -134,6 +137,7 @@ class Simulation:
             self.world,
             demand.lines,
             names,
+            self.faults,
             start + timedelta(seconds=self.seconds),
             options.finished_kept_seconds,
         )
@@ -194,12 +198,15 @@ class Simulation:
             if record.shape.lifecycle == "spot"
             for pool in record.shape.all_pools()
         }
-        for region, instance_type, zone in sorted(pools):
-            name = f"{region}/{zone}/{instance_type}"
-            for begin, end in chances.shortages(name, self.seconds):
-                for at, code in ((begin, "InsufficientInstanceCapacity"), (end, None)):
-                    refuse = partial(self.world.refuse_pool, region, instance_type, zone, code)
-                    self.world.clock.call_later(at, refuse)
+        for pool in sorted(pools):
+            region, instance_type, zone = pool
+            for begin, end in chances.shortages(f"{region}/{zone}/{instance_type}", self.seconds):
+                self.world.clock.call_later(begin, partial(self._shortage, pool, end - begin))
+
+    def _shortage(self, pool: Pool, seconds: float) -> None:
+        """A pool has no spot instances for so long."""
+        code = "InsufficientInstanceCapacity"
+        self.world.clock.call_later(seconds, self.faults.refuse_pools([pool], code, spot_only=True))
 
     def _launch(self, instance: Instance) -> None:
         """An instance was launched; EC2 may take it back one day."""
@@ -209,13 +216,7 @@ class Simulation:
             return
         wait = self._options.chances.interruption_seconds(f"{self._launched}")
         if wait is not None and wait < self.seconds:
-            self.world.clock.call_later(wait, partial(self._interrupt, instance))
-
-    def _interrupt(self, instance: Instance) -> None:
-        known = self.world.fleets.instances.get(instance.id)
-        if known is not None and not known.gone:
-            self._interruptions += 1
-            self.world.interrupt(instance.id)
+            self.world.clock.call_later(wait, partial(self.faults.interrupt, instance.id))
 
     def run(self) -> Result:
         """Play it to its end."""
@@ -236,7 +237,7 @@ class Simulation:
             history=self.history,
             facts=tuple(self.feeder.facts),
             cycles=self.process.cycles,
-            interruptions=self._interruptions,
+            interruptions=self.faults.interruptions,
         )
 
     def _launches(self) -> list[Launch]:

@@ -9,7 +9,7 @@ from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import Delays, FleetShape
 from reconciler.model.cluster import Node
 from reconciler.model.errors import Conflict
-from reconciler.model.fleet import Fleet, FleetEvent, Instance
+from reconciler.model.fleet import Fleet, FleetEvent, Instance, Lifecycle
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 
@@ -84,6 +84,8 @@ class MemoryFleets:
         """Told of each launch."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, and with which code EC2 says so."""
+        self.refused_spot_pools: dict[Pool, str] = {}
+        """Likewise those without capacity for spot instances alone."""
 
     def add(self, shape: FleetShape, target: int) -> FleetRecord:
         """Terraform creates a fleet."""
@@ -145,7 +147,7 @@ class MemoryFleets:
         for pool in shape.all_pools():
             if best is not None and pool[0] != best[0]:
                 break
-            refused = self.refused_pools.get((shape.region, *pool))
+            refused = self._refused((shape.region, *pool), shape.lifecycle)
             if refused is not None:
                 code = refused
             elif not shape.spreads_zones:
@@ -153,6 +155,13 @@ class MemoryFleets:
             elif best is None or self._in_zone(record, pool[1]) < self._in_zone(record, best[1]):
                 best = pool
         return best, code if best is None else ""
+
+    def _refused(self, pool: Pool, lifecycle: Lifecycle) -> str | None:
+        """The code with which EC2 has none of a pool; None when it has."""
+        code = self.refused_pools.get(pool)
+        if code is None and lifecycle == "spot":
+            code = self.refused_spot_pools.get(pool)
+        return code
 
     def _in_zone(self, record: FleetRecord, zone: str) -> int:
         return sum(each.zone == zone for each in self.members(record))

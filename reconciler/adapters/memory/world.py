@@ -109,13 +109,31 @@ class MemoryWorld:
         if code is None:
             self.fleets.fulfil(record)
 
-    def refuse_pool(self, region: Region, instance_type: str, zone: str, code: str | None) -> None:
-        """EC2 has none of a type in a zone from now on, for whichever fleet; None: it has again."""
+    def refuse_pool(
+        self,
+        region: Region,
+        instance_type: str,
+        zone: str,
+        code: str | None,
+        *,
+        spot_only: bool = False,
+    ) -> None:
+        """EC2 has none of a type in a zone from now on, for whichever fleet; None: it has again.
+
+        Args:
+            region: Of the pool.
+            instance_type: Of the pool.
+            zone: Of the pool.
+            code: What EC2 answers.
+            spot_only: Whether on-demand instances of the pool can be launched all the same. This
+                is a state beside that of all instances, and ends for itself.
+        """
         pool = (region, instance_type, zone)
+        refused = self.fleets.refused_spot_pools if spot_only else self.fleets.refused_pools
         if code is not None:
-            self.fleets.refused_pools[pool] = code
+            refused[pool] = code
             return
-        self.fleets.refused_pools.pop(pool, None)
+        refused.pop(pool, None)
         for record in self.fleets.of_region(region):
             self.fleets.fulfil(record)
 

@@ -1,0 +1,109 @@
+"""What is wrong with EC2 in a simulation: faults of demand and of chance, which may overlap.
+
+The world is told one state at a time; here is known which faults hold it there. A fault ends for
+itself: what another one still refuses stays refused.
+"""
+
+from collections.abc import Callable, Iterable
+
+from reconciler.adapters.memory import MemoryWorld
+from reconciler.adapters.memory.fleets import Pool
+from reconciler.model.ids import FleetId, InstanceId
+
+End = Callable[[], None]
+"""Ends a fault, once."""
+
+
+class Faults:
+    """The faults of a world, and the one place that takes instances back.
+
+    Args:
+        world: Where they happen.
+    """
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self._world = world
+        self._codes: dict[tuple[Pool, bool] | FleetId, list[str]] = {}
+        """What EC2 answers for a pool (of spot instances alone, or of all) or a fleet: the code of
+        each fault, the last begun at last."""
+        self._not_joining: dict[FleetId, int] = {}
+        self._slower: dict[FleetId, list[float]] = {}
+        self._noticed: set[InstanceId] = set()
+        self.interruptions = 0
+        """Instances that were given notice."""
+
+    def refuse_pools(self, pools: Iterable[Pool], code: str, *, spot_only: bool = False) -> End:
+        """EC2 has none of these pools."""
+        keys = [(pool, spot_only) for pool in sorted(pools)]
+        for key in keys:
+            self._codes.setdefault(key, []).append(code)
+            self._tell_pool(*key)
+
+        def end() -> None:
+            for key in keys:
+                self._codes[key].remove(code)
+                self._tell_pool(*key)
+
+        return end
+
+    def _tell_pool(self, pool: Pool, spot_only: bool) -> None:  # noqa: FBT001 - of a key
+        codes = self._codes[pool, spot_only]
+        self._world.refuse_pool(*pool, codes[-1] if codes else None, spot_only=spot_only)
+
+    def refuse_launches(self, fleet: FleetId, code: str) -> End:
+        """EC2 has no capacity for a fleet."""
+        codes = self._codes.setdefault(fleet, [])
+        codes.append(code)
+        self._world.refuse_launches(fleet, code)
+
+        def end() -> None:
+            codes.remove(code)
+            self._world.refuse_launches(fleet, codes[-1] if codes else None)
+
+        return end
+
+    def never_join(self, fleet: FleetId) -> End:
+        """Instances of a fleet do not become nodes."""
+        self._not_joining[fleet] = self._not_joining.get(fleet, 0) + 1
+        self._world.never_join(fleet)
+
+        def end() -> None:
+            self._not_joining[fleet] -= 1
+            self._world.never_join(fleet, never=self._not_joining[fleet] > 0)
+
+        return end
+
+    def slow_launches(self, fleet: FleetId, seconds: float) -> End:
+        """Launches of a fleet take so much longer; of several such faults the longest counts."""
+        slower = self._slower.setdefault(fleet, [])
+        slower.append(seconds)
+        self._world.slow_launches(fleet, max(slower))
+
+        def end() -> None:
+            slower.remove(seconds)
+            self._world.slow_launches(fleet, max(slower, default=0.0))
+
+        return end
+
+    def can_be_interrupted(self, instance: InstanceId) -> bool:
+        """Whether it runs, or will, and has no notice yet."""
+        known = self._world.fleets.instances.get(instance)
+        return known is not None and not known.gone and instance not in self._noticed
+
+    def interrupt(self, instance: InstanceId) -> None:
+        """EC2 takes an instance back, unless it is gone or has its notice already."""
+        if self.can_be_interrupted(instance):
+            self._noticed.add(instance)
+            self.interruptions += 1
+            self._world.interrupt(instance)
+
+
+def together(ends: Iterable[End]) -> End:
+    """Ends all of these."""
+    every = tuple(ends)
+
+    def end() -> None:
+        for each in every:
+            each()
+
+    return end

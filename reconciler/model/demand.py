@@ -50,7 +50,7 @@ class PodEnd:
 class ControllerDemand:
     """A controller has so many replicas from now on, or another template, or is gone.
 
-    A changed spec of a Deployment is a rollout.
+    A changed template, which is spec, labels and annotations, is a rollout.
     """
 
     at: datetime

@@ -35,6 +35,17 @@ class _Controller:
     made: int = 0
     rolling: bool = False
 
+    def is_old(self, pod: Pod) -> bool:
+        """Whether a pod is of another template: its spec, labels and annotations.
+
+        Specs are compared as objects: there are many pods, and their specs are large.
+        """
+        return not (
+            pod.spec is self.spec
+            and (pod.labels is self.labels or pod.labels == self.labels)
+            and (pod.annotations is self.annotations or pod.annotations == self.annotations)
+        )
+
 
 class Controllers:
     """The controllers of a world.
@@ -119,7 +130,7 @@ class Controllers:
         if not controller.rolling:
             return
         self._advance(controller)
-        if any(pod.spec is not controller.spec for pod in self._pods(controller)):
+        if any(controller.is_old(pod) for pod in self._pods(controller)):
             self._world.clock.call_later(ROLLOUT_STEP_SECONDS, lambda: self._step(controller))
         else:
             self._scale(controller)
@@ -139,7 +150,7 @@ class Controllers:
     def _replace_one(self, controller: _Controller) -> None:
         """As a StatefulSet does: one pod after another, the highest ordinal first."""
         pods = [pod for pod in self._pods(controller) if not pod.deleting]
-        old = [pod for pod in pods if pod.spec is not controller.spec]
+        old = [pod for pod in pods if controller.is_old(pod)]
         if old and sum(pod.ready for pod in pods) >= controller.replicas:
             self._world.remove_pod(max(old, key=_ordinal).key)
             self._create(controller)
@@ -150,7 +161,7 @@ class Controllers:
         Source: NewRSNewReplicas of kubernetes/pkg/controller/deployment/util, 1.34.
         """
         pods, replicas = self._pods(controller), controller.replicas
-        new = [pod for pod in pods if pod.spec is controller.spec]
+        new = [pod for pod in pods if not controller.is_old(pod)]
         room = replicas + ceil(SURGE * replicas) - len(pods)
         for _ in range(min(room, replicas - len(new))):
             self._create(controller)
@@ -163,7 +174,7 @@ class Controllers:
         Source: reconcileOldReplicaSets of kubernetes/pkg/controller/deployment/rolling.go, 1.34.
         """
         pods, replicas = self._pods(controller), controller.replicas
-        old = [pod for pod in pods if pod.spec is not controller.spec]
+        old = [pod for pod in pods if controller.is_old(pod)]
         least = replicas - int(UNAVAILABLE * replicas)
         coming = sum(not pod.ready for pod in pods) - sum(not pod.ready for pod in old)
         spare = len(pods) - least - coming
@@ -178,13 +189,15 @@ class Controllers:
 
 def _apply(controller: _Controller, change: ControllerDemand) -> bool:
     """Take over what a line says; return whether the pods that run are out of date by it."""
-    rolls = change.spec is not None and controller.spec not in {None, change.spec}
+    before = (controller.spec, controller.labels, controller.annotations)
     if change.spec is not None and change.spec != controller.spec:
         controller.spec = change.spec
     if change.replicas is not None:
         controller.replicas = change.replicas
     controller.labels = change.labels or controller.labels
     controller.annotations = change.annotations or controller.annotations
+    after = (controller.spec, controller.labels, controller.annotations)
+    rolls = before[0] is not None and before != after
     if change.deleted:
         controller.replicas = 0
     return rolls and not change.deleted

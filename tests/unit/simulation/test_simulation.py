@@ -183,6 +183,28 @@ def test_deployment_is_scaled_rolled_out_and_deleted() -> None:
     assert pods_after([*lines, web(600, deleted=True)]) == []
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize("key", ["labels", "annotations"])
+def test_template_with_other_labels_or_annotations_is_rolled_out(kind: str, key: str) -> None:
+    """`kubectl rollout restart` changes an annotation of the template and nothing else."""
+    old, new = FrozenMap({"at": "noon"}), FrozenMap({"at": "night"})
+    lines = [web(kind=kind, replicas=3, spec=SPEC, labels=old), web(300, kind=kind, **{key: new})]
+    before, after = pods_after(lines, 290), pods_after(lines)
+    assert [getattr(pod, key) for pod in after] == [new] * 3
+    assert not {pod.key for pod in before} & {pod.key for pod in after}
+
+
+def test_line_that_repeats_a_template_is_no_rollout() -> None:
+    """Recordings say all of a controller each time it is scaled."""
+    told: dict[str, Any] = {
+        "labels": FrozenMap({"app": "web"}), "annotations": FrozenMap({"a": "b"}),
+    }  # fmt: skip
+    line = web(replicas=3, spec=SPEC, **told)
+    again: dict[str, Any] = {key: FrozenMap(dict(value)) for key, value in told.items()}
+    repeated = web(300, replicas=3, spec=make_spec("1", "2Gi"), **again)
+    assert {p.key for p in pods_after([line, repeated])} == {p.key for p in pods_after([line])}
+
+
 def test_rollout_never_goes_below_what_may_be_unavailable() -> None:
     """Old pods go only as fast as new ones are ready."""
     lines = [web(replicas=8, spec=SPEC), web(600, spec=make_spec("1500m", "2Gi"))]

@@ -65,7 +65,8 @@ class History:
         self.evictions: Counter[str] = Counter()
         """By the policy that asked for them."""
         self.jobs_ended = 0
-        """Pods of Jobs that lost their node before their end."""
+        """Pods of Jobs that lost their node before their end, and began again; not those that their
+        owner deleted."""
         self.pending: dict[int, int] = {}
         """The most pods without a node, by minute; minutes without one are left out."""
         self.moments: list[Moment] = []
@@ -77,7 +78,7 @@ class History:
         self._waiting_sum = 0.0
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
-        self._objects = world.objects
+        world.objects.successor_watchers.append(self._succeeded)
         self._pods = world.pods
 
     def _now(self) -> float:
@@ -147,9 +148,13 @@ class History:
             seconds = (self._clock.now() - created).total_seconds()
             self.waits.append(seconds)
             self._long_waits.add(pod, seconds)
-        elif pod.owner is not None and pod.owner.kind == "Job":
-            left = self._objects.find(pod.key)
-            self.jobs_ended += left is None or not left.finished
+
+    def _succeeded(self, before: Pod, _after: Pod) -> None:
+        """A controller made a pod in the place of one that was evicted or lost."""
+        owner = before.owner
+        self.jobs_ended += (
+            owner is not None and owner.kind == "Job" and before.node_name is not None
+        )
 
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
         """A plan was made."""

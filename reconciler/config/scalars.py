@@ -6,20 +6,19 @@ Every function takes what was written and raises a fault with a stable code.
 """
 
 import re
-from datetime import UTC, datetime, time
+from collections.abc import Callable
+from datetime import time
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cronsim import CronSim, CronSimError
-
 from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.config.tree import Plain
+from reconciler.model import cron
 from reconciler.model.quantity import parse_quantity
 
 SECONDS_MAX: Final = 10 * 365 * 86_400
 """Ten years: anything longer is a slip of the keyboard."""
-CRON_FIELDS: Final = 5
 INTEGER_MAX: Final = 2**31 - 1
 QUANTITY_MAX: Final = 2**63 - 1
 
@@ -232,14 +231,20 @@ def region(value: str) -> str:
 
 def cron_schedule(value: str) -> str:
     """A cron expression of five fields that can be read."""
+    return _cron(value, cron.checked_schedule)
+
+
+def cron_job_schedule(value: str) -> str:
+    """Likewise, or one of the short names that CronJobs take, such as @daily."""
+    return _cron(value, cron.cron_job_schedule)
+
+
+def _cron(value: str, check: Callable[[str], str]) -> str:
     try:
-        CronSim(value, datetime(2026, 1, 1, tzinfo=UTC))
-    except CronSimError as error:
+        return check(value)
+    except ValueError as error:
         example = "(such as '0 2 * * sat')"
         raise wrong_type(f"no cron expression: {quoted(value)} {example}: {error}") from None
-    if len(value.split()) != CRON_FIELDS:
-        raise wrong_type(f"a cron expression has {CRON_FIELDS} fields, not {quoted(value)}")
-    return value
 
 
 def timezone(value: str) -> str:

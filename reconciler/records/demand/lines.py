@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Annotated, Literal, assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cronsim import CronSim, CronSimError
 from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder
 
 from reconciler.model.cluster import Owner, PodSpec
+from reconciler.model.cron import cron_job_schedule
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
@@ -212,13 +212,14 @@ class LineDecoder:
     def _cron(self, wire: _Cron) -> CronDemand:
         at = checked_time(wire.t)
         try:
-            CronSim(wire.schedule, at)
-        except CronSimError as error:
-            raise ValueError(f"schedule: {wire.schedule[:80]!r} is no cron schedule") from error
+            schedule = cron_job_schedule(wire.schedule)
+        except ValueError as error:
+            shown = f"{wire.schedule[:80]!r}"
+            raise ValueError(f"schedule: {shown} is no cron schedule: {error}") from error
         return CronDemand(
             at=at,
             id=wire.id,
-            schedule=wire.schedule,
+            schedule=schedule,
             spec=self._spec(wire.spec),
             namespace=wire.namespace,
             time_zone=_time_zone(wire.time_zone),

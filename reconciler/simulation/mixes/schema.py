@@ -104,7 +104,7 @@ Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]
 WorkloadName: TypeAlias = Annotated[
     Text, text_like(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", "a name of Kubernetes, up to 40 long")
 ]
-Schedule: TypeAlias = Annotated[Text, AfterValidator(scalars.cron_schedule)]
+Schedule: TypeAlias = Annotated[Text, AfterValidator(scalars.cron_job_schedule)]
 Unavailable: TypeAlias = Annotated[str | int, BeforeValidator(_unavailable)]
 Spreading = Literal["zones", "nodes"]
 

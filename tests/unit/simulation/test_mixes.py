@@ -104,6 +104,7 @@ def test_every_kind_is_there_with_what_was_said_of_it() -> None:
         (MIX.replace("250m..1", "250m..x"), "bad quantity"),
         (MIX.replace("count: 2", "count: 100000"), "1000"),
         (MIX.replace('"0 3 * * *"', '"often"'), "cron"),
+        (MIX.replace('"0 3 * * *"', '"0 0 3 * * *"'), "it has 6 fields, not 5"),
         (MIX.replace("25%", "125%"), "'125%'"),
         (MIX.replace("25%", "-1"), "must be at least 0"),
         (f"{MIX}\nstart: 9999-12-31T12:00:00Z", "its year is 9999"),
@@ -130,3 +131,9 @@ def test_mix_of_nothing_or_of_too_much_is_refused() -> None:
         demand("seed: 1")
     with pytest.raises(InputError, match="more than 100 lines"):
         generated(read_mix(MIX.encode(), "mix.yaml"), "mix.yaml", lines_max=100)
+
+
+def test_schedule_may_be_one_of_the_names_that_cron_jobs_take() -> None:
+    """Lines of demand take them too, by the same rule."""
+    (found,) = of_kind(CronDemand, demand(MIX.replace('"0 3 * * *"', '"@daily"')))
+    assert found.schedule == "0 0 * * *"

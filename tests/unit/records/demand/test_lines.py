@@ -136,6 +136,8 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         (line(kind="pdb", id="x"), "exactly one of min_available and max_unavailable"),
         (line(kind="pdb", id="x", min_available="150%"), "min_available"),
         (line(kind="cron", id="x", schedule="every day", spec={}), "schedule: 'every day' is no"),
+        (line(kind="cron", id="x", schedule="0 0 3 * * *", spec={}), "it has 6 fields, not 5"),
+        (line(kind="cron", id="x", schedule="@every 1h", spec={}), "schedule: '@every 1h' is no"),
         (
             line(kind="cron", id="x", schedule="0 3 * * *", time_zone="Mars", spec=POD["spec"]),
             "time_zone",
@@ -176,3 +178,20 @@ def test_spec_beyond_the_limits_is_refused() -> None:
     many = [{"key": str(n), "operator": "Exists"} for n in range(10_000)]
     with pytest.raises(InputError, match="tolerations, at most"):
         read(line(kind="pod", id="x", spec={"containers": [], "tolerations": many}))
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"),
+    [
+        ("@hourly", "0 * * * *"),
+        ("@daily", "0 0 * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@yearly", "0 0 1 1 *"),
+    ],
+)
+def test_short_names_of_schedules_are_what_cron_jobs_take(name: str, schedule: str) -> None:
+    """A CronJob's manifest is copied as it is."""
+    (found,) = read(line(kind="cron", id="x", schedule=name, spec=POD["spec"])).lines
+    assert isinstance(found, CronDemand)
+    assert found.schedule == schedule

@@ -1,6 +1,6 @@
 """What the file of a mix may say (docs/simulate.md): read like a sector config, with its limits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from functools import partial
@@ -26,7 +26,9 @@ from reconciler.model.errors import MixError, Problem
 from reconciler.records.demand.lines import checked_time
 
 RANGE_MARK = ".."
-KINDS = ("deployments", "stateful_sets", "daemon_sets", "cron_jobs", "jobs")
+NAMES = (("deployments", "stateful_sets"), ("daemon_sets",), ("cron_jobs",), ("jobs",))
+"""Kinds among which a name is there once. Pods, their labels and their budget are called after a
+Deployment or StatefulSet: of two with one name they would be the other's."""
 DAY_SECONDS = 86_400.0
 
 
@@ -229,10 +231,10 @@ def read_mix(raw: bytes, name: str) -> Mix:
 
 
 def _same_names(mix: Mix, root: Mapping) -> Iterator[Problem]:
-    """Workloads of one kind whose name another one has: the pods of one would be the other's."""
-    for kind in KINDS:
+    """Workloads whose name another one has: the pods of one would be the other's."""
+    for kinds in NAMES:
         known: set[tuple[str, str]] = set()
-        for number, workload in enumerate(getattr(mix, kind)):
+        for kind, number, workload in _workloads(mix, kinds):
             name = (workload.namespace, workload.name)
             if name in known:
                 location = (kind, number, "name")
@@ -243,3 +245,9 @@ def _same_names(mix: Mix, root: Mapping) -> Iterator[Problem]:
                     "another name",
                 )  # fmt: skip
             known.add(name)
+
+
+def _workloads(mix: Mix, kinds: Iterable[str]) -> Iterator[tuple[str, int, Workload]]:
+    for kind in kinds:
+        for number, workload in enumerate(getattr(mix, kind)):
+            yield kind, number, workload

@@ -113,6 +113,10 @@ def test_every_kind_is_there_with_what_was_said_of_it() -> None:
             "jobs:\n- &a {name: b, per_hour: 1, cpu: 1, memory: 1Gi, duration: 1m}\n- *a\n",
             "default/b is there already",
         ),
+        (
+            MIX.replace("name: db, cpu", "name: api, cpu"),
+            "mix.yaml:9:4: config/range: default/api is there already",
+        ),
         ("- 1", "mapping"),
     ],
 )

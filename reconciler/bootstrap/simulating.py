@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from errno import EISDIR, ENOTDIR
+from os import strerror
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -25,7 +27,9 @@ from reconciler.simulation.simulation import Options, Result, Simulation
 
 CSV_NAMES = (".csv", ".csv.gz", ".csv.zst")
 MIX_NAMES = (".yaml", ".yml")
-MOMENT_FILES = "moments/[ab]-[0-9]/*.json"
+PAGES = ("report.json", "report.html")
+MOMENT_FOLDERS = "moments/[ab]-[0-9]"
+MOMENT_FILES = f"{MOMENT_FOLDERS}/*.json"
 """What a report has besides its two files."""
 
 
@@ -177,8 +181,18 @@ def assert_writable(out: str | None) -> None:
         raise UsageError("--out", "is empty", "name a directory for the report")
     with _writing(out):
         Path(out).mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass
+        for folder in (Path(out), *Path(out).glob("moments"), *Path(out).glob(MOMENT_FOLDERS)):
+            if not folder.is_dir():
+                raise _in_the_way(folder, ENOTDIR)
+            with TemporaryFile(dir=folder):
+                pass
+        for path in (*(Path(out) / name for name in PAGES), *Path(out).glob(MOMENT_FILES)):
+            if path.is_dir():
+                raise _in_the_way(path, EISDIR)
+
+
+def _in_the_way(path: Path, code: int) -> OSError:
+    return OSError(code, f"{path.name}: {strerror(code)}")
 
 
 def write_report(out: str, files: Mapping[str, bytes]) -> Sequence[Path]:

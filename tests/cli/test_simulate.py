@@ -124,6 +124,30 @@ def test_directory_that_cannot_be_written_is_told_before_anything_is_played(
     assert "--out: is empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "is_folder", "said"),
+    [
+        ("moments", False, "moments: Not a directory"),
+        ("moments/a-1", False, "a-1: Not a directory"),
+        ("report.json", True, "report.json: Is a directory"),
+        ("moments/a-1/cluster.json", True, "cluster.json: Is a directory"),
+    ],
+)
+def test_what_is_in_the_way_of_the_report_is_told_before_anything_is_played(
+    files: Path, name: str, is_folder: bool, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That the directory takes files says nothing of those that are there already."""
+    path = files / "report" / name
+    path.parent.mkdir(parents=True)
+    if is_folder:
+        path.mkdir()
+    else:
+        path.touch()
+    (files / "empty.jsonl").write_text("")  # is refused when it is to be played
+    assert simulate(files, "report", demand="empty.jsonl") == 1
+    assert f"{said} (name another with --out)" in capsys.readouterr().err
+
+
 def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The question before every change of the config."""
     other = files / "other.yaml"

@@ -105,8 +105,11 @@ def command(
     from reconciler.bootstrap import simulating  # noqa: PLC0415 - numpy: slow
     from reconciler.cli.simulate_view import Progress, print_figures  # noqa: PLC0415 - rich: slow
 
+    config = config_of(config, config_file)
+    if config == config_b == "-":
+        raise UsageError("--config-b", "standard input can be read once", "give one of them a file")
     request = simulating.SimulateRequest(
-        config=config_of(config, config_file),
+        config=config,
         demand=demand,
         flags={"cluster-name": cluster_name, "regions": regions, "catalogue": catalogue},
         other_config=config_b,

@@ -159,6 +159,13 @@ def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFix
     assert "What changes" in (files / "report" / "report.html").read_text()
 
 
+def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second one was told to be an empty file."""
+    words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]
+    assert run(["simulate", *words, "--out", f"{files}/report"]) == 2
+    assert "--config-b: standard input can be read once" in capsys.readouterr().err
+
+
 def test_models_of_other_autoscalers_are_shown_beside_and_named_as_models(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -183,6 +183,8 @@ class LineDecoder:
         at = checked_time(wire.t)
         if wire.ran_seconds is not None and wire.until is not None:
             raise ValueError("ran_seconds: a pod with `until` has none")
+        if wire.id == f"{wire.namespace}/":
+            raise ValueError("id: no name follows the namespace")
         _check_kept(wire)
         return PodDemand(
             at=at,

@@ -3,6 +3,7 @@
 import gzip
 import io
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -155,6 +156,8 @@ def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int,
         while line := reader.readline(limits.line_bytes_max + 1):
             number += 1
             left -= len(line)
+            if number == 1:
+                line = line.removeprefix(BOM_UTF8)
             if len(line) > limits.line_bytes_max:
                 raise InputError(f"{name}:{number}", "the line is longer than "
                                  f"{limits.line_bytes_max:,} bytes")  # fmt: skip

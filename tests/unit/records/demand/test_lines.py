@@ -116,6 +116,7 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
     ("body", "said"),
     [
         (line(**POD) + b"{", "demand.jsonl:2: Input data was truncated"),
+        (line(**{**POD, "id": "ci/", "namespace": "ci"}), "id: no name follows the namespace"),
         (line(kind="pods"), "demand.jsonl:1: kind: Invalid value 'pods'"),
         (line(**POD, images=["a"]), "images"),
         (line(**{**POD, "ran_seconds": -1}), "ran_seconds: Expected `float` >= 0.0"),
@@ -195,3 +196,9 @@ def test_short_names_of_schedules_are_what_cron_jobs_take(name: str, schedule: s
     (found,) = read(line(kind="cron", id="x", schedule=name, spec=POD["spec"])).lines
     assert isinstance(found, CronDemand)
     assert found.schedule == schedule
+
+
+def test_mark_at_the_begin_of_a_file_is_no_part_of_its_first_line() -> None:
+    """Editors of Windows put it there, and CSV traces may have it."""
+    for mark in (b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"):
+        assert len(read(mark + line(**POD)).lines) == 1

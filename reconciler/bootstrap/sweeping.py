@@ -1,10 +1,11 @@
 """Wires sweeps: each point is a task, in this process or on a Dask cluster."""
 
 import io
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +38,8 @@ RETRIES = 3
 """How often a point is begun again after its worker was lost or failed."""
 DASK_SECONDS = 10
 """How long a scheduler may take to answer."""
+DASK_LOGS = ("distributed", "tornado", "asyncio")
+"""Where Dask says what went wrong with a cluster that ends while it starts."""
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 
@@ -216,11 +219,28 @@ def _client(request: SweepRequest) -> Iterator[Any]:
             yield client
         return
     workers = request.workers or len(os.sched_getaffinity(0))
-    with (
-        LocalCluster(  # type: ignore[no-untyped-call] # untyped there
-            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-            silence_logs="ERROR",
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,  # type: ignore[no-untyped-call] # as above
-    ):  # fmt: skip
-        yield client
+    cluster = LocalCluster.__new__(LocalCluster)
+    try:
+        LocalCluster.__init__(  # type: ignore[no-untyped-call] # untyped there
+            cluster, n_workers=workers, threads_per_worker=1, host="127.0.0.1",
+            dashboard_address=None, silence_logs="ERROR",
+        )  # fmt: skip
+        with Client(cluster, set_as_default=False) as client:  # type: ignore[no-untyped-call] # as above
+            yield client
+    except KeyboardInterrupt:
+        for name in DASK_LOGS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        raise
+    finally:
+        _close(cluster)
+
+
+def _close(cluster: Any) -> None:
+    """End a cluster of our own, however far it has come.
+
+    One that was interrupted while it starts cannot be closed in order: Dask would say so here, and
+    try again and say so when the program ends. Its processes end with this one.
+    """
+    cluster.shutdown_on_close = False
+    with suppress(Exception):
+        cluster.close(timeout=DASK_SECONDS)

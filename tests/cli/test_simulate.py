@@ -6,8 +6,10 @@ import os
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -164,6 +166,31 @@ def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFi
     words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]
     assert run(["simulate", *words, "--out", f"{files}/report"]) == 2
     assert "--config-b: standard input can be read once" in capsys.readouterr().err
+
+
+def has_children(process: int) -> bool:
+    """Whether a process has begun another one."""
+    found = False
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # of a thread that has ended meanwhile
+            found |= bool(children.read_text())
+    return found
+
+
+def test_sweep_that_is_interrupted_while_its_processes_start_ends_without_a_word(
+    files: Path,
+) -> None:
+    """Dask could not close what had not started, and told so with its tracebacks."""
+    words = ["--config", f"{files}/sectors.yaml", "--demand", f"{files}/trace.csv"]
+    words += ["--sweep", "consolidation=true,false", "--workers", "2", "--out", f"{files}/report"]
+    program = [sys.executable, "-m", "reconciler", "simulate", *words]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as running:
+        while not has_children(running.pid):
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"it ended before: {running.wait(0.05)}")
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=120)
+    assert (running.returncode, said) == (130, "")
 
 
 def test_models_of_other_autoscalers_are_shown_beside_and_named_as_models(

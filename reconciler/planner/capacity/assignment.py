@@ -13,10 +13,18 @@ import numpy as np
 
 from reconciler.planner.capacity.lp import new_solver
 from reconciler.planner.capacity.problem import Problem
-from reconciler.planner.placement.arrays import FloatArray, IntArray
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 PAIRS_MAX = 12_000
 """Items x offers; larger programs take longer than they help."""
+PAIRS_AT_ONCE = 2_000
+"""Above so many feasible pairs their rows are added as they are broken: 6,000 rows that hold nearly
+everywhere take two seconds, and a twentieth of that when they are left out."""
+ROUNDS_MAX = 4
+"""So often broken rows are added; each time the bound is valid, and at most higher."""
+_HIGHER = 1e-5
+"""What a round has to raise the bound by, relatively, for another one."""
+_TOLERANCE = 1e-7
 _SAFETY = 1 - 1e-6
 """Taken off for the solver's tolerance, so that rounding never lifts the bound."""
 
@@ -78,14 +86,45 @@ class _Entries:
     cost: FloatArray
     most: FloatArray
     """Of the columns."""
+    pairs: "_Pairs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """The rows of feasible pairs: no more pods of the item than whole ones fit on the nodes."""
+
+    columns: IntArray
+    """Of the pods."""
+    nodes: IntArray
+    """The columns of the offers' nodes."""
+    most: IntArray
+    """Whole pods on a node."""
+
+    def broken(self, solution: FloatArray) -> BoolArray:
+        """Which of them do not hold."""
+        return np.asarray(solution[self.columns] > self.most * solution[self.nodes] + _TOLERANCE)
+
+    def add_to(self, solver: highspy.Highs, chosen: IntArray) -> None:
+        """Add the rows of some of the pairs to a program."""
+        count = len(chosen)
+        columns = np.column_stack([self.columns[chosen], self.nodes[chosen]]).astype(np.int32)
+        values = np.column_stack([-np.ones(count), self.most[chosen]]).astype(np.float64)
+        solver.addRows(
+            count,
+            np.zeros(count),
+            np.full(count, highspy.kHighsInf),
+            2 * count,
+            np.arange(0, 2 * count, 2, dtype=np.int32),
+            columns.reshape(-1),
+            values.reshape(-1),
+        )
 
 
 def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
     """The program without what exists; its costs are left open.
 
     Columns are nodes per offer, then pods per feasible pair of item and offer. Rows are the items
-    (all pods placed), offer x resource (not exceeded), and the pairs (no more pods of an item
-    than whole ones fit a node, times the nodes).
+    (all pods placed), then offer x resource (not exceeded); those of the pairs come afterwards.
     """
     needs, room = problem.with_caps()
     asked = np.arange(room.shape[1])
@@ -94,19 +133,16 @@ def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
     pair = count_offers + np.arange(len(items))
     node = np.arange(count_offers)
     resource_row = count_items + node[:, None] * len(asked) + np.arange(len(asked))
-    slot_row = count_items + count_offers * len(asked) + np.arange(len(items))
-    most = np.minimum(problem.slots[items, offers], problem.counts[items])
-    rows = [items, resource_row[offers].ravel(), slot_row, resource_row.ravel(), slot_row]
-    columns = [pair, np.repeat(pair, len(asked)), pair, np.repeat(node, len(asked)), offers]
+    rows = [items, resource_row[offers].ravel(), resource_row.ravel()]
+    columns = [pair, np.repeat(pair, len(asked)), np.repeat(node, len(asked))]
     values = [
         np.ones(len(items)),
         -(needs[items, offers] / scale[offers]).ravel(),
-        -np.ones(len(items)),
         (room / scale).ravel(),
-        most.astype(np.float64),
     ]
     demand = problem.counts.astype(np.float64)
-    others = len(items) + count_offers * len(asked)
+    others = count_offers * len(asked)
+    most = np.minimum(problem.slots[items, offers], problem.counts[items])
     count_columns = count_offers + len(items)
     return _Entries(
         rows=np.concatenate(rows),
@@ -115,6 +151,7 @@ def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
         lower=np.concatenate([demand, np.zeros(others)]),
         cost=np.zeros(count_columns),
         most=np.full(count_columns, highspy.kHighsInf),
+        pairs=_Pairs(columns=pair, nodes=offers, most=most),
     )
 
 
@@ -153,6 +190,26 @@ def _minimise(entries: _Entries) -> tuple[float, FloatArray] | None:
     model.a_matrix_.value_ = entries.values[order]
     solver = new_solver()
     solver.passModel(model)
+    pairs = entries.pairs
+    left = np.arange(len(pairs.columns))
+    if len(left) <= PAIRS_AT_ONCE:
+        pairs.add_to(solver, left)
+        return _solved(solver)
+    found = _solved(solver)
+    for _ in range(ROUNDS_MAX):
+        if found is None:
+            return None
+        broken = pairs.broken(np.array(solver.getSolution().col_value, dtype=np.float64))[left]
+        pairs.add_to(solver, left[broken])
+        left, before = left[~broken], found[0]
+        found = _solved(solver)
+        if not broken.any() or (found is not None and found[0] <= before * (1 + _HIGHER)):
+            break
+    return found
+
+
+def _solved(solver: highspy.Highs) -> tuple[float, FloatArray] | None:
+    """Objective and row duals of the optimum; None where there is none."""
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None

@@ -113,6 +113,11 @@ def _real(size: Size) -> Made:
     return clusters.snapshot_of(pods.of_shapes(shapes), (), settings), settings
 
 
+def _different(size: Size) -> Made:
+    settings = clusters.catalogue_fleets(burstable=False)
+    return clusters.snapshot_of(pods.different(size.pods), (), settings), settings
+
+
 def packing_sets() -> dict[str, list[tuple[int, int, int]]]:
     """The real pod shapes by set: CPU milli, memory MiB, count; empty when the data is absent."""
     found: dict[str, list[tuple[int, int, int]]] = {}
@@ -222,6 +227,16 @@ CASES: Mapping[str, Case] = {
         ),
         sizes=_GRID,
         make=_cycle,
+        quick=2,
+    ),
+    "different": Case(
+        title="Pods that all differ",
+        why=(
+            "Each pod asks for another amount of CPU (up to 2) and memory (up to 6 GiB); a fleet "
+            "per instance type of the catalogue but the burstable ones, nothing reserved."
+        ),
+        sizes=(Size(pods=200), Size(pods=1000), Size(pods=5000)),
+        make=_different,
         quick=2,
     ),
     "real-shapes": Case(

@@ -69,12 +69,18 @@ def usual_fleets() -> PlannerSettings:
     return make_settings(*fleets)
 
 
-def catalogue_fleets() -> PlannerSettings:
-    """A fleet per instance type of the catalogue's current families, at on-demand prices."""
+def catalogue_fleets(*, burstable: bool = True) -> PlannerSettings:
+    """A fleet per instance type of the catalogue's current families, at on-demand prices.
+
+    Args:
+        burstable: Whether those of the t families are among them.
+    """
     fleets = []
     for name, known in sorted(load_catalogue().items()):
         price = known.on_demand_usd_per_hour
         if name.split(".")[0] in OUTDATED or known.gpus or price is None:
+            continue
+        if name.startswith("t") and not burstable:
             continue
         fleets.append(
             own_fleet(

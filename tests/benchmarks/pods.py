@@ -180,6 +180,13 @@ def of_shapes(shapes: Sequence[tuple[int, int, int]]) -> Iterator[Pod]:
             number += 1
 
 
+def different(count: int, seed: int = 0) -> Iterator[Pod]:
+    """Pods that all ask for something else: up to 2 CPU and 6 GiB."""
+    draw = np.random.default_rng(seed)
+    cpu, memory = draw.integers(50, 1900, count).tolist(), draw.integers(64, 6000, count).tolist()
+    return of_shapes([(cpu[n], memory[n], 1) for n in range(count)])
+
+
 def running(
     count: int, nodes: Sequence[str], requests: Mapping[str, int], replicas: int = 50
 ) -> list[Pod]:

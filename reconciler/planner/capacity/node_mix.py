@@ -19,6 +19,8 @@ from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 EXTRA = (0.0, 0.05)
 """Nodes beyond what the program asks for, relatively: each is tried."""
+FEW = 8
+"""With fewer nodes in a mix, one of nodes of which at least so many are needed is tried as well."""
 PROGRAM_MAX = 2_000_000
 """Cells of the linear program, about. Items that the same offers take are one kind in it."""
 CELLS_MAX = 1_000_000
@@ -29,27 +31,49 @@ give, larger ones are filled better, and the last node is exchanged for a smalle
 
 
 def filled_mixes(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
-    """Packings of everything on mixes of nodes, one for each of `EXTRA`.
+    """Packings of everything on mixes of nodes, each mix with and without `EXTRA` nodes.
 
     The size of a pod is the sum of its shares of what a mean node of the mix has.
     """
     needs = least_needs(problem)
-    mix = _mix(problem, needs)
-    if not mix.any():
-        return
-    mean = mix @ problem.vectors / mix.sum()
-    size = (needs / np.maximum(mean, 1)).sum(axis=1)
-    order = np.argsort(-size, kind="stable")
     offers = best_offers(problem, fair.weights, None)
-    for extra in EXTRA:
-        nodes = np.minimum(np.floor(mix * (1 + extra) + 1e-6).astype(np.int64), problem.limits)
-        if int(nodes.sum()) * len(problem.items) > CELLS_MAX:
-            return
-        begun = _filled(problem, np.repeat(np.arange(len(nodes)), nodes), order)
-        served = begun.served()
-        rest = [item for item in order.tolist() if served[item] < problem.counts[item]]
-        packing = first_fit(problem, rest, offers, begun) if rest else begun
-        yield right_size(problem, packing)
+    for mix in _mixes(problem, needs):
+        mean = mix @ problem.vectors / mix.sum()
+        size = (needs / np.maximum(mean, 1)).sum(axis=1)
+        order = np.argsort(-size, kind="stable")
+        for extra in EXTRA:
+            nodes = np.minimum(np.floor(mix * (1 + extra) + 1e-6).astype(np.int64), problem.limits)
+            if int(nodes.sum()) * len(problem.items) > CELLS_MAX:
+                return
+            begun = _filled(problem, np.repeat(np.arange(len(nodes)), nodes), order)
+            served = begun.served()
+            rest = [item for item in order.tolist() if served[item] < problem.counts[item]]
+            packing = first_fit(problem, rest, offers, begun) if rest else begun
+            yield right_size(problem, packing)
+
+
+def _mixes(problem: Problem, needs: IntArray) -> Iterable[FloatArray]:
+    """(offers,) the cheapest nodes; where they are few, the cheapest smaller ones too.
+
+    The fraction of a node that is left over then is one of a smaller node.
+    """
+    mix = _mix(problem, needs)
+    if mix.any():
+        yield mix
+    if mix.sum() < FEW:
+        total = problem.counts @ needs
+        alone = (total / np.maximum(problem.vectors, 1)).max(axis=1)
+        smaller = (alone >= FEW).nonzero()[0]
+        found = np.zeros(len(problem.prices))
+        if len(smaller) and _take_all(problem, smaller):
+            found[smaller] = _mix(problem.only(smaller), needs)
+        if found.any():
+            yield found
+
+
+def _take_all(problem: Problem, offers: IntArray) -> bool:
+    """Whether these offers take every item that any offer takes."""
+    return bool((problem.slots[:, offers].any(axis=1) == problem.servable()).all())
 
 
 def _mix(problem: Problem, needs: IntArray) -> FloatArray:

@@ -3,7 +3,9 @@
 import io
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -219,12 +221,10 @@ def _client(request: SweepRequest) -> Iterator[Any]:
             yield client
         return
     workers = request.workers or len(os.sched_getaffinity(0))
-    cluster = LocalCluster.__new__(LocalCluster)
+    cluster, interrupted = _started(LocalCluster, workers)
     try:
-        LocalCluster.__init__(  # type: ignore[no-untyped-call] # untyped there
-            cluster, n_workers=workers, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address=None, silence_logs="ERROR",
-        )  # fmt: skip
+        if interrupted:
+            signal.raise_signal(signal.SIGINT)
         with Client(cluster, set_as_default=False) as client:  # type: ignore[no-untyped-call] # as above
             yield client
     except KeyboardInterrupt:
@@ -235,12 +235,29 @@ def _client(request: SweepRequest) -> Iterator[Any]:
         _close(cluster)
 
 
-def _close(cluster: Any) -> None:
-    """End a cluster of our own, however far it has come.
+def _started(make: Callable[..., Any], workers: int) -> tuple[Any, bool]:
+    """A cluster on this machine, and whether SIGINT came while it started.
 
-    One that was interrupted while it starts cannot be closed in order: Dask would say so here, and
-    try again and say so when the program ends. Its processes end with this one.
+    The start is not interrupted: processes that have begun, and miss what they are to read from
+    this one, would say so with a traceback each.
     """
+    came: list[int] = []
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        cluster = make(
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", silence_logs="ERROR",
+        )  # fmt: skip
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    return cluster, bool(came)
+
+
+def _close(cluster: Any) -> None:
+    """End a cluster of our own; what Dask cannot close in time ends with this process."""
     cluster.shutdown_on_close = False
     with suppress(Exception):
         cluster.close(timeout=DASK_SECONDS)

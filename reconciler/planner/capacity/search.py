@@ -50,35 +50,38 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
     if by_size != order:
         yield _sized(problem, by_size, offers)
     for offer in _promising(problem, fair):
-        preferring = best_offers(problem, fair.weights, int(offer))
-        yield _sized(problem, order, preferring)
-        if not len(problem.caps):
-            yield _sized(problem, _by_share(problem, int(offer)), preferring)
+        yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
 
 
-def _by_share(problem: Problem, offer: int) -> list[int]:
-    """Items by the share of a node that a pod takes of what it takes most of, largest first.
+def _packed(problem: Problem, fair: FairPrices, found: list[Packing]) -> Packing:
+    """The cheapest of these packings, and of others where none is near the least that it can cost.
 
-    The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
+    No search begins with those others: it would find its way to dearer ones from them.
     """
-    vector = np.maximum(problem.vectors[offer], 1)
-    share = (problem.needs[:, offer, :] / vector).max(axis=1)
-    return [int(item) for item in np.argsort(-share, kind="stable")]
-
-
-def _packed(problem: Problem, fair: FairPrices) -> list[Packing]:
-    """Packings to choose from, and mixes of nodes where none is near the least that it can cost."""
-    found = list(candidates(problem, fair))
-    close = _CLOSE * float(fair.items @ problem.counts)
-    if cheapest(problem, found).cost(problem) <= close:
-        return found
+    best = cheapest(problem, found)
+    if best.cost(problem) <= _CLOSE * float(fair.items @ problem.counts):
+        return best
+    more: list[Packing] = []
     if problem.slots.size <= _LARGE:
-        found += filled_mixes(problem, fair)
+        if not len(problem.caps):
+            more += _by_shares(problem, fair)
+        more += filled_mixes(problem, fair)
     elif not len(problem.caps):
         kept = undominated(problem)
         mixes = filled_mixes(problem.only(kept), fair)
-        found += [on_all_offers(packing, kept) for packing in mixes]
-    return found
+        more += [on_all_offers(packing, kept) for packing in mixes]
+    return cheapest(problem, [best, *more])
+
+
+def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
+    """First fit by the share of a node that a pod takes of what it takes most of, largest first.
+
+    The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
+    """
+    for offer in _promising(problem, fair).tolist():
+        share = (problem.needs[:, offer, :] / np.maximum(problem.vectors[offer], 1)).max(axis=1)
+        order = np.argsort(-share, kind="stable").tolist()
+        yield _sized(problem, order, best_offers(problem, fair.weights, offer))
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:
@@ -146,8 +149,8 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     if not small_enough(fewer):
         best = _in_bulk(fewer, fair, budget_seconds)
         return Found(packing=on_all_offers(best, kept))
-    seeds = _packed(fewer, fair)
-    best = cheapest(fewer, seeds)
+    seeds = list(candidates(fewer, fair))
+    best = _packed(fewer, fair, seeds)
     found = _thoroughly(fewer, fair, seeds, best, budget_seconds)
     return replace(found, packing=on_all_offers(found.packing, kept))
 
@@ -156,12 +159,12 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
     """A packing of many items: by patterns of their shapes, or else by first fit."""
     shaped = by_shapes(problem, fair, FOR_SHAPES * budget_seconds)
     if shaped is None:
-        return cheapest(problem, _packed(problem, fair))
+        return _packed(problem, fair, list(candidates(problem, fair)))
     shaped = right_size(problem, shaped)
     near = shaped.cost(problem) <= _NEAR * float(fair.items @ problem.counts)
     if near and not any(shortfall(problem, shaped)):
         return shaped
-    return cheapest(problem, [shaped, *_packed(problem, fair)])
+    return _packed(problem, fair, [shaped, *candidates(problem, fair)])
 
 
 def _thoroughly(

@@ -251,7 +251,7 @@ class StatusBoard:
     def answered(self) -> None:
         """AWS answered a call that the loop waits for; any thread may say so.
 
-        A cycle of many calls to a slow EC2 takes minutes, and whoever ended it would begin it anew.
+        A cycle of many calls to a slow EC2 takes minutes, and a restart would only begin it again.
         """
         with self._lock:
             self._view = replace(self._view, turned_seconds=self._clock.monotonic_seconds())

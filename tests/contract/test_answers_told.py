@@ -1,4 +1,4 @@
-"""Whom the AWS clients tell that a call was answered: liveness, which must not wait in vain."""
+"""AWS clients tell liveness of each answered call, so that a slow cycle is not restarted."""
 
 from contextlib import closing
 
@@ -23,7 +23,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_answer_is_told_of_and_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits for many slow answers is not stuck; who waits for one in vain may be."""
+    """A loop that gets many slow answers is not stuck; one that gets none may be."""
     answers: list[None] = []
 
     def script(request: Request) -> Answer | None:
@@ -46,7 +46,7 @@ def test_each_answer_is_told_of_and_no_silence(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_answers_of_a_queue_are_not_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is polled beside the loop: a stuck one would be taken to turn for ever."""
+    """It is polled beside the loop, so its answers say nothing about a loop that is stuck."""
     answers: list[None] = []
     queue = Clients(IMPATIENT, answered=lambda: answers.append(None))
     with scripted_server(lambda _: Answer(body=b"{}")) as url, closing(queue):

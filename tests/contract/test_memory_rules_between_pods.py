@@ -57,7 +57,7 @@ def node_of(world: MemoryWorld, name: str) -> str:
 
 
 def test_spread_counts_only_nodes_that_the_pods_select() -> None:
-    """One pod in a zone that they cannot use would hold all further ones up for ever."""
+    """Pods in a zone that they cannot use do not keep further ones waiting."""
     world = world_of("web-a", "web-b", "ci-c")
     web = replace(PLAIN, node_selector=FrozenMap({"sector": "web"}), topology_spread=(SPREAD,))
     nodes = [place(world, f"api{n}", web, app="noisy") for n in range(4)]
@@ -132,7 +132,7 @@ def test_pod_kept_away_from_a_zone_finds_room_in_all_of_it_when_the_rule_ends() 
 def test_terms_mean_the_pods_of_the_namespaces_that_they_name(
     term: PodAffinityTerm, meant: bool
 ) -> None:
-    """Affinity would wait for ever, and anti-affinity keep nothing apart."""
+    """Without it pods with affinity stay pending, and anti-affinity keeps nothing apart."""
     near, apart = replace(PLAIN, pod_affinity=(term,)), replace(PLAIN, pod_anti_affinity=(term,))
     world = world_of("web-a")
     assert place(world, "noisy", PLAIN, "team-b") == "web-a"

@@ -20,7 +20,7 @@ OnNodes = Mapping[NodeName, int]
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server gives each namespace: the only one that is known here."""
 _RULES_MAX = 2048
-"""Rules that are counted at a time; with more all are forgotten and counted anew when asked."""
+"""Rules that are counted at a time; with more all counts are dropped, and made again when asked."""
 
 T = TypeVar("T")
 

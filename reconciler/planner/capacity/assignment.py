@@ -195,16 +195,16 @@ def _minimise(entries: _Entries) -> tuple[float, FloatArray] | None:
     if len(left) <= PAIRS_AT_ONCE:
         pairs.add_to(solver, left)
         return _solved(solver)
-    found = _solved(solver)
+    found, before = _solved(solver), 0.0
     for _ in range(ROUNDS_MAX):
-        if found is None:
-            return None
+        if found is None or found[0] <= before * (1 + _HIGHER):
+            break
         broken = pairs.broken(np.array(solver.getSolution().col_value, dtype=np.float64))[left]
+        if not broken.any():
+            break
         pairs.add_to(solver, left[broken])
         left, before = left[~broken], found[0]
         found = _solved(solver)
-        if not broken.any() or (found is not None and found[0] <= before * (1 + _HIGHER)):
-            break
     return found
 
 

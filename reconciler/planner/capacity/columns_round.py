@@ -14,7 +14,6 @@ from reconciler.planner.capacity.effort import (
 )
 from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.master import Master, Solved
-from reconciler.planner.capacity.node_rules import RulesOfItems
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.pricing import Pricer
 from reconciler.planner.capacity.problem import Packing, Problem, no_packing
@@ -231,7 +230,6 @@ def top_up(problem: Problem, bins: IntArray, amounts: IntArray, counts: IntArray
     for item in np.asarray(amounts.any(axis=0)).nonzero()[0]:
         room -= problem.needs[item, bins] * amounts[:, item : item + 1]
     held = amounts @ problem.membership.astype(np.int64)
-    rules = RulesOfItems([item.rules for item in problem.items])
     size = (problem.needs[waiting].min(axis=1) / np.maximum(problem.vectors.max(axis=0), 1)).max(1)
     for item in waiting[np.argsort(-size, kind="stable")].tolist():
         needs = problem.needs[item, bins]
@@ -240,8 +238,8 @@ def top_up(problem: Problem, bins: IntArray, amounts: IntArray, counts: IntArray
             np.minimum(space, room[:, column] // np.maximum(needs[:, column], 1), out=space)
         for group in problem.items[item].groups:
             np.minimum(space, problem.caps[group] - held[:, group], out=space)
-        if rules:
-            np.minimum(space, rules.room(amounts, item), out=space)
+        if problem.rules:
+            np.minimum(space, problem.rules.room(amounts, item), out=space)
         np.maximum(space, 0, out=space)
         space -= np.clip(np.cumsum(space) - int(left[item]), 0, space)
         amounts[:, item] += space

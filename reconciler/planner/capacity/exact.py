@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from reconciler.planner.capacity.node_rules import RulesOfItems
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 
@@ -54,7 +55,9 @@ def _cheapest_offers(
     """Per set of pods the cheapest offer that holds it on one node, and its price."""
     prices = np.full(len(states), _TOO_DEAR, dtype=np.int64)
     offers = np.zeros(len(states), dtype=np.int64)
-    apart = _within_caps(problem, served, states) & _within_rules(problem, served, states)
+    apart = _within_caps(problem, served, states)
+    if problem.rules:
+        apart &= RulesOfItems([problem.items[i].rules for i in served.tolist()]).allow(states)
     for offer in np.lexsort((np.arange(len(problem.prices)), -problem.prices)):
         load = states @ problem.needs[served, offer, :]
         holds = apart & (load <= problem.vectors[offer]).all(axis=1)
@@ -70,17 +73,6 @@ def _within_caps(problem: Problem, served: IntArray, states: IntArray) -> BoolAr
         return np.ones(len(states), dtype=np.bool_)
     held = states @ problem.membership[served].astype(np.int64)
     return np.asarray((held <= problem.caps).all(axis=1))
-
-
-def _within_rules(problem: Problem, served: IntArray, states: IntArray) -> BoolArray:
-    """Sets of pods that obey the hostname rules of one class about another, too."""
-    apart = np.ones(len(states), dtype=np.bool_)
-    rules = [problem.items[item].rules for item in served.tolist()]
-    for place, own in enumerate(rules):
-        for rule, most in own.obeys:
-            counted = [other for other, each in enumerate(rules) if rule in each.counts_for]
-            apart &= (states[:, place] == 0) | (states[:, counted].sum(axis=1) <= most)
-    return apart
 
 
 def _solve(states: IntArray, prices: IntArray) -> IntArray | None:

@@ -23,7 +23,7 @@ def levelled(problem: Problem, offer: int, nodes: int) -> Packing | None:
     """
     if (
         len(problem.caps)
-        or any(any(item.rules) for item in problem.items)
+        or problem.rules
         or nodes > problem.limits[offer]
         or nodes * len(problem.items) > _CELLS_MAX
     ):

@@ -11,7 +11,6 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.lp import add_columns, new_solver
-from reconciler.planner.capacity.node_rules import RulesOfItems
 from reconciler.planner.capacity.patterns import PatternProgram
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
@@ -38,7 +37,7 @@ class Master(PatternProgram):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(len(problem.items))
-        self._rules = RulesOfItems([item.rules for item in problem.items])
+        self._rules = problem.rules
         self._prices = problem.prices
         self._unit = max(int(problem.prices.max()), 1)
         self._items = len(problem.items)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
@@ -88,6 +88,15 @@ class RulesOfItems:
 
     def __bool__(self) -> bool:
         return bool(self._obeying)
+
+    def allow(self, amounts: IntArray) -> BoolArray:
+        """(nodes,) whether no rule keeps any of these pods off the node."""
+        allowed = np.ones(len(amounts), dtype=np.bool_)
+        for rule, obeying in self._obeying.items():
+            held = amounts[:, self._counted[rule]].sum(axis=1)
+            for item, most in obeying:
+                allowed &= (amounts[:, item] == 0) | (held <= most)
+        return allowed
 
     def room(self, amounts: IntArray, item: int) -> IntArray:
         """(nodes,) how many more pods of the item the rules let each node take."""

@@ -83,7 +83,7 @@ def suits(problem: Problem) -> bool:
         and len(problem.prices) <= OFFERS_MAX
         and problem.servable().all()
         and not problem.inflated
-        and not any(any(item.rules) for item in problem.items)
+        and not problem.rules
     )
 
 

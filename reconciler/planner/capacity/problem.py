@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.planner.capacity.node_rules import NO_RULES, NodeRules
+from reconciler.planner.capacity.node_rules import NO_RULES, NodeRules, RulesOfItems
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
@@ -85,6 +85,8 @@ class Problem:
     """(groups,) most pods of a group on one node."""
     membership: BoolArray
     """(items, groups)."""
+    rules: RulesOfItems
+    """What items ask of each other on a node."""
 
     def with_caps(self) -> tuple[IntArray, IntArray]:
         """Resources that are asked for, caps that several items share among them.
@@ -157,6 +159,7 @@ def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence
         limits=np.array([o.most for o in offers], dtype=np.int64),
         caps=np.array(caps, dtype=np.int64),
         membership=membership,
+        rules=RulesOfItems([item.rules for item in items]),
     )
 
 

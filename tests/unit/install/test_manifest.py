@@ -181,7 +181,7 @@ def test_pods_are_probed_bounded_spread_and_critical() -> None:
 
 
 def test_pods_listen_on_ipv6_too() -> None:
-    """A pod of an IPv6 cluster has no other address: its probes would end it for ever."""
+    """A pod of an IPv6 cluster has no other address: its probes would fail."""
     (container,) = pod_of(settings())["spec"]["containers"]
     variables = {each["name"]: each.get("value") for each in container["env"]}
     assert variables["RECONCILER_LISTEN"] == "[::]:9235"

@@ -266,7 +266,7 @@ def test_fleet_at_its_maximum_says_what_to_do() -> None:
 
 
 def test_fleet_of_a_fixed_size_is_not_updated_and_says_why() -> None:
-    """Its nodes were chosen in turn, and rested as if their drains had failed, for ever."""
+    """Its nodes were chosen in turn, and rested again and again as if their drains had failed."""
     fleet = make_scene_fleet(min_capacity=2, max_capacity=2)
     rules = RollingUpdate(min_in_service=1)
     nodes = [node("a", fleet=fleet), node("b", fleet=fleet)]

@@ -105,7 +105,7 @@ def test_no_secret_and_no_shell_form() -> None:
 
 
 def test_first_process_takes_up_what_a_helper_leaves() -> None:
-    """A git past its time limit leaves a helper, which stays as a zombie unless tini takes it up."""
+    """A git past its time limit leaves a helper; tini keeps it from staying a zombie."""
     (entry,) = ours()[-1].of("ENTRYPOINT")
     assert json.loads(entry)[:-1] == ["/usr/bin/tini", "-s", "--"]
 

@@ -4,8 +4,8 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.memory import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.balancing import similar_offers
-from reconciler.planner.capacity.problem import Balanced, Offer
-from reconciler.planner.capacity.purchase import Budget
+from reconciler.planner.capacity.problem.problem import Balanced, Offer
+from reconciler.planner.capacity.problem.purchase import Budget
 from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.similar import likeness_of

@@ -16,7 +16,7 @@ import numpy as np
 
 from reconciler.adapters.memory.scheduling import admits
 from reconciler.model.cluster import PodSpec
-from reconciler.planner.capacity.lp import maximise
+from reconciler.planner.capacity.bounds.lp import maximise
 from reconciler.simulation.offers import Offer, zones_of
 
 HOUR_SECONDS = 3600.0

@@ -14,7 +14,7 @@ from time import process_time
 from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.capacity.known_searches import forget_searches
+from reconciler.planner.capacity.search_cache import forget_searches
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from tests.benchmarks import clusters, pods

@@ -14,7 +14,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.capacity.known_searches import forget_searches
+from reconciler.planner.capacity.search_cache import forget_searches
 from reconciler.planner.descheduler_settings import (
     DeschedulerSettings,
     FailedPods,

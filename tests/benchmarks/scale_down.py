@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 
 from reconciler.model.actions import EvictPod, begins_drain
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.capacity.known_searches import forget_searches
+from reconciler.planner.capacity.search_cache import forget_searches
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
 from tests.builders import (

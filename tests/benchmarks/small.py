@@ -14,7 +14,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from reconciler.planner.capacity.known_searches import forget_searches
+from reconciler.planner.capacity.search_cache import forget_searches
 from reconciler.planner.planner import plan
 from tests.benchmarks.measure import bought
 from tests.benchmarks.pods import MIB

@@ -1,5 +1,16 @@
-"""The cheapest capacity for what does not fit: which nodes to buy, and how far from the least.
+"""Which new nodes to buy for pods that found no room, and a proof of how little they could cost.
 
-`problem` states it as numbers, `packing` and `columns` solve it, `bound` proves a lower bound,
-`purchase` carries the solution into the what-if cluster. Money is in billionths of a dollar.
+One purchase goes through the package in this order:
+
+1. `buy` takes pod classes and offers; `problem` states them as numbers.
+2. `search_cache` answers a problem that was searched before; `search` works on a new one.
+3. `search` tries `packings`, fast ways to fill nodes, and compares them with `bounds`, below which
+   no packing can cost. Where money may be left to save and the problem is small enough,
+   `node_sets` (few pods) and `patterns` (column generation) look for a cheaper packing.
+4. `expander` replaces the search where a sector's expander is not `cost`.
+5. `balancing` spreads the new nodes over fleets that are alike.
+6. `buy` puts the nodes and their pods into the what-if cluster, which checks every rule.
+7. `one_by_one` buys single nodes for the pods that are left.
+
+Money is in billionths of a dollar per hour.
 """

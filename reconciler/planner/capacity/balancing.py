@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reconciler.planner.capacity.problem import Offer, Packing, Problem
+from reconciler.planner.capacity.problem.problem import Offer, Packing, Problem
 from reconciler.planner.placement.arrays import IntArray
 
 RESOURCES_DIFFER_MOST = 0.05

@@ -7,17 +7,16 @@ import numpy as np
 
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
-from reconciler.planner.capacity.bound import FairPrices, fair_prices
-from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
-from reconciler.planner.capacity.known_searches import known_or_packed, known_or_searched
+from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
 from reconciler.planner.capacity.one_by_one import Singles
-from reconciler.planner.capacity.problem import (
+from reconciler.planner.capacity.problem.items import Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.problem.problem import (
     Packing,
     Problem,
     no_packing,
     state_problem,
 )
-from reconciler.planner.capacity.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.capacity.problem.purchase import Budget, Purchase, Taken, priced_row
 from reconciler.planner.capacity.search import (
     Found,
     by_priority,
@@ -26,6 +25,7 @@ from reconciler.planner.capacity.search import (
     within_budget,
     within_nodes,
 )
+from reconciler.planner.capacity.search_cache import known_or_packed, known_or_searched
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import local_room, rules_room

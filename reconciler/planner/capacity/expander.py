@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.planner.capacity.bound import FairPrices, fair_prices
-from reconciler.planner.capacity.columns_round import top_up
-from reconciler.planner.capacity.packing import first_fit, item_order
-from reconciler.planner.capacity.problem import Packing, Problem, no_packing
+from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.packings.first_fit import first_fit, item_order
+from reconciler.planner.capacity.patterns.rounding import top_up
+from reconciler.planner.capacity.problem.problem import Packing, Problem, no_packing
 from reconciler.planner.capacity.search import search
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 from reconciler.planner.settings import Expander

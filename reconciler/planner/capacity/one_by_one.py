@@ -6,11 +6,11 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity.balancing import as_dear_as_alike
-from reconciler.planner.capacity.items import OfferTable, Want
-from reconciler.planner.capacity.problem import (
+from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.problem import (
     Offer,
 )
-from reconciler.planner.capacity.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.capacity.problem.purchase import Budget, Purchase, Taken, priced_row
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, tightness

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.planner.capacity.buy import buy
-from reconciler.planner.capacity.items import OfferTable, Want
-from reconciler.planner.capacity.purchase import Budget, Purchase
+from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import Budget, Purchase
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import Expander
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.planner.capacity.assignment import AssignmentBound, assignment_bound
-from reconciler.planner.capacity.bound import FairPrices, lower_bound
-from reconciler.planner.capacity.columns import improve, small_enough
-from reconciler.planner.capacity.dominance import on_all_offers, undominated
-from reconciler.planner.capacity.effort import Effort
-from reconciler.planner.capacity.exact import exact
-from reconciler.planner.capacity.levelled import levelled
-from reconciler.planner.capacity.node_mix import filled_mixes
-from reconciler.planner.capacity.node_set_search import Cheapest, cheapest_set, suits
-from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
-from reconciler.planner.capacity.problem import Packing, Problem
-from reconciler.planner.capacity.right_size import right_size
-from reconciler.planner.capacity.shapes import by_shapes
+from reconciler.planner.capacity.bounds.assignment import AssignmentBound, assignment_bound
+from reconciler.planner.capacity.bounds.fair_prices import FairPrices, lower_bound
+from reconciler.planner.capacity.node_sets.search import Cheapest, cheapest_set, suits
+from reconciler.planner.capacity.packings.even_filling import levelled
+from reconciler.planner.capacity.packings.exact import exact
+from reconciler.planner.capacity.packings.first_fit import best_offers, first_fit, item_order
+from reconciler.planner.capacity.packings.node_mix import filled_mixes
+from reconciler.planner.capacity.packings.right_size import right_size
+from reconciler.planner.capacity.patterns.columns import improve, small_enough
+from reconciler.planner.capacity.patterns.shapes import by_shapes
+from reconciler.planner.capacity.problem.dominance import on_all_offers, undominated
+from reconciler.planner.capacity.problem.effort import Effort
+from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8

@@ -14,9 +14,9 @@ import numpy as np
 from reconciler.model.cluster import PodSpec
 from reconciler.model.plan import HeadroomPlan
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.preferring import buy_preferring
-from reconciler.planner.capacity.purchase import Purchase
+from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import offer_of, purchase_budget

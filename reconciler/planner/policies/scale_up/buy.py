@@ -8,9 +8,9 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.preferring import buy_preferring
-from reconciler.planner.capacity.purchase import Purchase
+from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.decided import TargetReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget

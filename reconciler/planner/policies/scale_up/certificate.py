@@ -6,15 +6,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.assignment import Existing, assignment_bound
-from reconciler.planner.capacity.bound import FairPrices, fair_prices, lower_bound, round_up
-from reconciler.planner.capacity.bound_proof import proven_bound
-from reconciler.planner.capacity.dominance import undominated
-from reconciler.planner.capacity.effort import Effort
-from reconciler.planner.capacity.items import OfferTable
-from reconciler.planner.capacity.knapsack import PAIRS_MAX
-from reconciler.planner.capacity.problem import Item, Problem, state_problem
-from reconciler.planner.capacity.purchase import Purchase
+from reconciler.planner.capacity.bounds.assignment import Existing, assignment_bound
+from reconciler.planner.capacity.bounds.fair_prices import (
+    FairPrices,
+    fair_prices,
+    lower_bound,
+    round_up,
+)
+from reconciler.planner.capacity.patterns.bound_proof import proven_bound
+from reconciler.planner.capacity.patterns.knapsack import PAIRS_MAX
+from reconciler.planner.capacity.problem.dominance import undominated
+from reconciler.planner.capacity.problem.effort import Effort
+from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.problem import Item, Problem, state_problem
+from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources

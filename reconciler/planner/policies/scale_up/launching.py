@@ -17,9 +17,9 @@ import numpy as np
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy, serve_from_all
-from reconciler.planner.capacity.items import OfferTable
-from reconciler.planner.capacity.problem import Offer
-from reconciler.planner.capacity.purchase import UNBOUNDED, Purchase
+from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.problem import Offer
+from reconciler.planner.capacity.problem.purchase import UNBOUNDED, Purchase
 from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import UNLIMITED

@@ -1,0 +1,118 @@
+"""Sets of nodes by how many there are of each offer, and which of them cannot hold all pods.
+
+A small purchase has few nodes, so there are few sets of nodes cheaper than a known packing, and
+most of those are refuted at once: for any worth per pod, nodes that together cannot hold pods
+worth as much as all pods are worth cannot hold all pods. This counts whole nodes, where a program
+over shares of nodes buys a third of one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.effort import SECONDS_PER_SET_LISTED, Effort
+from reconciler.planner.capacity.problem.problem import Problem
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
+
+SETS_MAX = 60_000
+"""Partial sets at any level; more are not listed."""
+_STEPS_BESIDE = 4
+"""What a partial set costs beside looking at each refutation."""
+_SAFETY = 1e-9
+"""Relative: rounding in floating point never refutes a set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refutation:
+    """No set of nodes holds all pods unless its nodes' `most` add up to `worth`."""
+
+    most: FloatArray
+    """(offers,) what a node can hold at most, by some worth of a pod."""
+    worth: float
+    """Of all pods, by the same."""
+
+    def allows(self, sets: IntArray) -> BoolArray:
+        """(sets,) those of (sets, offers) that it does not refute."""
+        return np.asarray(sets @ self.most >= self.worth * (1 - _SAFETY))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Sets of nodes, the cheapest first."""
+
+    sets: IntArray
+    """(sets, offers) nodes."""
+    costs: IntArray
+    """(sets,) billionths of a dollar per hour."""
+
+    def only(self, kept: BoolArray) -> "Listed":
+        """Some of them."""
+        return Listed(sets=self.sets[kept], costs=self.costs[kept])
+
+
+def by_resources(problem: Problem) -> list[Refutation]:
+    """What follows from each resource, pods and nodes taken for divisible."""
+    needs, room = problem.with_caps()
+    least = np.where(problem.slots[:, :, None] > 0, needs, np.iinfo(np.int64).max).min(axis=1)
+    total = problem.counts @ least
+    return [
+        Refutation(most=room[:, resource].astype(np.float64), worth=float(total[resource]))
+        for resource in total.nonzero()[0]
+    ]
+
+
+def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
+    """What any set that none of them refutes costs at least."""
+    prices = np.maximum(problem.prices, 1)
+    return max(
+        each.worth / float((each.most / prices).max()) for each in refutations if each.worth > 0
+    )
+
+
+def list_sets(
+    problem: Problem, refutations: Sequence[Refutation], least: int, below: int, effort: Effort
+) -> Listed | None:
+    """All sets that cost from `least` to less than `below` and that none refutes.
+
+    None when there are too many for that, or for the effort that is left. Offer by offer, the
+    dearest first; a partial set goes when the rest of the money cannot buy what it still lacks.
+    """
+    order = np.lexsort((np.arange(len(problem.prices)), -problem.prices))
+    prices = np.maximum(problem.prices[order], 1)
+    most = np.array([each.most[order] for each in refutations])
+    worth = np.array([each.worth for each in refutations]) * (1 - _SAFETY)
+    best_later = _tails(most / prices)
+    nodes_max = np.minimum(problem.limits[order], int(problem.counts.sum()))
+    sets = np.zeros((1, len(order)), dtype=np.int64)
+    money = np.array([below - 1], dtype=np.int64)
+    held = np.zeros((1, len(worth)))
+    for level, price in enumerate(prices.tolist()):
+        choices = np.minimum(money // price, nodes_max[level]) + 1
+        partial = int(choices.sum())
+        effort.spend(SECONDS_PER_SET_LISTED * partial * (len(worth) + _STEPS_BESIDE))
+        if partial > SETS_MAX * len(prices) or not effort.left:
+            return None
+        parent = np.arange(len(choices)).repeat(choices)
+        amount = np.arange(len(parent)) - (choices.cumsum() - choices)[parent]
+        left = money[parent] - amount * price
+        holds = held.take(parent, axis=0) + amount[:, None] * most[:, level]
+        enough = holds + left[:, None] * best_later[level + 1] >= worth
+        kept = enough.all(axis=1).nonzero()[0]
+        if len(kept) > SETS_MAX:
+            return None
+        sets = sets.take(parent[kept], axis=0)
+        sets[:, level] = amount[kept]
+        money, held = left[kept], holds.take(kept, axis=0)
+    found = np.empty_like(sets)
+    found[:, order] = sets
+    costs = found @ problem.prices
+    dear = costs >= least
+    ranked = np.argsort(costs[dear], kind="stable")
+    return Listed(sets=found[dear][ranked], costs=costs[dear][ranked])
+
+
+def _tails(rates: FloatArray) -> FloatArray:
+    """(levels + 1, refutations): the best rate among the offers from a level on."""
+    best = np.maximum.accumulate(rates[:, ::-1], axis=1)[:, ::-1].T
+    return np.concatenate([best, np.zeros((1, best.shape[1]))])

@@ -1,0 +1,144 @@
+"""Whether all pods fit a set of nodes, were shares of patterns allowed: else what refutes it."""
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from reconciler.planner.capacity.bounds.lp import add_columns, new_solver
+from reconciler.planner.capacity.node_sets.listing import Refutation
+from reconciler.planner.capacity.patterns.knapsack import Knapsacks
+from reconciler.planner.capacity.patterns.knapsack_search import Filled, fill
+from reconciler.planner.capacity.patterns.patterns import PatternProgram
+from reconciler.planner.capacity.patterns.pricing import Greedy
+from reconciler.planner.capacity.problem.effort import (
+    SECONDS_PER_AMOUNT,
+    SECONDS_PER_LEVEL,
+    SECONDS_PER_MASTER,
+    SECONDS_PER_MASTER_CELL,
+    SECONDS_PER_RELAXED_PAIR,
+    Effort,
+)
+from reconciler.planner.capacity.problem.problem import Problem
+from reconciler.planner.placement.arrays import FloatArray, IntArray
+
+ROUNDS_MAX = 40
+_UNIT = 1e9
+"""Worth is searched in billionths, as prices are."""
+_MARGIN = 1e-6
+_NOTHING = 1e-7
+"""So little of what is not covered is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the program says about a set.
+
+    Nothing when the search for patterns was not wide enough, or the effort ran out.
+    """
+
+    shares: FloatArray | None = None
+    """(patterns,) how much of each, when all pods fit."""
+    refutation: Refutation | None = None
+    """When they do not."""
+
+
+class SetProgram(PatternProgram):
+    """Least worth of the pods left over by patterns of a set's nodes, kept in the solver.
+
+    Rows are the items, then the offers (no more patterns than nodes); columns a pod of each item
+    left over, then the patterns, which stay from set to set.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(len(problem.items))
+        self._problem = problem
+        self._items, self._count = problem.slots.shape
+        self._knapsacks = Knapsacks(problem)
+        self._counts = problem.counts
+        self._greedy = Greedy(problem)
+        self._solver = new_solver()
+        self._begin()
+
+    def _begin(self) -> None:
+        nothing = np.array([])
+        for count in self._counts.tolist():
+            self._solver.addRow(float(count), highspy.kHighsInf, 0, nothing, nothing)
+        for _ in range(self._count):
+            self._solver.addRow(-highspy.kHighsInf, 0.0, 0, nothing, nothing)
+        share = (self._problem.needs / np.maximum(self._problem.vectors, 1)).max(axis=2)
+        size = np.where(self._problem.slots > 0, share, np.inf).min(axis=1)
+        for item, worth in enumerate(size.tolist()):
+            row = np.array([item], dtype=np.int32)
+            self._solver.addCol(max(worth, _MARGIN), 0.0, highspy.kHighsInf, 1, row, np.ones(1))
+
+    def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
+        table = np.concatenate([amounts, offers[:, None] == np.arange(self._count)], axis=1)
+        add_columns(self._solver, np.zeros(len(offers)), table)
+
+    def demand(self, counts: IntArray) -> None:
+        """Other pods wait."""
+        self._counts = counts
+        for row, count in enumerate(counts.tolist()):
+            self._solver.changeRowBounds(row, float(count), highspy.kHighsInf)
+        self._knapsacks.demand(counts)
+        self._greedy.demand(counts)
+
+    def ask(self, nodes: IntArray, effort: Effort, widths: tuple[int, ...]) -> Answer:
+        """Whether the pods fit (offers,) so many nodes.
+
+        Args:
+            nodes: The set.
+            effort: What it may take.
+            widths: Of the search for patterns, the next one where one neither finds nor proves.
+        """
+        for offer, count in enumerate(nodes.tolist()):
+            self._solver.changeRowBounds(self._items + offer, -highspy.kHighsInf, float(count))
+        easy, width = True, 0
+        for _ in range(ROUNDS_MAX):
+            duals = self._solve(effort)
+            if duals is None or self._covered():
+                break
+            worth, rates = duals
+            if easy:
+                easy = bool(self.add(*self._greedy.patterns(worth, rates, effort)))
+                if easy:
+                    continue
+            found = self._search(worth, rates, nodes, widths[width], effort)
+            refutation = Refutation(most=found.most, worth=float(worth @ self._counts))
+            if not refutation.allows(nodes[None])[0]:
+                return Answer(refutation=refutation)
+            gainful = found.amounts @ worth > rates[found.offers] * (1 + _MARGIN)
+            if not self.add(found.offers[gainful], found.amounts[gainful]):
+                width += 1
+            if width == len(widths):
+                return Answer()
+        return Answer(shares=self._shares())
+
+    def _solve(self, effort: Effort) -> tuple[FloatArray, FloatArray] | None:
+        """(items,) worth of a pod and (offers,) of a node; None when the effort is spent."""
+        if not effort.left:
+            return None
+        effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
+        self._solver.run()
+        duals = np.array(self._solver.getSolution().row_dual, dtype=np.float64) * _UNIT
+        return np.maximum(duals[: self._items], 0), np.maximum(-duals[self._items :], 1)
+
+    def _covered(self) -> bool:
+        """Whether the last solution leaves next to nothing over."""
+        optimal = self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return bool(optimal and self._solver.getInfo().objective_function_value <= _NOTHING)
+
+    def _shares(self) -> FloatArray | None:
+        if not self._covered():
+            return None
+        return np.array(self._solver.getSolution().col_value, dtype=np.float64)[self._items :]
+
+    def _search(
+        self, worth: FloatArray, rates: FloatArray, nodes: IntArray, width: int, effort: Effort
+    ) -> Filled:
+        among = nodes.nonzero()[0]
+        found = fill(self._knapsacks, worth, rates, margin=_MARGIN, width=width, among=among)
+        effort.spend(SECONDS_PER_RELAXED_PAIR * self._knapsacks.most.size)
+        effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * found.tried)
+        return found

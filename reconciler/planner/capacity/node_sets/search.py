@@ -1,0 +1,306 @@
+"""The cheapest set of nodes that holds all pods of a small purchase, proven where effort allows.
+
+Sets of nodes are listed from the cheapest on. Each is refuted by a program over shares of
+patterns, which refutes others beside it, or whole patterns are fixed one after the other until all
+pods have a node. The first set that holds them is the cheapest if all before it were refuted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.bounds.assignment import AssignmentBound
+from reconciler.planner.capacity.node_sets.greedy import fill_set
+from reconciler.planner.capacity.node_sets.listing import (
+    Listed,
+    Refutation,
+    by_resources,
+    least_cost,
+    list_sets,
+)
+from reconciler.planner.capacity.node_sets.program import SetProgram
+from reconciler.planner.capacity.patterns.knapsack import Knapsacks
+from reconciler.planner.capacity.patterns.knapsack_search import fill
+from reconciler.planner.capacity.patterns.master import Master
+from reconciler.planner.capacity.patterns.pricing import Greedy
+from reconciler.planner.capacity.problem.effort import SECONDS_PER_SET_FILLED, Effort
+from reconciler.planner.capacity.problem.problem import Packing, Problem
+from reconciler.planner.placement.arrays import FloatArray, IntArray
+
+PODS_MAX = 60
+OFFERS_MAX = 64
+FIRST_STEP = 0.01
+"""Above the least, relatively: sets up to here are looked at first, then twice as far."""
+STEP_LEAST = 1e-3
+OPEN_MAX = 12
+"""Sets that were neither refuted nor filled: with so many the search ends."""
+ROUNDS_MAX = 20
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Care:
+    """How closely a set is looked at."""
+
+    widths: tuple[int, ...]
+    """Of the search for patterns."""
+    dive_widths: tuple[int, ...]
+    """The same when some nodes are filled already."""
+    branches: int
+    """Patterns of which one is fixed, tried in turn."""
+    asked_max: int
+    """Programs of one dive."""
+
+
+QUICK = _Care(widths=(60, 960), dive_widths=(60,), branches=2, asked_max=25)
+THOROUGH = _Care(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, asked_max=80)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cheapest:
+    """What the search found."""
+
+    packing: Packing
+    nano_usd_least: int
+    """No packing costs less; equal to the packing's cost when that is proven the cheapest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnSet:
+    """Whether all pods fit on a set of nodes."""
+
+    packing: Packing | None
+    """None where no way was found."""
+    refuted: bool = False
+    """Proven: there is none."""
+
+
+def suits(problem: Problem) -> bool:
+    """Whether the purchase is small enough, and needs and caps say all that pods ask for."""
+    return bool(
+        0 < int(problem.counts.sum()) <= PODS_MAX
+        and len(problem.prices) <= OFFERS_MAX
+        and problem.servable().all()
+        and not problem.inflated
+        and not problem.rules
+    )
+
+
+def cheapest_set(
+    problem: Problem,
+    known: Packing,
+    patterns: Iterable[Packing],
+    divisible: AssignmentBound,
+    effort: Effort,
+) -> Cheapest:
+    """The cheapest packing that serves all pods, no dearer than a known one that does."""
+    return _Search(problem, known, patterns, divisible, effort).run()
+
+
+def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> OnSet:
+    """All pods on (offers,) so many nodes."""
+    filled = fill_set(problem, nodes)
+    if filled is not None:
+        return OnSet(packing=filled)
+    program = SetProgram(problem)
+    for care in (QUICK, THOROUGH):
+        filled, refutation = _tried(problem, program, nodes, effort, care)
+        if filled is not None or refutation is not None:
+            return OnSet(packing=filled, refuted=refutation is not None)
+        if not effort.left:
+            break
+    return OnSet(packing=None)
+
+
+class _Search:
+    """One search; sets that were neither refuted nor filled stay open."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        known: Packing,
+        patterns: Iterable[Packing],
+        divisible: AssignmentBound,
+        effort: Effort,
+    ) -> None:
+        self._problem = problem
+        self._best = known
+        self._effort = effort
+        self._open: list[tuple[int, IntArray]] = []
+        self._unlisted: list[int] = []
+        """Costs from which on sets were not listed."""
+        self._program = SetProgram(problem)
+        self._refutations = by_resources(problem)
+        self._refutations.append(_by_worth(problem, divisible.worth))
+        self._begin(patterns, divisible)
+
+    def _begin(self, patterns: Iterable[Packing], divisible: AssignmentBound) -> None:
+        """Patterns to begin with, and what their worth refutes."""
+        master = Master(self._problem)
+        for packing in patterns:
+            master.add(packing.bins, packing.amounts)
+        greedy = Greedy(self._problem)
+        master.add(*greedy.seeds(divisible.worth, self._effort))
+        for _ in range(ROUNDS_MAX):
+            found = master.solve(self._effort)
+            if found is None or not self._effort.left:
+                break
+            costs = self._problem.prices + found.premiums
+            if not master.add(*greedy.patterns(found.worth, costs, self._effort)):
+                self._refutations.append(_by_worth(self._problem, found.worth))
+                break
+        self._program.add(master.offers, master.amounts)
+
+    def run(self) -> Cheapest:
+        """Look at ever dearer sets until one holds all pods, then at those that stayed open."""
+        self._look()
+        cost = self._best.cost(self._problem)
+        left = self._look_again([each for each in self._open if each[0] < cost])
+        cost = self._best.cost(self._problem)
+        return Cheapest(packing=self._best, nano_usd_least=min([cost, *left, *self._unlisted]))
+
+    def _look(self) -> None:
+        cost = self._best.cost(self._problem)
+        start = least_cost(self._problem, self._refutations)
+        least, step = 0, FIRST_STEP
+        while least < cost:
+            below = min(cost, int(max(start, least) * (1 + step)) + 1)
+            listed = list_sets(self._problem, self._refutations, least, below, self._effort)
+            if listed is None and step > STEP_LEAST and self._effort.left:
+                step /= 4
+                continue
+            if listed is None or len(self._open) >= OPEN_MAX or not self._effort.left:
+                self._unlisted.append(max(least, int(start)))
+                return
+            found = self._first_that_holds(listed)
+            if found is not None:
+                self._best = found
+                return
+            least, step = below, 2 * step
+
+    def _first_that_holds(self, listed: Listed) -> Packing | None:
+        """The first set that holds all pods; what is passed over without a proof stays open."""
+        while len(listed.sets):
+            nodes, cost = listed.sets[0], int(listed.costs[0])
+            if not self._effort.left or len(self._open) >= OPEN_MAX:
+                self._unlisted.append(cost)
+                return None
+            left = np.arange(len(listed.sets)) > 0
+            packing, refutation = self._try(nodes, QUICK)
+            if packing is not None:
+                return packing
+            if refutation is None:
+                self._open.append((cost, nodes))
+            else:
+                self._refutations.append(refutation)
+                left &= refutation.allows(listed.sets)
+            listed = listed.only(left)
+        return None
+
+    def _look_again(self, still_open: Sequence[tuple[int, IntArray]]) -> list[int]:
+        """Costs of those that stay open however closely they are looked at."""
+        left: list[int] = []
+        for cost, nodes in still_open:
+            if any(not each.allows(nodes[None])[0] for each in self._refutations):
+                continue
+            packing, refutation = self._try(nodes, THOROUGH)
+            if packing is not None:
+                self._best = packing
+                break
+            if refutation is None:
+                left.append(cost)
+            else:
+                self._refutations.append(refutation)
+        return left
+
+    def _try(self, nodes: IntArray, care: "_Care") -> tuple[Packing | None, Refutation | None]:
+        """A packing on these nodes, or what refutes them, or neither."""
+        return _tried(self._problem, self._program, nodes, self._effort, care)
+
+
+def _tried(
+    problem: Problem, program: SetProgram, nodes: IntArray, effort: Effort, care: "_Care"
+) -> tuple[Packing | None, Refutation | None]:
+    """A packing on these nodes, or what refutes them, or neither."""
+    answer = program.ask(nodes, effort, care.widths)
+    if answer.shares is None:
+        return None, answer.refutation
+    dive = _Dive(problem, program, effort, care)
+    try:
+        return dive.fill(nodes, problem.counts, answer.shares), None
+    finally:
+        program.demand(problem.counts)
+
+
+def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:
+    """What follows from any worth of a pod."""
+    knapsacks = Knapsacks(problem)
+    prices = np.maximum(problem.prices, 1).astype(np.float64)
+    found = fill(knapsacks, worth, prices, margin=0.0, width=60)
+    return Refutation(most=found.most, worth=float(worth @ problem.counts))
+
+
+class _Dive:
+    """Fixes whole patterns of a program's solution until greedy rules place what is left."""
+
+    def __init__(self, problem: Problem, program: SetProgram, effort: Effort, care: _Care) -> None:
+        self._problem = problem
+        self._care = care
+        self._program = program
+        self._effort = effort
+        self._asked = 0
+
+    def fill(self, nodes: IntArray, counts: IntArray, shares: FloatArray) -> Packing | None:
+        """All (items,) pods on (offers,) nodes; None when it finds no way."""
+        rest = self._problem.remainder(counts, np.zeros(0, dtype=np.int64))
+        self._effort.spend(SECONDS_PER_SET_FILLED * int(counts.sum()))
+        filled = fill_set(rest, nodes)
+        if filled is not None:
+            return filled
+        for pattern in _ranked(shares, self._care.branches):
+            if self._asked >= self._care.asked_max or not self._effort.left:
+                return None
+            copies = max(1, int(shares[pattern] + _WHOLE))
+            packing = self._with(pattern, copies, nodes, counts)
+            if packing is not None:
+                return packing
+        return None
+
+    def _with(self, pattern: int, copies: int, nodes: IntArray, counts: IntArray) -> Packing | None:
+        """The same with so many nodes of a pattern fixed."""
+        offer = int(self._program.offers[pattern])
+        fixed = _copies(self._program.amounts[pattern], copies, counts)
+        left = counts - fixed.sum(axis=0)
+        others = nodes.copy()
+        others[offer] -= copies
+        bins = np.full(copies, offer, dtype=np.int64)
+        done = Packing(bins=bins, amounts=fixed)
+        if not left.any():
+            return done
+        self._asked += 1
+        self._program.demand(left)
+        answer = self._program.ask(others, self._effort, self._care.dive_widths)
+        if answer.shares is None:
+            return None
+        rest = self.fill(others, left, answer.shares)
+        return None if rest is None else _together(done, rest)
+
+
+def _ranked(shares: FloatArray, most: int) -> Sequence[int]:
+    """The patterns of which most is taken, whole ones first."""
+    ranked = np.argsort(-np.round(np.minimum(shares, 1), 6), kind="stable")[:most]
+    return [int(pattern) for pattern in ranked if shares[pattern] > _WHOLE]
+
+
+def _copies(pattern: IntArray, copies: int, counts: IntArray) -> IntArray:
+    """(copies, items): a pattern so many times, as far as there are pods."""
+    before = np.arange(copies)[:, None] * pattern
+    return np.clip(counts - before, 0, pattern)
+
+
+def _together(one: Packing, other: Packing) -> Packing:
+    return Packing(
+        bins=np.concatenate([one.bins, other.bins]),
+        amounts=np.vstack([one.amounts, other.amounts]),
+    )

@@ -1,0 +1,78 @@
+"""Fair prices of single pods turned into a proven bound (Farley, 1990)."""
+
+import numpy as np
+
+from reconciler.planner.capacity.patterns.knapsack import Knapsacks
+from reconciler.planner.capacity.patterns.knapsack_search import fill
+from reconciler.planner.capacity.problem.effort import (
+    SECONDS_PER_AMOUNT,
+    SECONDS_PER_LEVEL,
+    SECONDS_PER_RELAXED_PAIR,
+    Effort,
+)
+from reconciler.planner.capacity.problem.problem import Problem
+from reconciler.planner.placement.arrays import FloatArray
+
+MARGIN = 2e-4
+"""Nodes that hold so little more than they cost, relatively, are not searched further."""
+_WIDER = 3
+"""Times the work of a search, at the next width."""
+WIDTHS = (60, 240, 960)
+"""Of searches one after the other: wider ones only for the offers that limit the bound."""
+TOWARDS = (0.8, 1.0)
+"""Shares of the worths in their mix with steadier ones."""
+
+
+def proven_bound(
+    problem: Problem,
+    worth: FloatArray,
+    known: float,
+    effort: Effort,
+    steady: FloatArray | None = None,
+) -> float:
+    """A lower bound on the cost of covering all items, from any worth per pod.
+
+    If no node can hold pods worth more than `r` times its price, then pods worth W in all cost at
+    least W / r. Limits per offer are left out: they only add cost. What a node holds at most is
+    convex in the worths: on the way to worths that are fair already `r` falls faster than W
+    (Wentges, 1997), and a node that holds little too much is searched sooner.
+
+    Args:
+        problem: What has to be served.
+        worth: (items,) billionths of a dollar per pod.
+        known: A bound already proven: no work is done when this one cannot exceed it.
+        effort: What the proof may take.
+        steady: The same as `worth`, more nearly fair.
+    """
+    if float(worth @ problem.counts) <= known:
+        return 0.0
+    knapsacks = Knapsacks(problem)
+    best = 0.0
+    for share in (1.0,) if steady is None else TOWARDS:
+        mixed = worth if steady is None else share * worth + (1 - share) * steady
+        if effort.left:
+            best = max(best, _scaled(problem, knapsacks, mixed, max(known, best), effort))
+    return best
+
+
+def _scaled(
+    problem: Problem, knapsacks: Knapsacks, worth: FloatArray, known: float, effort: Effort
+) -> float:
+    """What all pods are worth, less what nodes may hold too much."""
+    total = float(worth @ problem.counts)
+    prices = np.maximum(problem.prices, 1).astype(np.float64)
+    ratios = np.full(len(prices), np.inf)
+    tried = 0
+    for width in WIDTHS:
+        among = (ratios > 1 + MARGIN).nonzero()[0]
+        if not len(among) or effort.seconds < SECONDS_PER_AMOUNT * tried * _WIDER:
+            break
+        found = fill(knapsacks, worth, prices, margin=MARGIN, width=width, among=among)
+        tried = found.tried
+        effort.spend(SECONDS_PER_RELAXED_PAIR * problem.slots.size)
+        effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * tried)
+        ratios = np.minimum(ratios, found.most / prices)
+        values = found.amounts @ worth / prices[found.offers]
+        if total / max(1.0, float(values.max(initial=1.0))) <= known:
+            break
+    return total / max(1.0, float(ratios.max()) * (1 + 1e-9))

@@ -1,0 +1,199 @@
+"""Dealing pods out to patterns of shapes: which offer each node is of, and which pods it gets."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.problem import Contents, Packing, Problem
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+
+_SPENT_MAX = 8
+"""Items without pods that a pool may hold before they are taken out of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """Sizes of nodes; offers of one size differ in their places only."""
+
+    firsts: IntArray
+    """(sizes,) the first offer of each."""
+    offers: tuple[IntArray, ...]
+    """Per size all its offers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shaped:
+    """A packing of shapes on sizes."""
+
+    packing: Packing
+    places: Places
+    shape_of: IntArray
+    """(items,)."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    """Items of one shape that an offer takes, in the order in which they are dealt out."""
+
+    items: list[int]
+    bound: int
+    """Pods of those that some other offers of the size do not take."""
+
+
+class _Node:
+    """What the rules on hostnames make of the pods that a node has so far."""
+
+    __slots__ = ("counted", "held", "most")
+
+    def __init__(self) -> None:
+        self.held: Counter[int] = Counter()
+        self.counted: Counter[int] = Counter()
+        self.most: dict[int, int] = {}
+
+
+class _Dealer:
+    """Deals the pods of a problem out, node by node."""
+
+    def __init__(self, problem: Problem, shaped: Shaped) -> None:
+        self._problem = problem
+        self._left = problem.counts.tolist()
+        self._limits = problem.limits.tolist()
+        self._bought = Counter[int]()
+        self._rules = [item.rules for item in problem.items]
+        self._groups = [item.groups for item in problem.items]
+        self._alone = [not (item.groups or any(item.rules)) for item in problem.items]
+        """Per item whether no rule is about its pods and their neighbours."""
+        self._caps = problem.caps.tolist()
+        self._pools: dict[tuple[int, bytes], _Pool] = {}
+        self._bound_in: dict[int, list[_Pool]] = {}
+        self._members = [
+            (shaped.shape_of == shape).nonzero()[0] for shape in range(shaped.shape_of.max() + 1)
+        ]
+        self._pool_at = {
+            (shape, offer): pool
+            for offers in shaped.places.offers
+            for shape, members in enumerate(self._members)
+            for offer, pool in self._pools_of(shape, members, offers)
+        }
+
+    def _pools_of(self, shape: int, members: IntArray, offers: IntArray) -> list[tuple[int, _Pool]]:
+        takes = self._problem.slots[np.ix_(members, offers)] > 0
+        among = takes.sum(axis=1)
+        found = []
+        for column, offer in enumerate(offers.tolist()):
+            key = shape, takes[:, column].tobytes()
+            pool = self._pools.get(key)
+            if pool is None:
+                here = takes[:, column].nonzero()[0]
+                order = sorted(
+                    here.tolist(), key=lambda m: (among[m], self._ruled(int(members[m])), m)
+                )
+                bound = members[here[among[here] < len(offers)]]
+                pool = _Pool(
+                    items=members[order].tolist(), bound=int(self._problem.counts[bound].sum())
+                )
+                self._pools[key] = pool
+                for item in bound.tolist():
+                    self._bound_in.setdefault(item, []).append(pool)
+            found.append((offer, pool))
+        return found
+
+    def _ruled(self, item: int) -> int:
+        """Items with rules of their own come first: while nodes are empty they find room."""
+        return 0 if self._rules[item].obeys else 1
+
+    def offer(self, offers: list[int], shapes: list[tuple[int, int]]) -> int | None:
+        """The offer where most pods that need its place are served; None when all are spent."""
+
+        def rank(offer: int) -> tuple[int, int, int, int]:
+            pools = [self._pool_at[shape, offer] for shape, _ in shapes]
+            waiting = sum([pool.bound for pool in pools])
+            if not waiting:
+                return 0, 0, self._bought[offer], offer
+            served = sum([min(n, p.bound) for p, (_, n) in zip(pools, shapes, strict=True)])
+            return -served, -waiting, self._bought[offer], offer
+
+        chosen = min((o for o in offers if self._limits[o] > 0), key=rank, default=None)
+        if chosen is not None:
+            self._bought[chosen] += 1
+            self._limits[chosen] -= 1
+        return chosen
+
+    def pods(self, offer: int, shapes: list[tuple[int, int]]) -> Counter[int]:
+        """Pods for a node of the offer; fewer than asked for where rules or places forbid more."""
+        node = _Node()
+        found: Counter[int] = Counter()
+        for shape, amount in shapes:
+            pool = self._pool_at[shape, offer]
+            while amount and (item := self._next(pool, node)) is not None:
+                pods = min(amount, self._left[item]) if self._alone[item] else 1
+                self._take(item, node, pods)
+                found[item] += pods
+                amount -= pods  # noqa: PLW2901 - what the shape still lacks
+        return found
+
+    def _next(self, pool: _Pool, node: _Node) -> int | None:
+        """The first item that has pods left and that the node's pods leave room for."""
+        spent = 0
+        found = None
+        for item in pool.items:
+            if not self._left[item]:
+                spent += 1
+            elif self._alone[item] or self._fits(item, node):
+                found = item
+                break
+        if spent > _SPENT_MAX:
+            pool.items = [item for item in pool.items if self._left[item]]
+        return found
+
+    def _fits(self, item: int, node: _Node) -> bool:
+        for group in self._groups[item]:
+            if node.held[group] >= self._caps[group]:
+                return False
+        rules = self._rules[item]
+        for rule, most in rules.obeys:
+            if node.counted[rule] + (rule in rules.counts_for) > most:
+                return False
+        return all(node.counted[rule] < node.most.get(rule, UNLIMITED) for rule in rules.counts_for)
+
+    def _take(self, item: int, node: _Node, pods: int) -> None:
+        """Count the pods as dealt; of an item that rules are about they come one by one."""
+        self._left[item] -= pods
+        for pool in self._bound_in.get(item, ()):
+            pool.bound -= pods
+        if self._alone[item]:
+            return
+        for group in self._groups[item]:
+            node.held[group] += 1
+        rules = self._rules[item]
+        for rule in rules.counts_for:
+            node.counted[rule] += 1
+        for rule, most in rules.obeys:
+            node.most[rule] = min(most, node.most.get(rule, most))
+
+
+def deal_out(problem: Problem, shaped: Shaped) -> Packing:
+    """The packing of shapes with the problem's pods on the problem's offers.
+
+    Pods that need a place come first, then those with rules about their neighbours, so that those
+    that may be anywhere use what is left. Pods for which no node suits are left over.
+    """
+    dealer = _Dealer(problem, shaped)
+    bins: list[int] = []
+    dealt: list[Counter[int]] = []
+    amounts = shaped.packing.amounts
+    for size, row in zip(shaped.packing.bins.tolist(), amounts, strict=True):
+        shapes = [(shape, int(row[shape])) for shape in row.nonzero()[0].tolist()]
+        offer = dealer.offer(shaped.places.offers[size].tolist(), shapes)
+        pods = dealer.pods(offer, shapes) if offer is not None else None
+        if offer is not None and pods:
+            bins.append(offer)
+            dealt.append(pods)
+    entries = [(n, item, pods[item]) for n, pods in enumerate(dealt) for item in sorted(pods)]
+    nodes, items, pods_of = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    return Packing(
+        bins=np.array(bins, dtype=np.int64),
+        amounts=Contents(nodes=nodes, items=items, pods=pods_of),
+        items=len(problem.items),
+    )

@@ -1,0 +1,247 @@
+"""From shares of patterns to whole nodes, bit by bit, with new patterns for what is left each time.
+
+Then the nodes that lose most are taken apart and packed again, while the effort lasts.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from reconciler.planner.capacity.packings.exact import exact
+from reconciler.planner.capacity.packings.first_fit import best_offers, first_fit, item_order
+from reconciler.planner.capacity.packings.right_size import right_size
+from reconciler.planner.capacity.patterns.master import Master, Solved
+from reconciler.planner.capacity.patterns.pricing import Pricer
+from reconciler.planner.capacity.problem.effort import (
+    SECONDS_PER_REPACKING,
+    SECONDS_PER_ROUNDING,
+    Effort,
+)
+from reconciler.planner.capacity.problem.problem import Packing, Problem, no_packing
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
+
+STEPS_MAX = 400
+"""Of one rounding."""
+HALF = 0.5
+"""Of a pattern: so much of it is rounded up."""
+USEFUL = 0.97
+"""Share of a pattern's worth that is still asked for: else it is not rounded up."""
+FRESH = 1
+"""Rounds of looking for new patterns for what is left."""
+AGAIN = (0.15, 0.3, 0.08, 0.6)
+"""Shares of the nodes, those that lose most first, that are packed again in turn."""
+FAR = 1.05
+"""Above the least, relatively: from here on a few nodes at a time are packed in full."""
+REPACKED_STATES_MAX = 1_024
+"""Sets of pods that they may hold, so many at most."""
+REPACKED_NODES_MAX = 12
+"""So many nodes at most."""
+AGAIN_MAX = 40
+"""Nodes that are packed again at once."""
+
+
+class Rounding:
+    """Makes packings of the patterns of a master, and of new ones for what is left."""
+
+    def __init__(
+        self, problem: Problem, master: Master, pricer: Pricer, worth: FloatArray, effort: Effort
+    ) -> None:
+        self._problem = problem
+        self._master = master
+        self._pricer = pricer
+        self._worth = worth
+        self._effort = effort
+
+    def round(self, aside: BoolArray, good: float) -> Packing:
+        """A packing of everything, improved while the effort lasts.
+
+        Args:
+            aside: (items,) those that the master left aside: they use up room first.
+            good: A cost that is near enough to the least.
+        """
+        best = self._serve(self._problem, aside)
+        turn = 0
+        failures = 0
+        while self._effort.left and failures < len(AGAIN) and best.cost(self._problem) > good:
+            other = self._again(best, AGAIN[turn % len(AGAIN)])
+            turn += 1
+            failures += 1
+            if other.cost(self._problem) < best.cost(self._problem):
+                best, failures = other, 0
+        return self._repacked(best, good * FAR)
+
+    def _repacked(self, best: Packing, far: float) -> Packing:
+        """Pack a few nodes at a time by trying everything, while the cost is far from the least.
+
+        The nodes that lose most come first; each turn begins with the next one of them.
+        """
+        turn = 0
+        while self._effort.left and turn < len(best.bins) and best.cost(self._problem) > far:
+            other = self._few_again(best, turn)
+            turn += 1
+            if other.cost(self._problem) < best.cost(self._problem):
+                best, turn = other, 0
+        return best
+
+    def _few_again(self, packing: Packing, turn: int) -> Packing:
+        """The packing with as many nodes from this one on packed again as can be tried in full."""
+        amounts = packing.amounts
+        loss = self._problem.prices[packing.bins] - amounts @ self._worth
+        ranked = np.roll(np.lexsort((np.arange(len(loss)), -loss)), -turn)
+        pods = np.cumsum(amounts[ranked[:REPACKED_NODES_MAX]], axis=0)
+        states = (pods + 1.0).prod(axis=1)
+        few = max(2, int(np.searchsorted(states, REPACKED_STATES_MAX, side="right")))
+        apart, kept = np.sort(ranked[:few]), np.sort(ranked[few:])
+        rest = self._problem.remainder(amounts[apart].sum(axis=0), packing.bins[kept])
+        self._effort.spend(SECONDS_PER_REPACKING)
+        again = exact(rest)
+        if again is None or (again.served() < rest.counts).any():
+            return packing
+        return _together(packing.only(kept), again)
+
+    def _serve(self, problem: Problem, aside: BoolArray) -> Packing:
+        """Nodes for all but what is aside, whose room it uses up; then for the rest of it."""
+        first = self._nodes(problem, np.where(aside, 0, problem.counts), fresh=not aside.any())
+        left = problem.counts - np.minimum(first.served(), problem.counts)
+        if not left.any():
+            return _completed(problem, first)
+        rest = problem.remainder(left, first.bins)
+        return _completed(problem, _together(first, self._nodes(rest, left, fresh=True)))
+
+    def _again(self, packing: Packing, share: float) -> Packing:
+        """Take the nodes apart that lose most, and pack their pods again."""
+        amounts = packing.amounts
+        loss = self._problem.prices[packing.bins] - amounts @ self._worth
+        count = min(AGAIN_MAX, max(2, round(share * len(loss))))
+        ranked = np.lexsort((np.arange(len(loss)), -loss))
+        apart, kept = np.sort(ranked[:count]), np.sort(ranked[count:])
+        rest = self._problem.remainder(amounts[apart].sum(axis=0), packing.bins[kept])
+        again = self._serve(rest, np.zeros(len(rest.items), dtype=np.bool_))
+        if (again.served() < rest.counts).any():
+            return packing
+        return _together(packing.only(kept), again)
+
+    def _nodes(self, problem: Problem, counts: IntArray, *, fresh: bool) -> Packing:
+        """Whole nodes for (items,) counts, with room that others of the problem's pods use up."""
+        bins: list[IntArray] = []
+        chosen: list[IntArray] = []
+        left, wanted = problem.counts, replace(problem, counts=counts)
+        for step in range(STEPS_MAX):
+            found = None
+            if wanted.counts.any():
+                found = self._best_point(wanted, fresh=FRESH if fresh or step else 0)
+            if found is None:
+                break
+            self._effort.spend(SECONDS_PER_ROUNDING)
+            copies = np.floor(found.shares + 1e-6).astype(np.int64)
+            if not copies.any():
+                if not self._effort.left:
+                    break
+                copies = self._rounded(wanted, found)
+                if not copies.any():
+                    break
+            taken = copies.nonzero()[0]
+            bins.append(np.repeat(self._master.offers[taken], copies[taken]))
+            chosen.append(np.repeat(self._master.amounts[taken], copies[taken], axis=0))
+            top_up(problem, bins[-1], chosen[-1], left)
+            served = chosen[-1].sum(axis=0)
+            left = np.maximum(left - served, 0)
+            wanted = wanted.remainder(np.maximum(wanted.counts - served, 0), bins[-1])
+        if not bins:
+            return no_packing(problem)
+        return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
+
+    def _best_point(self, wanted: Problem, *, fresh: int) -> Solved | None:
+        """How much of each pattern would serve what is wanted at least cost."""
+        self._master.demand(wanted.counts, wanted.limits)
+        found = self._master.solve(self._effort)
+        self._pricer.demand(wanted.counts)
+        for _ in range(fresh):
+            if found is None or not self._effort.left:
+                break
+            costs = wanted.prices + found.premiums
+            if not self._master.add(*self._pricer.patterns(found.worth, costs, self._effort)):
+                break
+            found = self._master.solve(self._effort) or found
+        return found
+
+    def _rounded(self, wanted: Problem, found: Solved) -> IntArray:
+        """One each of the fullest patterns of which next to everything is asked for.
+
+        Shares of two patterns may make up one node of an offer that has no other.
+        """
+        amounts, offers = self._master.amounts, self._master.offers
+        copies = np.zeros(len(amounts), dtype=np.int64)
+        left, nodes_left = wanted.counts.copy(), wanted.limits.copy()
+        ranked = np.argsort(-np.round(found.shares, 6), kind="stable")
+        for pattern in ranked[: max(1, int((found.shares >= HALF).sum()))]:
+            useful = float(np.minimum(amounts[pattern], left) @ found.worth)
+            enough = useful >= USEFUL * float(amounts[pattern] @ found.worth)
+            if nodes_left[offers[pattern]] > 0 and (enough or not copies.any()):
+                copies[pattern] = 1
+                left = np.maximum(left - amounts[pattern], 0)
+                nodes_left[offers[pattern]] -= 1
+        return copies
+
+
+def _together(one: Packing, other: Packing) -> Packing:
+    return Packing(
+        bins=np.concatenate([one.bins, other.bins]),
+        amounts=np.vstack([one.amounts, other.amounts]),
+    )
+
+
+def _completed(problem: Problem, packing: Packing) -> Packing:
+    """Exactly the demand: surplus pods taken off, room used up, the rest first-fitted."""
+    amounts = packing.amounts
+    for item in range(len(problem.items)):
+        above = np.cumsum(amounts[:, item]) - int(problem.counts[item])
+        amounts[:, item] -= np.clip(above, 0, amounts[:, item])
+    used = np.asarray(amounts.any(axis=1))
+    bins, amounts = packing.bins[used], amounts[used]
+    top_up(problem, bins, amounts, problem.counts)
+    missing = problem.counts - amounts.sum(axis=0)
+    if not missing.any():
+        return right_size(problem, Packing(bins=bins, amounts=amounts))
+    rest = problem.remainder(missing, bins)
+    order = item_order(rest, rest.needs.min(axis=1).max(axis=1).astype(np.float64))
+    weights = 1.0 / np.maximum(rest.vectors.max(axis=0), 1)
+    filled = first_fit(rest, order, best_offers(rest, weights, None))
+    both = Packing(
+        bins=np.concatenate([bins, filled.bins]), amounts=np.vstack([amounts, filled.amounts])
+    )
+    return right_size(problem, both)
+
+
+def top_up(problem: Problem, bins: IntArray, amounts: IntArray, counts: IntArray) -> None:
+    """Put pods of which there are more than (nodes, items) `amounts` hold where room is left.
+
+    Args:
+        problem: What the nodes and items are.
+        bins: (nodes,) the offer of each.
+        amounts: What is on them; changed in place.
+        counts: (items,) how many pods there are.
+    """
+    left = counts - amounts.sum(axis=0)
+    waiting = (left > 0).nonzero()[0]
+    if not len(waiting) or not len(bins):
+        return
+    room = problem.vectors[bins].copy()
+    for item in np.asarray(amounts.any(axis=0)).nonzero()[0]:
+        room -= problem.needs[item, bins] * amounts[:, item : item + 1]
+    held = amounts @ problem.membership.astype(np.int64)
+    size = (problem.needs[waiting].min(axis=1) / np.maximum(problem.vectors.max(axis=0), 1)).max(1)
+    for item in waiting[np.argsort(-size, kind="stable")].tolist():
+        needs = problem.needs[item, bins]
+        space = problem.slots[item, bins] - amounts[:, item]
+        for column in problem.items[item].pod_class.columns:
+            np.minimum(space, room[:, column] // np.maximum(needs[:, column], 1), out=space)
+        for group in problem.items[item].groups:
+            np.minimum(space, problem.caps[group] - held[:, group], out=space)
+        if problem.rules:
+            np.minimum(space, problem.rules.room(amounts, item), out=space)
+        np.maximum(space, 0, out=space)
+        space -= np.clip(np.cumsum(space) - int(left[item]), 0, space)
+        amounts[:, item] += space
+        room -= needs * space[:, None]
+        held += space[:, None] * problem.membership[item]

@@ -1,0 +1,257 @@
+"""The purchase stated as numbers: items (pods of a class bound for a place) and offers (nodes)."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.node_rules import NO_RULES, NodeRules, RulesOfItems
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters import resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """What decides whether the nodes of two offers are alike, and how many nodes each has."""
+
+    likeness: Hashable
+    """Offers of equal likeness are alike if their resources are too."""
+    any_resources: bool
+    """Whether the resources of offers with equal likeness may differ."""
+    size: int
+    """Nodes that the fleet has or was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A node that may be bought, and how many."""
+
+    node: NewNode
+    most: int
+    """UNLIMITED when nothing limits the fleet."""
+    vector: IntArray
+    """What it offers per dimension."""
+    over_subscription: int
+    """Ten-thousandths, see `RowSpec`."""
+    priority: int
+    penalty_nano_usd: int = 0
+    """What it counts as dearer per hour when purchases are compared; nobody pays that."""
+    balanced: Balanced | None = None
+    """None: its fleet's size is not balanced with others."""
+
+    @property
+    def compared_nano_usd(self) -> int:
+        """Its price as purchases are compared by it."""
+        return self.node.nano_usd_per_hour + self.penalty_nano_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Pods of one class that may go to the same offers."""
+
+    pod_class: PodClass
+    count: int
+    slots: IntArray
+    """(offers,): how many an empty node takes; 0 where filters or place forbid it."""
+    groups: tuple[int, ...] = ()
+    """Hostname rules that it takes part in; see `Problem.caps`."""
+    rules: NodeRules = NO_RULES
+    """Those by which it and other classes limit each other on a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Items to serve from offers at least cost."""
+
+    offers: tuple[Offer, ...]
+    items: tuple[Item, ...]
+    counts: IntArray
+    """(items,) pods."""
+    needs: IntArray
+    """(items, offers, dimensions): what one pod takes of each offer, inflated."""
+    inflated: bool
+    """Whether `needs` differ between offers."""
+    slots: IntArray
+    """(items, offers): how many pods an empty node takes; 0 where it takes none."""
+    vectors: IntArray
+    """(offers, dimensions)."""
+    prices: IntArray
+    """(offers,) in billionths of a dollar per hour."""
+    limits: IntArray
+    """(offers,) how many may be bought."""
+    caps: IntArray
+    """(groups,) most pods of a group on one node."""
+    membership: BoolArray
+    """(items, groups)."""
+    rules: RulesOfItems
+    """What items ask of each other on a node."""
+
+    def with_caps(self) -> tuple[IntArray, IntArray]:
+        """Resources that are asked for, caps that several items share among them.
+
+        Returns:
+            (items, offers, resources) what a pod takes, and (offers, resources) what there is.
+        """
+        shared = (self.membership.sum(axis=0) > 1).nonzero()[0]
+        asked = np.asarray(np.any(self.needs, axis=(0, 1))).nonzero()[0]
+        shape = (*self.slots.shape, len(shared))
+        members = np.broadcast_to(self.membership[:, None, shared], shape)
+        caps = np.broadcast_to(self.caps[shared], shape[1:])
+        needs = np.concatenate([self.needs[:, :, asked], members], axis=2)
+        return needs, np.concatenate([self.vectors[:, asked], caps], axis=1)
+
+    def useful(self) -> BoolArray:
+        """(offers,) those that take at least one item."""
+        return np.asarray(np.any(self.slots > 0, axis=0))
+
+    def only(self, offers: IntArray) -> "Problem":
+        """The same problem with some of the offers."""
+        return replace(
+            self,
+            offers=tuple(self.offers[int(i)] for i in offers),
+            needs=self.needs[:, offers, :],
+            slots=self.slots[:, offers],
+            vectors=self.vectors[offers],
+            prices=self.prices[offers],
+            limits=self.limits[offers],
+        )
+
+    def as_compared(self) -> "Problem":
+        """The same problem at the prices by which purchases are compared."""
+        prices = np.array([o.compared_nano_usd for o in self.offers], dtype=np.int64)
+        return replace(self, prices=prices)
+
+    def remainder(self, counts: IntArray, bought: IntArray) -> "Problem":
+        """The same problem with other counts, after some nodes were bought."""
+        left = self.limits - np.bincount(bought, minlength=len(self.limits))
+        return replace(self, counts=counts, limits=np.maximum(left, 0))
+
+    def servable(self) -> BoolArray:
+        """(items,) those that at least one offer takes."""
+        return np.asarray(np.any(self.slots > 0, axis=1))
+
+
+def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence[int]) -> Problem:
+    """Put the numbers side by side; an item has no slots on offers that do not take it."""
+    dimensions = len(offers[0].vector) if offers else 0
+    vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(len(offers), dimensions)
+    over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+    requests = np.array([i.pod_class.requests for i in items], dtype=np.int64)
+    requests = requests.reshape(len(items), dimensions)
+    slots = np.zeros((len(items), len(offers)), dtype=np.int64)
+    membership = np.zeros((len(items), len(caps)), dtype=np.bool_)
+    for i, item in enumerate(items):
+        slots[i] = item.slots
+        for group in item.groups:
+            membership[i, group] = True
+            np.minimum(slots[i], caps[group], out=slots[i])
+    return Problem(
+        offers=tuple(offers),
+        items=tuple(items),
+        counts=np.array([item.count for item in items], dtype=np.int64),
+        needs=_needs(requests, vectors, over),
+        inflated=bool(over.any()),
+        slots=slots,
+        vectors=vectors,
+        prices=np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64),
+        limits=np.array([o.most for o in offers], dtype=np.int64),
+        caps=np.array(caps, dtype=np.int64),
+        membership=membership,
+        rules=RulesOfItems([item.rules for item in items]),
+    )
+
+
+def _needs(requests: IntArray, vectors: IntArray, over: IntArray) -> IntArray:
+    """(items, offers, dimensions): the same for all offers, unless some inflate requests."""
+    shape = (len(requests), *vectors.shape)
+    if not over.any():
+        return np.broadcast_to(requests[:, None, :], shape)
+    needs = np.empty(shape, dtype=np.int64)
+    for i, row in enumerate(requests):
+        needs[i] = resources.charged(row, vectors, over)
+    return needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is on the nodes of a packing, by its entries: pods of one item on one node each.
+
+    A few entries per node, where a table of nodes and items would be nearly empty.
+    """
+
+    nodes: IntArray
+    """(entries,), ascending; together with `items` each pair once."""
+    items: IntArray
+    """(entries,)"""
+    pods: IntArray
+    """(entries,), positive."""
+
+    def of_nodes(self, kept: IntArray) -> "Contents":
+        """Those of some nodes (ascending), which get new numbers."""
+        number = np.full(int(self.nodes.max(initial=-1)) + 1, -1, dtype=np.int64)
+        known = kept[kept < len(number)]
+        number[known] = np.arange(len(known))
+        here = number[self.nodes] >= 0
+        return Contents(
+            nodes=number[self.nodes[here]], items=self.items[here], pods=self.pods[here]
+        )
+
+
+def contents_of(amounts: IntArray) -> Contents:
+    """The entries of a table of (nodes, items)."""
+    nodes, items = amounts.nonzero()
+    return Contents(nodes=nodes, items=items, pods=amounts[nodes, items])
+
+
+class Packing:
+    """Nodes to buy and what goes on each."""
+
+    __slots__ = ("_items", "bins", "contents")
+
+    def __init__(self, *, bins: IntArray, amounts: IntArray | Contents, items: int = 0) -> None:
+        """A packing.
+
+        Args:
+            bins: (nodes,) offer of each node.
+            amounts: (nodes, items) pods of each item on each node, or the same by entries.
+            items: How many items there are, where entries are given.
+        """
+        self.bins = bins
+        if isinstance(amounts, Contents):
+            self.contents, self._items = amounts, items
+        else:
+            self.contents, self._items = contents_of(amounts), amounts.shape[1]
+
+    @property
+    def amounts(self) -> IntArray:
+        """(nodes, items) pods: a table made for each call, for problems with few items only."""
+        table = np.zeros((len(self.bins), self._items), dtype=np.int64)
+        table[self.contents.nodes, self.contents.items] = self.contents.pods
+        return table
+
+    def on_offers(self, bins: IntArray) -> "Packing":
+        """The same nodes, bought from other offers."""
+        return Packing(bins=bins, amounts=self.contents, items=self._items)
+
+    def only(self, nodes: IntArray) -> "Packing":
+        """Some of the nodes, in ascending order."""
+        contents = self.contents.of_nodes(nodes)
+        return Packing(bins=self.bins[nodes], amounts=contents, items=self._items)
+
+    def cost(self, problem: Problem) -> int:
+        """Billionths of a dollar per hour."""
+        return int(problem.prices[self.bins].sum())
+
+    def served(self) -> IntArray:
+        """(items,) pods that have a node."""
+        total = np.zeros(self._items, dtype=np.int64)
+        np.add.at(total, self.contents.items, self.contents.pods)
+        return total
+
+
+def no_packing(problem: Problem) -> Packing:
+    """Nothing bought."""
+    nothing = np.zeros((0, len(problem.items)), dtype=np.int64)
+    return Packing(bins=np.zeros(0, dtype=np.int64), amounts=nothing)

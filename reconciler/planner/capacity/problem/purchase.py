@@ -1,0 +1,92 @@
+"""What was bought, and how much may be."""
+
+from dataclasses import dataclass, field
+
+from reconciler.planner.capacity.problem.items import Want
+from reconciler.planner.capacity.problem.problem import (
+    Offer,
+)
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.simulation import RowSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Taken:
+    """Pods of a class on rows: `amounts[i]` of them on `rows[i]`."""
+
+    pod_class: PodClass
+    rows: IntArray
+    amounts: IntArray
+
+
+@dataclass(slots=True, eq=False)
+class Purchase:
+    """What was bought and what for."""
+
+    rows: list[tuple[int, NewNode]]
+    """New rows of the simulation, in order."""
+    taken: list[Taken]
+    left: list[Want]
+    """What could not be served."""
+    over_budget: bool
+    """Something was left out because of cost, or of how many nodes may be bought."""
+    worth: dict[int, float] = field(default_factory=dict)
+    """By class number, what the search found a pod to be worth (billionths of a dollar); nothing
+    when it ran out of effort and left rules out of it."""
+    steady: dict[int, float] = field(default_factory=dict)
+    """The same were pods and nodes divisible; nothing unless `divisible_nano_usd` is known."""
+    divisible_nano_usd: float | None = None
+    """The least that these classes cost from these offers were pods and nodes divisible."""
+    optimal: bool = False
+    """Nothing that serves these classes from these offers is cheaper."""
+    nano_usd_least: int | None = None
+    """A cost below which nothing serves these classes from these offers, where that was proven."""
+
+    @property
+    def nano_usd(self) -> int:
+        """What the new nodes cost per hour."""
+        return sum(node.nano_usd_per_hour for _, node in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much may be bought; None: as much as is asked for."""
+
+    nano_usd_per_hour: int | None = None
+    nodes: int | None = None
+
+    def less(self, nano_usd_per_hour: int, nodes: int) -> "Budget":
+        """What is left of it when so much is bought."""
+        money, count = self.nano_usd_per_hour, self.nodes
+        return Budget(
+            nano_usd_per_hour=None if money is None else money - nano_usd_per_hour,
+            nodes=None if count is None else count - nodes,
+        )
+
+    def allows(self, nano_usd_per_hour: int) -> bool:
+        """Whether one more node at this price may be bought."""
+        money = self.nano_usd_per_hour
+        return (money is None or nano_usd_per_hour <= money) and (
+            self.nodes is None or self.nodes > 0
+        )
+
+
+UNBOUNDED = Budget()
+
+
+def priced_row(offer: Offer) -> RowSpec:
+    """The row of a new node, on which requests count inflated."""
+    row = offer.node.row
+    return RowSpec(
+        name=row.name,
+        variants=row.variants,
+        taints=row.taints,
+        schedulable=row.schedulable,
+        allocatable=row.allocatable,
+        volume_limits=row.volume_limits,
+        taken_ports=row.taken_ports,
+        imagined=True,
+        over_subscription=offer.over_subscription,
+    )

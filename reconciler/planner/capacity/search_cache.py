@@ -1,0 +1,131 @@
+"""Searches that were made before.
+
+A cluster at rest is asked the same thing in every plan: whether cheaper nodes could replace some
+of its own. While nodes are on their way, every plan asks whether they hold the pods that wait.
+A search reads nothing but the numbers of its problem, so it is made once for each.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from reconciler.model.interning import InternTable
+from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.node_sets.search import OnSet, on_set
+from reconciler.planner.capacity.problem.effort import Effort
+from reconciler.planner.capacity.problem.problem import Packing, Problem
+from reconciler.planner.capacity.search import Found, search
+from reconciler.planner.placement.arrays import IntArray
+
+ENTRIES_MAX = 256
+"""Usual answers, of a few kilobytes each."""
+NUMBERS_PER_ENTRY = 64
+"""Items and places of pods in a usual answer; one with more counts as several."""
+CELLS_MAX = 20_000
+"""Items x offers; larger purchases are not asked for again and again."""
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a search found, and the fair prices that it began with; no array can be written to."""
+
+    fair: FairPrices
+    found: Found
+
+
+_ANSWERS: InternTable[bytes, Answer] = InternTable(ENTRIES_MAX)
+_ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
+
+
+def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
+    """The answer of `search`, made now or taken from an equal problem of an earlier plan."""
+    if problem.slots.size > CELLS_MAX:
+        return _searched(problem, budget_seconds)
+    digest = _digest(problem, budget_seconds)
+    known = _ANSWERS.get(digest)
+    if known is not None:
+        return known
+    made = _searched(problem, budget_seconds)
+    return _ANSWERS.put(digest, made, weight=_weight(problem, made.found.packing))
+
+
+def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
+    """The answer of `on_set` for all nodes of a problem, made now or taken from an earlier plan."""
+    if problem.slots.size > CELLS_MAX:
+        return on_set(problem, problem.limits, Effort(budget_seconds))
+    digest = _digest(problem, budget_seconds)
+    known = _ON_SETS.get(digest)
+    if known is not None:
+        return known
+    made = on_set(problem, problem.limits, Effort(budget_seconds))
+    if made.packing is not None:
+        _seal(made.packing)
+    return _ON_SETS.put(digest, made, weight=_weight(problem, made.packing))
+
+
+def forget_searches() -> None:
+    """Forget all answers, so that each purchase is searched again; benchmarks call it."""
+    _ANSWERS.clear()
+    _ON_SETS.clear()
+
+
+def _weight(problem: Problem, packing: Packing | None) -> int:
+    """How many usual answers this one counts as."""
+    numbers = len(problem.items) + (0 if packing is None else len(packing.contents.pods))
+    return 1 + numbers // NUMBERS_PER_ENTRY
+
+
+def _searched(problem: Problem, budget_seconds: float) -> Answer:
+    fair = fair_prices(problem)
+    answer = Answer(fair=fair, found=search(problem, fair, budget_seconds))
+    found = answer.found
+    _seal(found.packing)
+    arrays = [fair.weights, fair.items, fair.places]
+    arrays += [] if found.worth is None else [found.worth]
+    arrays += [] if found.divisible is None else [found.divisible.worth]
+    for array in arrays:
+        array.setflags(write=False)
+    return answer
+
+
+def _seal(packing: Packing) -> None:
+    contents = packing.contents
+    for array in (packing.bins, contents.nodes, contents.items, contents.pods):
+        array.setflags(write=False)
+
+
+def _digest(problem: Problem, budget_seconds: float) -> bytes:
+    """Of everything that a search reads: classes count by their order, offers by their numbers."""
+    classes = [item.pod_class for item in problem.items]
+    said = (
+        budget_seconds,
+        problem.inflated,
+        [(c.spec.priority, c.columns.tobytes()) for c in classes],
+        [(item.groups, item.rules) for item in problem.items],
+        [(offer.over_subscription, offer.most) for offer in problem.offers],
+    )
+    arrays = (
+        problem.counts,
+        problem.needs if problem.inflated else problem.needs[:, 0, :],
+        problem.slots,
+        problem.vectors,
+        problem.prices,
+        problem.limits,
+        problem.caps,
+        problem.membership,
+        np.array([c.requests for c in classes]),
+        _ranks([c.number for c in classes]),
+        _ranks([c.static for c in classes]),
+    )
+    made = blake2b(repr(said).encode(), digest_size=_DIGEST_BYTES)
+    for array in arrays:
+        made.update(repr(array.shape).encode())
+        made.update(np.ascontiguousarray(array).tobytes())
+    return made.digest()
+
+
+def _ranks(numbers: list[int]) -> IntArray:
+    """(items,) the same order by the smallest numbers."""
+    return np.asarray(np.unique(numbers, return_inverse=True)[1])

@@ -18,7 +18,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.explain import explain
-from reconciler.planner.for_all import plan_for_all
+from reconciler.planner.plan_despite_failures import plan_for_all
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster

@@ -29,11 +29,11 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
 from reconciler.model.plan import HeadroomPlan, Held, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
-from reconciler.planner.decided import KeptPod, Removal, TargetReason
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.purchases import Purchases
+from reconciler.planner.removal import KeptPod, Removal, TargetReason
 from reconciler.planner.reservations import PlannedNode, Reservation, WaitingClass
 from reconciler.planner.view import ClusterView
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from reconciler.model.cluster import PodSpec, PodTraits
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Ignored
-from reconciler.planner.census import PodGroup
+from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import PlannerSettings
 
 SECTOR = "sector"

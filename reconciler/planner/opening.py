@@ -12,14 +12,13 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import (
     UnschedulablePods,
     find_demand,
     without_namespaces,
 )
-from reconciler.planner.displaced import displaced_pods, with_displaced
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
+from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
@@ -33,10 +32,11 @@ from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
+from reconciler.planner.pod_groups import PodGroup, take_census
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
-from reconciler.planner.work import STEPS_MAX, World, within_work
+from reconciler.planner.work_shares import STEPS_MAX, World, within_work
 
 _NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
 

@@ -36,10 +36,10 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import of_same_name, with_config_names
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
-from reconciler.planner.left_out import CODE as PLANNING_FAILED
-from reconciler.planner.left_out import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
 from reconciler.planner.opening import open_builder
+from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
+from reconciler.planner.planning_failure import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of
 from reconciler.planner.policy import PolicySpec
@@ -49,8 +49,8 @@ from reconciler.planner.raise_limits import (
     ran_before,
     recent_raises,
 )
-from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.target_check import check_target
 from reconciler.planner.view import ClusterView
 
 ORDER = (

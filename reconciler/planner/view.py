@@ -7,12 +7,12 @@ from datetime import datetime
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.fleets.spot_return import SpotReturn
 from reconciler.planner.placement.classes import ClassTable
+from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import PlannerSettings
 
 

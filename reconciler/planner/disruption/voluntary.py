@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from reconciler.model.actions import DeletePod, EvictPod
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
@@ -35,6 +34,7 @@ from reconciler.planner.disruption.waiting_removals import (
     selects_only_what_goes,
     why_nothing_is_bought,
 )
+from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
 
 

@@ -13,9 +13,9 @@ from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pods, question, variants
-from reconciler.planner.left_out import left_out_of
 from reconciler.planner.opening import open_builder
 from reconciler.planner.planner import decide
+from reconciler.planner.planning_failure import left_out_of
 from reconciler.planner.settings import PlannerSettings
 
 _FLEETS_SHOWN = 10

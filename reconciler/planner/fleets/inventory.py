@@ -45,8 +45,8 @@ from reconciler.planner.fleets.rolling_update import (
 from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
 from reconciler.planner.placement.kinds import REGION
+from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings
-from reconciler.planner.suspicion import is_suspicious
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

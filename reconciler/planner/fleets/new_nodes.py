@@ -9,7 +9,6 @@ from reconciler.model.cluster import DaemonSet, PodSpec, Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, Region
-from reconciler.planner.census import PodGroup
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
 from reconciler.planner.placement.filters import taints
@@ -25,6 +24,7 @@ from reconciler.planner.placement.kinds import (
     with_older_keys,
 )
 from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.pod_groups import PodGroup
 
 NANO = 1_000_000_000
 _USUAL_USD_PER_CPU = 0.035

@@ -20,7 +20,7 @@ CAUTIOUS = StuckEndSettings(per_cycle=1, per_hour=3)
 """While no node proves the cluster now, or while most of the fleets' instances seem stuck."""
 SHARE_MAX = 0.3
 FEW = 3
-"""As many may be stuck at once without another look (as in planner/suspicion.py)."""
+"""As many may be stuck at once without another look (as in planner/safety_stop.py)."""
 
 
 class StuckEndLedger:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reconciler.model.plan import Plan
-from reconciler.planner.census import take_census
 from reconciler.planner.demand import Demand, find_demand
 from reconciler.planner.planner import plan
-from reconciler.planner.work import World, within_work
+from reconciler.planner.pod_groups import take_census
+from reconciler.planner.work_shares import World, within_work
 from tests.benchmarks import hostile
 from tests.benchmarks.hostile import HOSTILE, PEACEFUL
 from tests.builders import (

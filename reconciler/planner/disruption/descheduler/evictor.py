@@ -6,7 +6,6 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
-from reconciler.planner.decided import KeptPod
 from reconciler.planner.descheduler_settings import DeschedulerSettings, Profile
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settled_at
@@ -14,6 +13,7 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Facts, Proposal, Proposals
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
+from reconciler.planner.removal import KeptPod
 
 
 class Evictor:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName
-from reconciler.planner.census import PodGroup
+from reconciler.planner.pod_groups import PodGroup
 
 STUCK_AFTER = timedelta(seconds=60)
 """After the end of the grace period. Source: Karpenter takes a pod for stuck after as long,

@@ -19,7 +19,7 @@ from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
-from reconciler.planner.suspicion import is_suspicious
+from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.view import ClusterView
 
 _KEPT_FOR: Final = timedelta(minutes=30)

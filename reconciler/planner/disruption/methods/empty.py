@@ -6,7 +6,6 @@ import numpy as np
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
-from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
@@ -16,6 +15,7 @@ from reconciler.planner.disruption.replacement.successor import ask_for_successo
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.removal import Removal
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
 

@@ -15,7 +15,6 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     instance_protection,
@@ -36,6 +35,7 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.orphans import Orphan
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
+from reconciler.planner.removal import Removal
 from reconciler.planner.rules import judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration

@@ -2,10 +2,10 @@
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
+from reconciler.planner.removal import Removal
 from reconciler.planner.text import duration
 
 

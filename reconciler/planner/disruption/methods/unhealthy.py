@@ -7,7 +7,6 @@ from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.decided import Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import protection
@@ -16,8 +15,9 @@ from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.starting import is_joining
+from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
-from reconciler.planner.suspicion import is_outage
+from reconciler.planner.safety_stop import is_outage
 from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
 

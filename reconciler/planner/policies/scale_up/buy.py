@@ -11,7 +11,6 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.preferring import buy_preferring
 from reconciler.planner.capacity.problem.items import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase
-from reconciler.planner.decided import TargetReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
@@ -25,6 +24,7 @@ from reconciler.planner.policies.scale_up.fallback import (
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import SectorSettings
 from reconciler.planner.text import counted_noun

@@ -16,8 +16,8 @@ from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.plan import Plan
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import decide, plan
-from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import FleetSettings
+from reconciler.planner.target_check import check_target
 from tests.builders import (
     HOME,
     amounts,

@@ -11,8 +11,8 @@ from traceback import walk_tb
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.left_out import LeftOut
 from reconciler.planner.planner import plan
+from reconciler.planner.planning_failure import LeftOut
 from reconciler.planner.settings import PlannerSettings
 
 TRIES_MAX = 40

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
-from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand, UnschedulablePods
 from reconciler.planner.placement.counters import labels_insisted_on
 from reconciler.planner.placement.label_keys import selector_keys, terms_of
+from reconciler.planner.pod_groups import PodGroup
 
 STEPS_MAX = 400_000_000
 """Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,

@@ -9,8 +9,8 @@ from reconciler.model.cluster import Pod
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.plan import Plan
 from reconciler.planner.explain.explain import explain
-from reconciler.planner.for_all import TRIES_MAX, plan_for_all
 from reconciler.planner.placement.classes import ClassTable
+from reconciler.planner.plan_despite_failures import TRIES_MAX, plan_for_all
 from reconciler.planner.planner import ORDER, plan
 from reconciler.planner.policy import PolicySpec
 from tests.builders import (

@@ -6,8 +6,8 @@ from dataclasses import replace
 from reconciler.model.cluster import Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import NodeName
-from reconciler.planner.census import take_census
 from reconciler.planner.demand import Demand, find_demand
+from reconciler.planner.pod_groups import take_census
 from reconciler.planner.settings import PlannerSettings
 
 

@@ -18,23 +18,23 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
-from reconciler.planner.disruption.methods.deschedule import last_descheduled
-from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
-from reconciler.planner.disruption.spot_rules import nodes_by_kind
-from reconciler.planner.disruption.unproven import (
+from reconciler.planner.disruption.limits.unproven import (
     check_removals,
     hold_for_skew,
     hold_unproven,
 )
+from reconciler.planner.disruption.methods.deschedule import last_descheduled
+from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
+from reconciler.planner.disruption.methods.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.drift import count_drifted
-from reconciler.planner.fleets.fallback import find_fallbacks
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import of_same_name, with_config_names
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
+from reconciler.planner.fleets.stand_ins import find_fallbacks
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
 from reconciler.planner.opening import open_builder

@@ -9,9 +9,9 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
-from reconciler.planner.disruption.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.rules import Judge, judge_of

@@ -37,19 +37,19 @@ from reconciler.planner.disruption.drains.actions import (
 )
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.overdue import evictions_and_deletions, is_overdue
+from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.rounds import overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
-from reconciler.planner.disruption.replacement_sets import SetsUnderWay
-from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
-from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
-from reconciler.planner.disruption.spot_rules import (
+from reconciler.planner.disruption.methods.spot_rules import (
     POLICY,
     by_cpu,
     drain_settings,
     judge_for,
     spot_rows,
 )
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.fleets.drain_taints import (
     is_draining,

@@ -6,7 +6,7 @@ from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.disruption.replacement_sets import (
+from reconciler.planner.disruption.drains.replacement_sets import (
     LASTS_MAX,
     ReplacementSet,
     failed_again,

@@ -6,7 +6,7 @@ from reconciler.planner.fleets.health import MISSING
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import cost_limits
-from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+from reconciler.planner.policies.scale_up.overflow import blocking_spot_fleet
 from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import rfc3339

@@ -16,9 +16,9 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.fallback import FallbackNode, find_fallbacks
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.fleets.stand_ins import FallbackNode, find_fallbacks
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun, duration, parse_rfc3339
 

@@ -11,8 +11,8 @@ from typing import Final
 from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.batch import batch_blocker
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import Candidate, as_outdated
 from reconciler.planner.disruption.context import DisruptionContext

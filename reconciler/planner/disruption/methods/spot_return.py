@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.model.actions import SPOT_RETURN
-from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.batch import batch_blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.candidates import (
@@ -24,8 +24,8 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.fallback import FallbackNode
 from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
+from reconciler.planner.fleets.stand_ins import FallbackNode
 from reconciler.planner.text import rfc3339
 
 POLICY: Final = "spot-return"

@@ -20,9 +20,9 @@ from reconciler.planner.capacity.problem.items import OfferTable, Want
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.replacement_sets import last_failure
 from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.replacement.departures import Departures
-from reconciler.planner.disruption.replacement_sets import last_failure
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
 from reconciler.planner.fleets.new_nodes import NANO

@@ -1,13 +1,13 @@
 """The order of scale-up (docs/scale-up.md)."""
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.policies.scale_up.buy import buy_capacity
 from reconciler.planner.policies.scale_up.place import place_on_existing, place_on_nominated
 from reconciler.planner.policies.scale_up.progress import (
     judge_demand,
     note_purchases,
     wait_for_hoped,
 )
+from reconciler.planner.policies.scale_up.sector_purchases import buy_capacity
 from reconciler.planner.policies.scale_up.take_back import take_back_draining
 
 

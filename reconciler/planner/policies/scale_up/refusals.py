@@ -21,7 +21,7 @@ from reconciler.planner.placement.filters import inter_pod_affinity, taints, top
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.simulation import RowSpec, Simulation
-from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+from reconciler.planner.policies.scale_up.overflow import blocking_spot_fleet
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,

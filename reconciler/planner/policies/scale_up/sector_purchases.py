@@ -16,7 +16,7 @@ from reconciler.planner.offers import evened_out_with, offer_of, preferred_less,
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
-from reconciler.planner.policies.scale_up.fallback import (
+from reconciler.planner.policies.scale_up.overflow import (
     any_spot_without_fallback,
     may_use,
     moves_on,

@@ -1,6 +1,6 @@
 """On-demand nodes that stand in for spot nodes are marked: what survives a restart is on the node.
 
-Nothing is disrupted here (`planner.fleets.fallback` says which nodes these are).
+Nothing is disrupted here (`planner.fleets.stand_ins` says which nodes these are).
 """
 
 from reconciler.model.actions import FALLBACK_FROM
@@ -8,7 +8,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.fallback import find_fallbacks
+from reconciler.planner.fleets.stand_ins import find_fallbacks
 
 
 def propose(builder: PlanBuilder) -> None:

@@ -12,10 +12,10 @@ from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
 from reconciler.bootstrap.clouds import aws_clouds
-from reconciler.bootstrap.config_in_force import ConfigFollower
+from reconciler.bootstrap.config_reload import ConfigFollower
 from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.executing import ConfiguredExecutor
-from reconciler.bootstrap.following import FollowedBranch
+from reconciler.bootstrap.configured_executor import ConfiguredExecutor
+from reconciler.bootstrap.followed_branch import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
 from reconciler.bootstrap.planning import plan_in_bulk
 from reconciler.bootstrap.providers import observed_clouds

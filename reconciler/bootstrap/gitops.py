@@ -17,7 +17,7 @@ from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.bootstrap.gitops_log import GitopsLog
-from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
+from reconciler.bootstrap.stop_deadline import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.rules.names import check_cluster_name

@@ -14,7 +14,7 @@ from reconciler.adapters.recording import BucketLog, DirectoryLog, place_in_s3, 
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.following import FollowedBranch
+from reconciler.bootstrap.followed_branch import FollowedBranch
 from reconciler.config.sections import Recording
 from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.demand_recorder import DemandRecorder

@@ -327,7 +327,7 @@ def roots(
     As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
     an artifact, `cluster` for choosing a role; `gone` are configs that were removed.
     """
-    from reconciler.bootstrap.roots import roots_here  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.checkout_roots import roots_here  # noqa: PLC0415 - heavy
 
     configs = tuple(config or ["sectors.yaml"])
     found = roots_here(configs, out, since, rendered=rendered, removing=removing)

@@ -12,12 +12,12 @@ from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
 from reconciler.bootstrap.clouds import aws_clouds
-from reconciler.bootstrap.config_reload import ConfigFollower
+from reconciler.bootstrap.config_reload import ConfigReloader
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.configured_executor import ConfiguredExecutor
 from reconciler.bootstrap.followed_branch import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
-from reconciler.bootstrap.planning import plan_in_bulk
+from reconciler.bootstrap.planning import plan_without_gc
 from reconciler.bootstrap.providers import observed_clouds
 from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
@@ -42,7 +42,7 @@ def build_loop(
     clock: SystemClock,
     ports: Ports,
     reporter: Reporters,
-    config: ConfigFollower,
+    config: ConfigReloader,
     *,
     leads: Callable[[], bool],
     may_act: Callable[[], bool],
@@ -77,7 +77,7 @@ def build_loop(
         )
 
     def plan_now(snapshot: Snapshot) -> Plan:
-        return plan_in_bulk(snapshot, source.settings)
+        return plan_without_gc(snapshot, source.settings)
 
     loop = ReconcileLoop(
         observe=observe_now,
@@ -124,7 +124,7 @@ class Capacity:
             self.board, self._metrics, access_of(source.config), lambda: source.settings
         )
         self.branch = FollowedBranch(source, self)
-        self._config = ConfigFollower(
+        self._config = ConfigReloader(
             source, clock, self.board, self._metrics, lambda: self.branch.faults
         )
         self.show_config()

@@ -12,7 +12,7 @@ from reconciler.web.board import ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
 
 
-class ConfigFollower:
+class ConfigReloader:
     """Takes changed configs over, and reports on those that cannot be used.
 
     Args:

@@ -92,10 +92,10 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
             )
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
-    return plan_in_bulk(snapshot, settings), snapshot, settings
+    return plan_without_gc(snapshot, settings), snapshot, settings
 
 
-def plan_in_bulk(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
+def plan_without_gc(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
     """Return the plan for all whose pods can be planned for.
 
     It is made without the cyclic garbage collector: with thousands of kinds of pods that would walk

@@ -17,9 +17,13 @@ from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
-from reconciler.planner.safety_stop import is_outage
 from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
+
+UNREADY_ALWAYS = 3
+"""So many nodes that are not Ready are never taken for an outage."""
+UNREADY_PERCENT_MAX = 45
+"""Of our nodes in a Region; with more that are not Ready, it is an outage."""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -66,8 +70,17 @@ def _outages(view: ClusterView) -> dict[Region, str]:
         region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
         "the API server's, and none is ended for it"
         for region, count in ours.items()
-        if is_outage(silent[region], count)
+        if _is_outage(silent[region], count)
     }
+
+
+def _is_outage(unready: int, nodes: int) -> bool:
+    """Return whether so many nodes are not Ready that the network or the API server is to blame.
+
+    Source: Cluster Autoscaler's --ok-total-unready-count and --max-total-unready-percentage, from
+    which on it does nothing; the node lifecycle controller evicts from no zone that is all silent.
+    """
+    return unready > UNREADY_ALWAYS and unready * 100 > nodes * UNREADY_PERCENT_MAX
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:

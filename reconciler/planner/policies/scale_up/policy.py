@@ -7,7 +7,7 @@ from reconciler.planner.policies.scale_up.progress import (
     note_purchases,
     wait_for_hoped,
 )
-from reconciler.planner.policies.scale_up.sector_purchases import buy_capacity
+from reconciler.planner.policies.scale_up.sector_purchases import buy_for_sectors
 from reconciler.planner.policies.scale_up.take_back import take_back_draining
 
 
@@ -19,5 +19,5 @@ def propose(builder: PlanBuilder) -> None:
     take_back_draining(builder)
     wait_for_hoped(builder)
     judge_demand(builder)
-    buy_capacity(builder, free_before)
+    buy_for_sectors(builder, free_before)
     note_purchases(builder)

@@ -8,7 +8,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.preferring import buy_preferring
+from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.items import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -31,7 +31,7 @@ from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 
-def buy_capacity(builder: PlanBuilder, free_before: IntArray) -> None:
+def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
     """Buy for everything that still waits; what cannot be served gets its reasons."""
     groups: dict[tuple[str, ...], list[WaitingClass]] = {}
     for waiting in builder.waiting:
@@ -39,7 +39,7 @@ def buy_capacity(builder: PlanBuilder, free_before: IntArray) -> None:
     for level in _levels(builder, len(groups)):
         for sectors, members in groups.items():
             chosen = [w for w in members if level in {None, w.pod_class.spec.priority}]
-            _buy_for(builder, sectors, chosen, free_before)
+            _buy_for_group(builder, sectors, chosen, free_before)
 
 
 def _levels(builder: PlanBuilder, groups: int) -> Sequence[int | None]:
@@ -54,7 +54,7 @@ def _levels(builder: PlanBuilder, groups: int) -> Sequence[int | None]:
     return sorted({w.pod_class.spec.priority for w in builder.waiting}, reverse=True)
 
 
-def _buy_for(
+def _buy_for_group(
     builder: PlanBuilder,
     sectors: tuple[str, ...],
     members: list[WaitingClass],

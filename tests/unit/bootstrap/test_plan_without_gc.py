@@ -22,7 +22,7 @@ def test_collector_is_off_while_a_plan_is_made(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(planning, "plan_for_all", watched)
     settings = make_settings(make_fleet_settings())
-    made = planning.plan_in_bulk(make_snapshot(make_pod("p")), settings)
+    made = planning.plan_without_gc(make_snapshot(make_pod("p")), settings)
     assert made.placements
     assert seen == [False]
     assert gc.isenabled()

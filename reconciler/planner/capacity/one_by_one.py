@@ -52,7 +52,7 @@ class Singles:
             before = sum(left)
             for number in asked:
                 left[number] = self._serve(wants[number][0], left[number])
-            asked = [n for n in asked if left[n] and self._follows_others(wants[n][0])]
+            asked = [n for n in asked if left[n] and self._sim.links(wants[n][0]).follows_others]
             if not asked or sum(left) == before:
                 break
         for number, (pod_class, _) in enumerate(wants):
@@ -73,11 +73,6 @@ class Singles:
             left -= placed
         return left
 
-    def _follows_others(self, pod_class: PodClass) -> bool:
-        """Whether its pods must be near pods that are none of its own."""
-        links = self._sim.links(pod_class)
-        return bool(links.affinity) and not links.affinity_itself
-
     def _in_hope(self, pod_class: PodClass, left: int) -> int:
         """Buy one more node that may come up in the zone that the pods need; how many it takes.
 
@@ -86,7 +81,7 @@ class Singles:
         the zone of others' pods need a fleet with that zone.
         """
         links = self._sim.links(pod_class)
-        if not left or self._follows_others(pod_class):
+        if not left or links.follows_others:
             return 0
         if not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
             return 0

@@ -21,19 +21,19 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
-"""Offers that are tried as the one to buy first; more cost time and find little."""
+"""Offers that are tried, one after the other, as the preferred one; more find little."""
 _PREFERRED_ITEMS = 6_000
-"""The same in items packed, where there are many."""
+"""Items that are packed in all tries of a preferred offer: with many items fewer are tried."""
 FOR_SETS = 1.6
-"""Of the budget, for a search over sets of nodes: it is for few pods, whose plans are quick."""
+"""Times the search budget: a search over sets of nodes, which is for few pods and quick plans."""
 AFTER_SETS = 0.5
-"""The same for a search over patterns when sets of nodes did not settle the matter."""
+"""Times the search budget: a search over patterns where sets of nodes proved no optimum."""
 FOR_SHAPES = 0.25
-"""The same for patterns of shapes: dealing thousands of pods out takes its time too."""
+"""Times the search budget: patterns of shapes; dealing thousands of pods out takes time too."""
 _NEAR = 1.12
-"""Times the least that it can cost: with patterns of shapes so near, first fit finds no better."""
+"""Times the worth of all pods: first fit finds no better than a packing by shapes so cheap."""
 _CLOSE = 1.005
-"""Times the least that it can cost: so near, nothing is won by mixes of nodes filled evenly."""
+"""Times the worth of all pods: mixes of nodes find no better than a packing so cheap."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 

@@ -28,18 +28,18 @@ _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Searched:
     """What a search found, and the fair prices that it began with; no array can be written to."""
 
     fair: FairPrices
     found: Found
 
 
-_ANSWERS: InternTable[bytes, Answer] = InternTable(ENTRIES_MAX)
+_ANSWERS: InternTable[bytes, Searched] = InternTable(ENTRIES_MAX)
 _ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
 
 
-def known_or_searched(problem: Problem, budget_seconds: float) -> Answer:
+def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
     """The answer of `search`, made now or taken from an equal problem of an earlier plan."""
     if problem.slots.size > CELLS_MAX:
         return _searched(problem, budget_seconds)
@@ -77,9 +77,9 @@ def _weight(problem: Problem, packing: Packing | None) -> int:
     return 1 + numbers // NUMBERS_PER_ENTRY
 
 
-def _searched(problem: Problem, budget_seconds: float) -> Answer:
+def _searched(problem: Problem, budget_seconds: float) -> Searched:
     fair = fair_prices(problem)
-    answer = Answer(fair=fair, found=search(problem, fair, budget_seconds))
+    answer = Searched(fair=fair, found=search(problem, fair, budget_seconds))
     found = answer.found
     _seal(found.packing)
     arrays = [fair.weights, fair.items, fair.places]

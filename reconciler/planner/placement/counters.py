@@ -76,6 +76,11 @@ class Links:
         return not (self.anti or self.held_against or self.affinity or self.spread)
 
     @property
+    def follows_others(self) -> bool:
+        """Whether the pods must be near pods of other classes."""
+        return bool(self.affinity) and not self.affinity_itself
+
+    @property
     def hopeless(self) -> bool:
         """Whether no node, and no new one either, takes a pod of the class as things are.
 

@@ -31,7 +31,7 @@ _NOTHING = 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SetAnswer:
     """What the program says about a set.
 
     Nothing when the search for patterns was not wide enough, or the effort ran out.
@@ -84,7 +84,7 @@ class SetProgram(PatternProgram):
         self._knapsacks.demand(counts)
         self._greedy.demand(counts)
 
-    def ask(self, nodes: IntArray, effort: Effort, widths: tuple[int, ...]) -> Answer:
+    def ask(self, nodes: IntArray, effort: Effort, widths: tuple[int, ...]) -> SetAnswer:
         """Whether the pods fit (offers,) so many nodes.
 
         Args:
@@ -107,13 +107,13 @@ class SetProgram(PatternProgram):
             found = self._search(worth, rates, nodes, widths[width], effort)
             refutation = Refutation(most=found.most, worth=float(worth @ self._counts))
             if not refutation.allows(nodes[None])[0]:
-                return Answer(refutation=refutation)
+                return SetAnswer(refutation=refutation)
             gainful = found.amounts @ worth > rates[found.offers] * (1 + _MARGIN)
             if not self.add(found.offers[gainful], found.amounts[gainful]):
                 width += 1
             if width == len(widths):
-                return Answer()
-        return Answer(shares=self._shares())
+                return SetAnswer()
+        return SetAnswer(shares=self._shares())
 
     def _solve(self, effort: Effort) -> tuple[FloatArray, FloatArray] | None:
         """(items,) worth of a pod and (offers,) of a node; None when the effort is spent."""

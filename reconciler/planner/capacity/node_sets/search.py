@@ -29,14 +29,19 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 PODS_MAX = 60
+"""Pods of a purchase that is searched by sets of nodes."""
 OFFERS_MAX = 64
+"""Offers that sets of nodes are made of."""
 FIRST_STEP = 0.01
-"""Above the least, relatively: sets up to here are looked at first, then twice as far."""
+"""Share of the least cost: sets that cost up to so much more come first, then twice as much."""
 STEP_LEAST = 1e-3
+"""Share of the least cost: a step is quartered while it lists too many sets and is longer."""
 OPEN_MAX = 12
 """Sets that were neither refuted nor filled: with so many the search ends."""
 ROUNDS_MAX = 20
+"""Searches for patterns before the first set is looked at."""
 _WHOLE = 1e-6
+"""Nodes: so little of a pattern is none, and so little less than a whole number is whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +49,13 @@ class _Care:
     """How closely a set is looked at."""
 
     widths: tuple[int, ...]
-    """Of the search for patterns."""
+    """Widths of the search for patterns, the next where one neither finds nor proves anything."""
     dive_widths: tuple[int, ...]
-    """The same when some nodes are filled already."""
+    """Widths of the search for patterns when some nodes are filled already."""
     branches: int
-    """Patterns of which one is fixed, tried in turn."""
+    """Patterns that are tried in turn as the next one to fix."""
     asked_max: int
-    """Programs of one dive."""
+    """Programs that one dive may solve."""
 
 
 QUICK = _Care(widths=(60, 960), dive_widths=(60,), branches=2, asked_max=25)
@@ -284,7 +289,7 @@ class _Dive:
         if answer.shares is None:
             return None
         rest = self.fill(others, left, answer.shares)
-        return None if rest is None else _together(done, rest)
+        return None if rest is None else done.joined(rest)
 
 
 def _ranked(shares: FloatArray, most: int) -> Sequence[int]:
@@ -297,10 +302,3 @@ def _copies(pattern: IntArray, copies: int, counts: IntArray) -> IntArray:
     """(copies, items): a pattern so many times, as far as there are pods."""
     before = np.arange(copies)[:, None] * pattern
     return np.clip(counts - before, 0, pattern)
-
-
-def _together(one: Packing, other: Packing) -> Packing:
-    return Packing(
-        bins=np.concatenate([one.bins, other.bins]),
-        amounts=np.vstack([one.amounts, other.amounts]),
-    )

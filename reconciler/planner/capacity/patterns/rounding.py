@@ -21,23 +21,23 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem, no_pac
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 STEPS_MAX = 400
-"""Of one rounding."""
+"""Steps of one rounding; each solves the program and fixes whole nodes."""
 HALF = 0.5
-"""Of a pattern: so much of it is rounded up."""
+"""Nodes: patterns of which the solution takes at least so much may be rounded up to one."""
 USEFUL = 0.97
-"""Share of a pattern's worth that is still asked for: else it is not rounded up."""
+"""Share of a pattern's worth that pods still wanted must make up before it is rounded up."""
 FRESH = 1
-"""Rounds of looking for new patterns for what is left."""
+"""Searches for new patterns in each step of a rounding."""
 AGAIN = (0.15, 0.3, 0.08, 0.6)
-"""Shares of the nodes, those that lose most first, that are packed again in turn."""
+"""Shares of the nodes, those that lose most first, that are packed again, tried in turn."""
 FAR = 1.05
-"""Above the least, relatively: from here on a few nodes at a time are packed in full."""
+"""Times a cost that is near enough: dearer packings are repacked a few nodes at a time."""
 REPACKED_STATES_MAX = 1_024
-"""Sets of pods that they may hold, so many at most."""
+"""Combinations of pods that are tried when a few nodes are packed again in full."""
 REPACKED_NODES_MAX = 12
-"""So many nodes at most."""
+"""Nodes that are packed again in full at once."""
 AGAIN_MAX = 40
-"""Nodes that are packed again at once."""
+"""Nodes that are packed again by patterns at once."""
 
 
 class Rounding:
@@ -97,7 +97,7 @@ class Rounding:
         again = exact(rest)
         if again is None or (again.served() < rest.counts).any():
             return packing
-        return _together(packing.only(kept), again)
+        return packing.only(kept).joined(again)
 
     def _serve(self, problem: Problem, aside: BoolArray) -> Packing:
         """Nodes for all but what is aside, whose room it uses up; then for the rest of it."""
@@ -106,7 +106,7 @@ class Rounding:
         if not left.any():
             return _completed(problem, first)
         rest = problem.remainder(left, first.bins)
-        return _completed(problem, _together(first, self._nodes(rest, left, fresh=True)))
+        return _completed(problem, first.joined(self._nodes(rest, left, fresh=True)))
 
     def _again(self, packing: Packing, share: float) -> Packing:
         """Take the nodes apart that lose most, and pack their pods again."""
@@ -119,7 +119,7 @@ class Rounding:
         again = self._serve(rest, np.zeros(len(rest.items), dtype=np.bool_))
         if (again.served() < rest.counts).any():
             return packing
-        return _together(packing.only(kept), again)
+        return packing.only(kept).joined(again)
 
     def _nodes(self, problem: Problem, counts: IntArray, *, fresh: bool) -> Packing:
         """Whole nodes for (items,) counts, with room that others of the problem's pods use up."""
@@ -184,13 +184,6 @@ class Rounding:
         return copies
 
 
-def _together(one: Packing, other: Packing) -> Packing:
-    return Packing(
-        bins=np.concatenate([one.bins, other.bins]),
-        amounts=np.vstack([one.amounts, other.amounts]),
-    )
-
-
 def _completed(problem: Problem, packing: Packing) -> Packing:
     """Exactly the demand: surplus pods taken off, room used up, the rest first-fitted."""
     amounts = packing.amounts
@@ -207,10 +200,7 @@ def _completed(problem: Problem, packing: Packing) -> Packing:
     order = item_order(rest, rest.needs.min(axis=1).max(axis=1).astype(np.float64))
     weights = 1.0 / np.maximum(rest.vectors.max(axis=0), 1)
     filled = first_fit(rest, order, best_offers(rest, weights, None))
-    both = Packing(
-        bins=np.concatenate([bins, filled.bins]), amounts=np.vstack([amounts, filled.amounts])
-    )
-    return right_size(problem, both)
+    return right_size(problem, Packing(bins=bins, amounts=amounts).joined(filled))
 
 
 def top_up(problem: Problem, bins: IntArray, amounts: IntArray, counts: IntArray) -> None:

@@ -240,6 +240,13 @@ class Packing:
         contents = self.contents.of_nodes(nodes)
         return Packing(bins=self.bins[nodes], amounts=contents, items=self._items)
 
+    def joined(self, other: "Packing") -> "Packing":
+        """Return the nodes of both packings, these first."""
+        return Packing(
+            bins=np.concatenate([self.bins, other.bins]),
+            amounts=np.vstack([self.amounts, other.amounts]),
+        )
+
     def cost(self, problem: Problem) -> int:
         """Billionths of a dollar per hour."""
         return int(problem.prices[self.bins].sum())

@@ -159,16 +159,10 @@ def _attempt(
                     placed.append((waiting, taken))
                     left[id(waiting)] -= _total(taken)
                     found += _total(taken)
-        asked = [w for w in asked if left[id(w)] and _follows_others(builder, w)]
+        asked = [w for w in asked if left[id(w)] and builder.sim.links(w.pod_class).follows_others]
         if not (asked and found):
             break
     return placed
-
-
-def _follows_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
-    """Whether its pods must be near pods that are none of its own."""
-    links = builder.sim.links(waiting.pod_class)
-    return bool(links.affinity) and not links.affinity_itself
 
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:

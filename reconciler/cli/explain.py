@@ -1,6 +1,7 @@
 """`reconciler explain`: why a pod waits, why a node stays, why a fleet has its size."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,94 +35,66 @@ app = typer.Typer(
 )
 
 
-@app.command("pod", cls=SeveralFiles)
-def pod(
-    names: Annotated[list[str], typer.Argument(metavar="NS/POD...", help="Namespace and name.")],
-    *,
-    config: options.ConfigOption = DEFAULT_FILE,
-    cluster: options.ClusterOption = None,
-    aws: options.AwsOption = None,
-    now: options.NowOption = None,
-    cluster_name: options.ClusterNameOption = None,
-    kubeconfig: options.KubeconfigOption = None,
-    context: options.ContextOption = None,
-    catalogue: options.CatalogueOption = None,
-    status_url: StatusUrlOption = None,
-    listen_token_file: TokenFileOption = None,
-    output: OutputOption = None,
-) -> None:
-    """Say why pods wait, with the numbers of every fleet, and the smallest change that helps."""
-    from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
+def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., None]:
+    """Return the command that answers one kind of question.
 
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
-    asked = Questions(pods=tuple(names))
-    _answer(request, asked, _Program(status_url, listen_token_file), output)
+    Args:
+        field: The field of `Questions` that its arguments are.
+        metavar: What an argument is called.
+        text: The help of its arguments.
+        doc: Its own help.
+    """
 
+    def command(
+        names: Annotated[list[str], typer.Argument(metavar=metavar, help=text)],
+        *,
+        config: options.ConfigOption = DEFAULT_FILE,
+        cluster: options.ClusterOption = None,
+        aws: options.AwsOption = None,
+        now: options.NowOption = None,
+        cluster_name: options.ClusterNameOption = None,
+        kubeconfig: options.KubeconfigOption = None,
+        context: options.ContextOption = None,
+        catalogue: options.CatalogueOption = None,
+        status_url: StatusUrlOption = None,
+        listen_token_file: TokenFileOption = None,
+        output: OutputOption = None,
+    ) -> None:
+        from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-@app.command("node", cls=SeveralFiles)
-def node(
-    names: Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")],
-    *,
-    config: options.ConfigOption = DEFAULT_FILE,
-    cluster: options.ClusterOption = None,
-    aws: options.AwsOption = None,
-    now: options.NowOption = None,
-    cluster_name: options.ClusterNameOption = None,
-    kubeconfig: options.KubeconfigOption = None,
-    context: options.ContextOption = None,
-    catalogue: options.CatalogueOption = None,
-    status_url: StatusUrlOption = None,
-    listen_token_file: TokenFileOption = None,
-    output: OutputOption = None,
-) -> None:
-    """Say why nodes stay or go."""
-    from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
+        flags = {
+            "cluster_name": cluster_name,
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "catalogue": catalogue,
+        }
+        request = options.request_of(config, cluster, aws, now, **flags)
+        asked = Questions(**{field: tuple(names)})
+        _answer(request, asked, _Program(status_url, listen_token_file), output)
 
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
-    asked = Questions(nodes=tuple(names))
-    _answer(request, asked, _Program(status_url, listen_token_file), output)
+    command.__doc__ = doc
+    return command
 
 
-@app.command("fleet", cls=SeveralFiles)
-def fleet(
-    names: Annotated[list[str], typer.Argument(metavar="FLEET...", help="<sector>-<size>.")],
-    *,
-    config: options.ConfigOption = DEFAULT_FILE,
-    cluster: options.ClusterOption = None,
-    aws: options.AwsOption = None,
-    now: options.NowOption = None,
-    cluster_name: options.ClusterNameOption = None,
-    kubeconfig: options.KubeconfigOption = None,
-    context: options.ContextOption = None,
-    catalogue: options.CatalogueOption = None,
-    status_url: StatusUrlOption = None,
-    listen_token_file: TokenFileOption = None,
-    output: OutputOption = None,
-) -> None:
-    """Say why fleets have the size that the plan gives them, and what their nodes are kept by."""
-    from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
-
-    flags = {
-        "cluster_name": cluster_name,
-        "kubeconfig": kubeconfig,
-        "context": context,
-        "catalogue": catalogue,
-    }
-    request = options.request_of(config, cluster, aws, now, **flags)
-    asked = Questions(fleets=tuple(names))
-    _answer(request, asked, _Program(status_url, listen_token_file), output)
+app.command("pod", cls=SeveralFiles)(
+    _command(
+        "pods",
+        "NS/POD...",
+        "Namespace and name.",
+        "Say why pods wait, with the numbers of every fleet, and the smallest change that helps.",
+    )
+)
+app.command("node", cls=SeveralFiles)(
+    _command("nodes", "NODE...", "Names of nodes.", "Say why nodes stay or go.")
+)
+app.command("fleet", cls=SeveralFiles)(
+    _command(
+        "fleets",
+        "FLEET...",
+        "<sector>-<size>.",
+        "Say why fleets have the size that the plan gives them, and what their nodes are kept by.",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """`reconciler gitops`: the second loop."""
 
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from reconciler.cli import gitops_options as options
 from reconciler.cli import verbosity
 from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.cli.told import tell
@@ -13,65 +13,24 @@ EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets
 
 
 def command(
-    repository: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            envvar="RECONCILER_GIT_REPOSITORY",
-            help="Config repository; credentials come from RECONCILER_GIT_TOKEN,"
-            " RECONCILER_GIT_TOKEN_FILE or ssh, never from the address.",
-        ),
-    ],
+    ctx: typer.Context,
+    repository: options.RepositoryOption,  # noqa: ARG001 - read by `gitops_options`
     *,
-    branch: Annotated[
-        str, typer.Option(envvar="RECONCILER_GIT_BRANCH", help="Branch to follow.")
-    ] = "main",
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Sector config in the repository; repeatable; * matches one directory."
-            " Default: sectors.yaml.",
-        ),
-    ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder to render into, beside each config.")
-    ] = "terraform",
+    branch: options.BranchOption = options.BRANCH,  # noqa: ARG001 - as above
+    config: options.ConfigsOption = None,
+    out: options.OutOption = options.OUT,  # noqa: ARG001 - as above
     once: Annotated[
         bool, typer.Option("--once", help="Handle the newest commit once and exit.")
     ] = False,
-    interval: Annotated[
-        float, typer.Option(min=1.0, help="Seconds between polls of the remote.")
-    ] = 30.0,
-    mode: Annotated[
-        Literal["push", "pull-request"],
-        typer.Option(help="Commit to the branch itself, or to a branch for review."),
-    ] = "push",
-    clone: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Directory in which the local clone is kept between runs."
-        ),
-    ] = None,
-    cluster_name: Annotated[
+    interval: options.IntervalOption = options.INTERVAL_SECONDS,  # noqa: ARG001 - as above
+    mode: options.ModeOption = "push",  # noqa: ARG001 - as above
+    clone: options.CloneOption = None,  # noqa: ARG001 - as above
+    cluster_name: Annotated[  # noqa: ARG001 - as above
         str | None,
         typer.Option(help="EKS cluster; with several configs for those that name none."),
     ] = None,
-    forge: Annotated[
-        Literal["auto", "github", "gitlab", "none"],
-        typer.Option(
-            envvar="RECONCILER_FORGE",
-            help="Forge for commit statuses and pull requests; auto: by the repository's host."
-            " The token comes from RECONCILER_FORGE_TOKEN or RECONCILER_FORGE_TOKEN_FILE,"
-            " else it is the one for git.",
-        ),
-    ] = "auto",
-    forge_api: Annotated[
-        str,
-        typer.Option(
-            metavar="URL", envvar="RECONCILER_FORGE_API", help="Address of the forge's REST API."
-        ),
-    ] = "",
+    forge: options.ForgeOption = "auto",  # noqa: ARG001 - as above
+    forge_api: options.ForgeApiOption = "",  # noqa: ARG001 - as above
     supervised_by: Annotated[int | None, typer.Option(hidden=True)] = None,
     supervised_for: Annotated[str, typer.Option(hidden=True)] = "",
     output: OutputOption = None,
@@ -82,39 +41,27 @@ def command(
     With --once: exit code 0, 2 with an invalid or missing config, 1 when the push failed.
     """
     from reconciler.bootstrap.gitops import (  # noqa: PLC0415 - heavy
-        GitopsOptions,
         git_repository,
         gitops_loop,
         watch_until_stopped,
     )
     from reconciler.gitops.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
 
-    options = GitopsOptions(
-        repository=repository,
-        branch=branch,
-        configs=tuple(config or ["sectors.yaml"]),
-        output=out,
-        clone=clone,
-        mode=mode,
-        poll_seconds=interval,
-        cluster_name=cluster_name,
-        forge=forge,
-        forge_api=forge_api,
-    )
+    told = options.gitops_options(ctx.params, config)
     if supervised_by is not None:
         # How `run --gitops` starts it: the two talk over standard input and output.
         from reconciler.bootstrap.second_loop_child import (  # noqa: PLC0415 - heavy
             run_supervised,
         )
 
-        run_supervised(options, supervised_for, supervised_by, verbosity.current())
+        run_supervised(told, supervised_for, supervised_by, verbosity.current())
         return
     if not once:
-        if code := watch_until_stopped(options, verbosity.current()):
+        if code := watch_until_stopped(told, verbosity.current()):
             raise typer.Exit(code)
         return
-    with git_repository(options) as remote:
-        report: GitopsReport = gitops_loop(options, remote).once()
+    with git_repository(told) as remote:
+        report: GitopsReport = gitops_loop(told, remote).once()
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)
     else:
@@ -122,7 +69,7 @@ def command(
         print_table(("config", "state", "commit"), rows)
     _print_faults(report_json(report)["clusters"])
     if not report.clusters:
-        wanted_paths = ", ".join(options.configs)
+        wanted_paths = ", ".join(told.configs)
         tell("warning", f"no sector config there is called {wanted_paths}")
     for reason in report.unshown:
         tell("warning", reason)

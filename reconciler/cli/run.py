@@ -1,10 +1,10 @@
 """`reconciler run`: the capacity loop."""
 
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import typer
 
+from reconciler.cli import gitops_options as second_loop
 from reconciler.cli import verbosity
 from reconciler.cli.config_argument import ConfigArgument
 from reconciler.cli.planning_options import CatalogueOption, ContextOption, PodNamespaceOption
@@ -96,50 +96,6 @@ LeaseNamespaceOption = Annotated[
     ),
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="Run one cycle and exit.")]
-GitopsOption = Annotated[
-    bool,
-    typer.Option(
-        "--gitops", help="Also run the second loop; both loops then use the repository's config."
-    ),
-]
-RepositoryOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", envvar="RECONCILER_GIT_REPOSITORY", help="Second loop: config repository."
-    ),
-]
-BranchOption = Annotated[
-    str, typer.Option(envvar="RECONCILER_GIT_BRANCH", help="Second loop: branch to follow.")
-]
-GitopsConfigOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATH", help="Second loop: sector config in it; repeatable."),
-]
-OutOption = Annotated[str, typer.Option(metavar="DIR", help="Second loop: folder to render into.")]
-IntervalOption = Annotated[
-    float, typer.Option(min=1.0, help="Second loop: seconds between polls of the remote.")
-]
-ModeOption = Annotated[
-    Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
-]
-ForgeOption = Annotated[
-    Literal["auto", "github", "gitlab", "none"],
-    typer.Option(
-        envvar="RECONCILER_FORGE",
-        help="Second loop: forge that gets commit statuses and pull requests.",
-    ),
-]
-ForgeApiOption = Annotated[
-    str,
-    typer.Option(
-        metavar="URL",
-        envvar="RECONCILER_FORGE_API",
-        help="Second loop: address of the forge's REST API.",
-    ),
-]
-CloneOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Second loop: directory of the local clone.")
-]
 
 
 def command(
@@ -164,16 +120,16 @@ def command(
     leader_elect: LeaderOption = None,
     lease_namespace: LeaseNamespaceOption = None,  # noqa: ARG001 - as above
     once: OnceOption = False,
-    gitops: GitopsOption = False,
-    repository: RepositoryOption = None,  # noqa: ARG001 - read by `_second_loop`
-    branch: BranchOption = "main",  # noqa: ARG001 - as above
-    gitops_config: GitopsConfigOption = None,  # noqa: ARG001 - as above
-    out: OutOption = "terraform",  # noqa: ARG001 - as above
-    interval: IntervalOption = 30.0,  # noqa: ARG001 - as above
-    mode: ModeOption = "push",  # noqa: ARG001 - as above
-    clone: CloneOption = None,  # noqa: ARG001 - as above
-    forge: ForgeOption = "auto",  # noqa: ARG001 - as above
-    forge_api: ForgeApiOption = "",  # noqa: ARG001 - as above
+    gitops: second_loop.SecondLoopOption = False,
+    repository: second_loop.SecondLoopRepositoryOption = None,  # noqa: ARG001 - read by `_gitops`
+    branch: second_loop.SecondLoopBranchOption = second_loop.BRANCH,  # noqa: ARG001 - as above
+    gitops_config: second_loop.SecondLoopConfigsOption = None,  # noqa: ARG001 - as above
+    out: second_loop.SecondLoopOutOption = second_loop.OUT,  # noqa: ARG001 - as above
+    interval: second_loop.SecondLoopIntervalOption = second_loop.INTERVAL_SECONDS,  # noqa: ARG001
+    mode: second_loop.SecondLoopModeOption = "push",  # noqa: ARG001 - as above
+    clone: second_loop.SecondLoopCloneOption = None,  # noqa: ARG001 - as above
+    forge: second_loop.SecondLoopForgeOption = "auto",  # noqa: ARG001 - as above
+    forge_api: second_loop.SecondLoopForgeApiOption = "",  # noqa: ARG001 - as above
 ) -> None:
     """Keep the fleets as large as the pods need, until SIGTERM or Ctrl-C.
 
@@ -190,29 +146,16 @@ def command(
         config=config_file or config,
         flags={**flags, **elect, "verbosity": verbosity.current()},
         once=once,
-        gitops=_second_loop(given) if gitops else None,
+        gitops=_gitops(given) if gitops else None,
     )
     code = run_capacity_loop(options)
     if code:
         raise typer.Exit(code)
 
 
-def _second_loop(given: dict[str, Any]) -> Any:
-    """The second loop's options; UsageError when they do not go together."""
-    from reconciler.bootstrap.gitops import GitopsOptions  # noqa: PLC0415 - heavy
-
+def _gitops(given: dict[str, Any]) -> Any:
+    """Return the second loop's options; UsageError when they do not go together."""
     if given["once"] or not given["repository"]:
         what = "cannot be combined with --once" if given["once"] else "needs --repository"
         raise UsageError("--gitops", what, "reconciler gitops --help tells more")
-    return GitopsOptions(
-        repository=given["repository"],
-        branch=given["branch"],
-        configs=tuple(given["gitops_config"] or ["sectors.yaml"]),
-        output=given["out"],
-        clone=given["clone"],
-        mode=given["mode"],
-        poll_seconds=given["interval"],
-        cluster_name=given["cluster_name"],
-        forge=given["forge"],
-        forge_api=given["forge_api"],
-    )
+    return second_loop.gitops_options(given, given["gitops_config"])

@@ -38,6 +38,24 @@ IDLE_SECONDS = 90.0
 """Longest time for the idle nodes to go."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    """What the steps of the story left for its result."""
+
+    repository: ConfigRepository
+    planned: str
+    """What the plan did, in a line."""
+    applied: str
+    """What applying it did, in a line."""
+    account: Account
+    follower: Follower
+    started_with: Mapping[str, int]
+    """The target of each fleet before pods came."""
+    log: Path
+    """Of the capacity loop."""
+    last_plan_empty: bool
+
+
 @dataclass(slots=True)
 class Demo:
     """One run of the demo."""
@@ -98,9 +116,17 @@ class Demo:
             self._await_minimum(follower, started_with)
         self._run_pods(sandbox, follower)
         self._await_idle(sandbox, follower, started_with)
-        clean = self._last_plan(pipeline)
         result = self._result(
-            repository, planned, applied, account, follower, started_with, log, clean
+            _Gathered(
+                repository=repository,
+                planned=planned,
+                applied=applied,
+                account=account,
+                follower=follower,
+                started_with=started_with,
+                log=log,
+                last_plan_empty=self._last_plan(pipeline),
+            )
         )
         self._publish(result, follower)
         return result
@@ -200,35 +226,26 @@ class Demo:
             raise ToolError("terraform plan", "is not empty after scaling")
         return clean
 
-    def _result(  # noqa: PLR0913, PLR0917 - everything that was gathered on the way
-        self,
-        repository: ConfigRepository,
-        planned: str,
-        applied: str,
-        account: Account,
-        follower: Follower,
-        started_with: Mapping[str, int],
-        log: Path,
-        clean: bool,  # noqa: FBT001 - as above
-    ) -> Result:
-        raises = account.raises(CLUSTER, started_with)
+    def _result(self, gathered: _Gathered) -> Result:
+        account, follower = gathered.account, gathered.follower
+        raises = account.raises(CLUSTER, gathered.started_with)
         measured = reaction(follower.lives.values(), raises)
         if percentile(measured.raised, 0.99) >= 2.0:
             self.narrator.say(
                 "[yellow]pending to a raised target took 2 s or more at the 99th percentile[/]"
             )
         return Result(
-            commits=tuple(repository.log()),
-            planned=planned,
-            applied=applied,
+            commits=tuple(gathered.repository.log()),
+            planned=gathered.planned,
+            applied=gathered.applied,
             fleets=tuple(sorted(account.targets(CLUSTER))),
             pods=len(follower.lives),
             nodes_most=max(sum(m.nodes.values()) for m in follower.moments),
             raises=len(raises),
             reaction=measured,
-            spending=spending(log),
+            spending=spending(gathered.log),
             prices=str(load_catalogue().prices),
-            last_plan_empty=clean,
+            last_plan_empty=gathered.last_plan_empty,
             seconds=self.narrator.elapsed_seconds(),
         )
 

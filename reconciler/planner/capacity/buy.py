@@ -1,4 +1,4 @@
-"""Buying capacity: deal, search, and carry the result into the what-if cluster."""
+"""Buying capacity: state the problem, search, and put the result into the what-if cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,17 +48,17 @@ def buy(
     found, over_budget = _pack(problem, expander, budget, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
-    whole_truth = _undealt(dealt, table) and not table.penalised
+    exact_problem = _is_exact(dealt, table) and not table.penalised
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
-    purchase.optimal = found.optimal and not over_budget and whole_truth and not rest
-    whole = not rest and len(wanted) == len(wants) and _undealt(dealt, table)
-    if whole and whole_truth:
+    purchase.optimal = found.optimal and not over_budget and exact_problem and not rest
+    whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
+    if whole and exact_problem:
         purchase.nano_usd_least = found.nano_usd_least
-    if found.divisible is not None and whole and whole_truth:
+    if found.divisible is not None and whole and exact_problem:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)
     if found.worth is not None and (found.settled or whole):
@@ -95,12 +95,12 @@ def buy_preferring(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromAll:
-    """Whether given nodes serve all pods."""
+    """The answer to: do the given nodes hold all pods?"""
 
     purchase: Purchase | None = None
     """None where no way was found."""
     refuted: bool = False
-    """Proven: there is none."""
+    """Whether it is proven that there is none."""
 
 
 def serve_from_all(
@@ -125,7 +125,7 @@ def serve_from_all(
 
 
 def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
-    """Per class the least that a pod of its items is worth."""
+    """Return per class the worth of a pod, the least among the items of the class."""
     least: dict[int, float] = {}
     for item, value in zip(problem.items, worth.tolist(), strict=True):
         number = item.pod_class.number
@@ -133,8 +133,8 @@ def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
     return least
 
 
-def _undealt(dealt: Dealt, table: OfferTable) -> bool:
-    """Whether the problem is the whole truth: no rule was simplified on the way to it."""
+def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
+    """Return whether no placement rule was simplified: bounds then hold for the real problem."""
     if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
         return False
     return all((item.slots == table.slots(item.pod_class)).all() for item in dealt.items)
@@ -143,7 +143,7 @@ def _undealt(dealt: Dealt, table: OfferTable) -> bool:
 def _pack(
     problem: Problem, expander: Expander, budget: Budget, search_seconds: float
 ) -> tuple[Found, bool]:
-    """The packing to buy, and whether the budget cut it short."""
+    """Return the packing to buy, and whether the budget left some nodes out."""
     if not problem.items or not problem.offers:
         return Found(packing=no_packing(problem)), False
     fair, found = _choose(problem, expander, search_seconds)
@@ -188,7 +188,7 @@ class _Carrier:
         self._table = table
 
     def carry(self, problem: Problem, packing: Packing) -> Purchase:
-        """Place what fits by every rule; what does not stays unserved."""
+        """Add the nodes and place the pods that fit by every rule; the others stay unserved."""
         purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
         row_of = np.zeros(len(packing.bins), dtype=np.int64)
         for number in sorted({int(b) for b in packing.bins}):
@@ -210,7 +210,7 @@ class _Carrier:
     def _place(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
     ) -> None:
-        """Resources were seen to when packing; rules between classes, only in part."""
+        """Place pods by the rules between classes too, of which packing has checked a part only."""
         if pod_class.volumes.shared:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
         elif not self._sim.links(pod_class).plain:

@@ -23,7 +23,7 @@ def expand(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
 
 
 def by_fleet_priority(problem: Problem, budget_seconds: float) -> Packing:
-    """The fleets of the highest priority first, at least cost among them; then the next ones.
+    """Buy from the fleets of the highest priority at least cost, then from the next ones.
 
     What a lower priority would be bought for uses up the room on nodes bought before it.
     """

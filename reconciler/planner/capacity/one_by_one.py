@@ -1,4 +1,4 @@
-"""Buying node by node what bulk packing left: rare rules, and remainders of limits."""
+"""Buying node by node for pods that bulk packing left: rare rules, and the rest of limits."""
 
 from collections.abc import Sequence
 
@@ -61,7 +61,7 @@ class Singles:
                 self._purchase.left.append((pod_class, left[number]))
 
     def _serve(self, pod_class: PodClass, count: int) -> int:
-        """How many of the pods are left when the class has what it may have."""
+        """Place as many pods as rules and limits allow; return how many are left."""
         links = self._sim.links(pod_class)
         if links.hopeless or links.lacks_neighbour:
             return count
@@ -74,11 +74,14 @@ class Singles:
         return left
 
     def _in_hope(self, pod_class: PodClass, left: int) -> int:
-        """Buy one more node that may come up in the zone that the pods need; how many it takes.
+        """Buy one more node in the hope that EC2 starts it in the needed zone.
 
-        EC2 chooses the zone. The node is one try: the pods wait for it, the next one is bought
-        when it has come elsewhere, and `scale_up.progress` says how often. Pods that must be in
-        the zone of others' pods need a fleet with that zone.
+        The pods wait for the node; when it starts in another zone, the next one is bought, as often
+        as `scale_up.progress` allows. Pods that must be in the zone of others' pods need a fleet
+        with that zone.
+
+        Returns:
+            How many pods it takes.
         """
         links = self._sim.links(pod_class)
         if not left or links.follows_others:
@@ -88,7 +91,7 @@ class Singles:
         return self._on_another(pod_class, left, IN_HOPE)
 
     def _on_bought(self, pod_class: PodClass, count: int) -> int:
-        """Use room on nodes bought already; how many pods are left."""
+        """Use room on nodes bought already; return how many pods are left."""
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[[row for row, _ in self._purchase.rows]] = True
         if not among.any():
@@ -97,14 +100,14 @@ class Singles:
         return count - self._note(pod_class, taken)
 
     def _note(self, pod_class: PodClass, taken: list[tuple[int, int]]) -> int:
-        """Record pods that found rows; how many."""
+        """Record pods that found rows; return how many."""
         pairs = np.array(taken, dtype=np.int64).reshape(-1, 2)
         rows, amounts = pairs[:, 0], pairs[:, 1]
         self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
         return int(amounts.sum())
 
     def _on_another(self, pod_class: PodClass, count: int, terms: Terms = DEMAND) -> int:
-        """Buy one more node for the class, the cheapest that its rules accept."""
+        """Buy the cheapest node that the rules accept; return how many pods it takes."""
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
         places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
         refused: set[int] = set()

@@ -74,7 +74,7 @@ def _packed(problem: Problem, fair: FairPrices, found: list[Packing]) -> Packing
 
 
 def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
-    """First fit by the share of a node that a pod takes of what it takes most of, largest first.
+    """First fit, pods ordered by their dominant share of a node, largest first.
 
     The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
     """
@@ -85,7 +85,7 @@ def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:
-    """Offers that give most for their price, and among equals the smallest."""
+    """Return the offers with the most worth per dollar, smaller ones first among equals."""
     useful = problem.useful().nonzero()[0]
     prices = np.maximum(problem.prices[useful], 1).astype(np.float64)
     rate = np.round(-(problem.vectors[useful].astype(np.float64) @ fair.weights) / prices, 6)

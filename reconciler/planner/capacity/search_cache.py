@@ -1,4 +1,4 @@
-"""Searches that were made before.
+"""A cache of purchase searches.
 
 A cluster at rest is asked the same thing in every plan: whether cheaper nodes could replace some
 of its own. While nodes are on their way, every plan asks whether they hold the pods that wait.
@@ -72,7 +72,7 @@ def forget_searches() -> None:
 
 
 def _weight(problem: Problem, packing: Packing | None) -> int:
-    """How many usual answers this one counts as."""
+    """Return the cache weight of an answer, 1 for one of usual size."""
     numbers = len(problem.items) + (0 if packing is None else len(packing.contents.pods))
     return 1 + numbers // NUMBERS_PER_ENTRY
 
@@ -97,7 +97,7 @@ def _seal(packing: Packing) -> None:
 
 
 def _digest(problem: Problem, budget_seconds: float) -> bytes:
-    """Of everything that a search reads: classes count by their order, offers by their numbers."""
+    """Digest all that a search reads: classes by their order, offers by their numbers."""
     classes = [item.pod_class for item in problem.items]
     said = (
         budget_seconds,
@@ -127,5 +127,5 @@ def _digest(problem: Problem, budget_seconds: float) -> bytes:
 
 
 def _ranks(numbers: list[int]) -> IntArray:
-    """(items,) the same order by the smallest numbers."""
+    """(items,) the rank of each number among the distinct ones."""
     return np.asarray(np.unique(numbers, return_inverse=True)[1])

@@ -1,9 +1,10 @@
-"""A bound that knows which offers take which pods: pods divisible, nodes divisible, no pod whole.
+"""A lower bound from the relaxed assignment of pods to offers.
 
-Least cost of fractions of nodes such that every pod's parts lie on offers that take it and no
-offer's resources are exceeded; room that exists already is free, as far as it goes. Stronger than
-one price per resource for all offers, because a pod that only large nodes take cannot be served
-at small nodes' rates. Its duals are good first prices.
+Pods and nodes are divisible, compatibility is kept: the least cost of fractions of nodes such that
+every pod's parts lie on offers that take it and no offer's resources are exceeded; room that exists
+already is free, as far as it goes. Stronger than one price per resource for all offers, because a
+pod that only large nodes take cannot be served at small nodes' rates. Its duals are good first
+prices.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ PAIRS_AT_ONCE = 2_000
 """Above so many feasible pairs their rows are added as they are broken: 6,000 rows that hold nearly
 everywhere take two seconds, and a twentieth of that when they are left out."""
 ROUNDS_MAX = 4
-"""So often broken rows are added; each time the bound is valid, and at most higher."""
+"""Times that violated rows are added; the bound holds each time, and can only rise."""
 _HIGHER = 1e-5
 """What a round has to raise the bound by, relatively, for another one."""
 _TOLERANCE = 1e-7
@@ -101,7 +102,7 @@ class _Pairs:
     """Whole pods on a node."""
 
     def broken(self, solution: FloatArray) -> BoolArray:
-        """Which of them do not hold."""
+        """(pairs,) True for pairs that the solution violates."""
         return np.asarray(solution[self.columns] > self.most * solution[self.nodes] + _TOLERANCE)
 
     def add_to(self, solver: highspy.Highs, chosen: IntArray) -> None:

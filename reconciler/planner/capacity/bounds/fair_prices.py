@@ -29,7 +29,7 @@ class FairPrices:
     items: FloatArray
     """(items,) billionths of a dollar per pod."""
     places: FloatArray
-    """(groups,) the same per place that the cap of a group leaves on a node."""
+    """(groups,) billionths of a dollar per place that the cap of a group leaves on a node."""
 
 
 def least_needs(problem: Problem) -> IntArray:
@@ -101,7 +101,7 @@ def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = Non
 
 
 def _dearest_single(problem: Problem) -> int:
-    """At least one node of the cheapest offer that takes the most demanding item."""
+    """Return the price of the cheapest node for the item that needs the dearest one."""
     dearest = 0
     for i in range(len(problem.items)):
         taking = problem.slots[i] > 0

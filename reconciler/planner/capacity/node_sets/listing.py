@@ -18,7 +18,7 @@ from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 SETS_MAX = 60_000
 """Partial sets at any level; more are not listed."""
 _STEPS_BESIDE = 4
-"""What a partial set costs beside looking at each refutation."""
+"""Steps that a partial set costs beside one for each refutation."""
 _SAFETY = 1e-9
 """Relative: rounding in floating point never refutes a set."""
 
@@ -47,12 +47,12 @@ class Listed:
     """(sets,) billionths of a dollar per hour."""
 
     def only(self, kept: BoolArray) -> "Listed":
-        """Some of them."""
+        """Return the listed sets for which `kept` is true."""
         return Listed(sets=self.sets[kept], costs=self.costs[kept])
 
 
 def by_resources(problem: Problem) -> list[Refutation]:
-    """What follows from each resource, pods and nodes taken for divisible."""
+    """Return one refutation per resource; pods and nodes are taken as divisible."""
     needs, room = problem.with_caps()
     least = np.where(problem.slots[:, :, None] > 0, needs, np.iinfo(np.int64).max).min(axis=1)
     total = problem.counts @ least
@@ -63,7 +63,7 @@ def by_resources(problem: Problem) -> list[Refutation]:
 
 
 def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
-    """What any set that none of them refutes costs at least."""
+    """Return a cost below which every set is refuted."""
     prices = np.maximum(problem.prices, 1)
     return max(
         each.worth / float((each.most / prices).max()) for each in refutations if each.worth > 0
@@ -73,7 +73,7 @@ def least_cost(problem: Problem, refutations: Sequence[Refutation]) -> float:
 def list_sets(
     problem: Problem, refutations: Sequence[Refutation], least: int, below: int, effort: Effort
 ) -> Listed | None:
-    """All sets that cost from `least` to less than `below` and that none refutes.
+    """Return all sets that cost from `least` to less than `below` and that none refutes.
 
     None when there are too many for that, or for the effort that is left. Offer by offer, the
     dearest first; a partial set goes when the rest of the money cannot buy what it still lacks.

@@ -77,7 +77,7 @@ class SetProgram(PatternProgram):
         add_columns(self._solver, np.zeros(len(offers)), table)
 
     def demand(self, counts: IntArray) -> None:
-        """Other pods wait."""
+        """Set how many pods of each item wait, and update the bounds."""
         self._counts = counts
         for row, count in enumerate(counts.tolist()):
             self._solver.changeRowBounds(row, float(count), highspy.kHighsInf)

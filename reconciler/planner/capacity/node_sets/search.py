@@ -104,7 +104,7 @@ def cheapest_set(
 
 
 def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> OnSet:
-    """All pods on (offers,) so many nodes."""
+    """Return whether all pods fit on (offers,) so many nodes, and a packing."""
     filled = fill_set(problem, nodes)
     if filled is not None:
         return OnSet(packing=filled)
@@ -141,7 +141,7 @@ class _Search:
         self._begin(patterns, divisible)
 
     def _begin(self, patterns: Iterable[Packing], divisible: AssignmentBound) -> None:
-        """Patterns to begin with, and what their worth refutes."""
+        """Find patterns to begin with, and the refutation by their worth."""
         master = Master(self._problem)
         for packing in patterns:
             master.add(packing.bins, packing.amounts)
@@ -204,7 +204,7 @@ class _Search:
         return None
 
     def _look_again(self, still_open: Sequence[tuple[int, IntArray]]) -> list[int]:
-        """Costs of those that stay open however closely they are looked at."""
+        """Look at open sets again, more thoroughly; return the costs of those still undecided."""
         left: list[int] = []
         for cost, nodes in still_open:
             if any(not each.allows(nodes[None])[0] for each in self._refutations):
@@ -239,7 +239,7 @@ def _tried(
 
 
 def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:
-    """What follows from any worth of a pod."""
+    """Return the refutation that follows from this (items,) worth of a pod."""
     knapsacks = Knapsacks(problem)
     prices = np.maximum(problem.prices, 1).astype(np.float64)
     found = fill(knapsacks, worth, prices, margin=0.0, width=60)
@@ -273,7 +273,7 @@ class _Dive:
         return None
 
     def _with(self, pattern: int, copies: int, nodes: IntArray, counts: IntArray) -> Packing | None:
-        """The same with so many nodes of a pattern fixed."""
+        """Fix `copies` nodes to this pattern and fill the rest; None when it finds no way."""
         offer = int(self._program.offers[pattern])
         fixed = _copies(self._program.amounts[pattern], copies, counts)
         left = counts - fixed.sum(axis=0)
@@ -293,7 +293,7 @@ class _Dive:
 
 
 def _ranked(shares: FloatArray, most: int) -> Sequence[int]:
-    """The patterns of which most is taken, whole ones first."""
+    """Return the patterns of which the solution takes most, whole nodes first."""
     ranked = np.argsort(-np.round(np.minimum(shares, 1), 6), kind="stable")[:most]
     return [int(pattern) for pattern in ranked if shares[pattern] > _WHOLE]
 

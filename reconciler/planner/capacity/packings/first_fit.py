@@ -125,7 +125,7 @@ class Bins:
         self._begun = held
 
     def buy(self, offer: int, copies: int) -> IntArray:
-        """Add nodes of an offer; their numbers among the open ones."""
+        """Add nodes of an offer; return their numbers among the open ones."""
         open_now = self._open + copies
         self._offer = grown(self._offer, open_now)
         self._number = grown(self._number, open_now)
@@ -160,7 +160,7 @@ class Bins:
         self._open = len(stay)
 
     def packing(self) -> Packing:
-        """What was bought; every node has pods."""
+        """Return the packing so far, without nodes that have no pods."""
         begun = self._begun
         lengths = [len(nodes) for _, nodes, _ in self._parts]
         added = np.repeat(np.array([i for i, _, _ in self._parts], dtype=np.int64), lengths)
@@ -259,7 +259,7 @@ def first_fit(
 
 
 def _fill(bins: Bins, item: int, count: int) -> int:
-    """Use what is left on the nodes, the tightest first; how many pods found room."""
+    """Fill room on the nodes, the tightest first; return how many pods found room."""
     if not bins.count or count <= 0:
         return 0
     space = bins.space(item)
@@ -276,7 +276,7 @@ def _fill(bins: Bins, item: int, count: int) -> int:
 
 
 def _buy(bins: Bins, item: int, offer: int, count: int) -> int:
-    """Buy nodes of the offer for up to `count` pods; how many pods they take."""
+    """Buy nodes of the offer for up to `count` pods; return how many pods they take."""
     slots = int(bins.problem.slots[item, offer])
     copies = min(-(-count // slots), int(bins.left[offer]))
     if copies <= 0:

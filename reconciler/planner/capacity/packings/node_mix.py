@@ -53,7 +53,7 @@ def filled_mixes(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
 
 def _mixes(problem: Problem, needs: IntArray) -> Iterable[FloatArray]:
-    """(offers,) the cheapest nodes; where they are few, the cheapest smaller ones too.
+    """Yield (offers,) numbers of nodes: the cheapest, and where they are few of smaller ones too.
 
     The fraction of a node that is left over then is one of a smaller node.
     """

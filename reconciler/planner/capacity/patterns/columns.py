@@ -24,21 +24,22 @@ OFFERS_MAX = 256
 SINGLES = 3
 Shares = tuple[tuple[float, float], ...]
 GENERATIONS: Shares = ((0.3, 0.02), (0.3, 0.0))
-"""Shares of the budget, and share of the cost that is left aside: many small items. The rest of
-the budget is for rounding."""
+"""Per generation its share of the budget, and the share of the cost whose many small items are left
+aside. The rest of the budget is for rounding."""
 GENERATIONS_OF_MANY: Shares = ((0.5, 0.0),)
-"""The same where there are many pods of each item: next to known patterns others are soon found."""
+"""Generations where there are many pods of each item: patterns near known ones are soon found."""
 MANY = 20
-"""Pods per item: from here on patterns are repeated."""
+"""Pods per item from which on patterns are repeated."""
 FEW = 0.5
-"""New patterns per item in a round, and"""
+"""New patterns per item: a round that adds fewer and saves little makes the next look closer."""
 PROGRESS = 2e-3
-"""what it saves, relatively: with less of both, the next round looks closer."""
+"""Share of the cost: a round that saves less and adds few patterns makes the next look closer."""
 GOOD = 0.003
-"""Above the least that shares of patterns cost, relatively: near enough to stop."""
+"""Share of the least cost of shares of patterns: a packing so little above it is good enough."""
 ROUNDING_LEAST = 0.02
+"""Seconds of effort that rounding may take at least."""
 ROUNDING_MOST = 1.5
-"""How much more it may take than finding the patterns did: what was easy is soon done."""
+"""Times the effort of finding the patterns: rounding takes no more, as easy ones are soon done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ def _pricer(problem: Problem, master: Master) -> Pricer:
 
 
 def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
-    """(items,) those that together cost next to nothing: they fill what the others leave."""
+    """(items,) True for items whose total worth is negligible; they fill leftover room."""
     total = worth * problem.counts
     order = np.argsort(total, kind="stable")
     light = np.zeros(len(total), dtype=np.bool_)

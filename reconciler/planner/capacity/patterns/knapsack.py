@@ -48,7 +48,7 @@ class Knapsacks:
         self._solver = self._program()
 
     def demand(self, counts: IntArray) -> None:
-        """Other pods wait."""
+        """Set how many pods of each item wait, and update the bounds."""
         self.most = np.minimum(self._slots, counts[:, None]).T
         columns = self.most.size
         self._solver.changeColsBounds(

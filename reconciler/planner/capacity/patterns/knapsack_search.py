@@ -159,7 +159,7 @@ class _Layout:
 
 
 def _tails(levels: FloatArray) -> FloatArray:
-    """With zeros after the last level."""
+    """Return the levels with one level of zeros appended."""
     return np.concatenate([levels, np.zeros((len(levels), 1, *levels.shape[2:]))], axis=1)
 
 
@@ -178,7 +178,7 @@ class _Beam:
         self.tried = 0
 
     def extend(self, level: int) -> bool:
-        """Take every amount of the level's item that fits; whether anything is left."""
+        """Take every amount of the level's item that fits; return whether any node is left."""
         layout = self._layout
         needs = layout.needs[level].take(self.node, axis=1)
         choices = self._fits(needs, level) + 1
@@ -204,7 +204,7 @@ class _Beam:
         return np.asarray(np.minimum(most, fits.min(axis=0, initial=NO_LIMIT)))
 
     def _still(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
-        """At most what the items from this level on may add."""
+        """Return an upper bound on what the items from this level on add."""
         resources = len(room)
         judging = self._layout.judging[level].take(node, axis=1)
         at_rates = (room * judging[:resources]).sum(axis=0) + judging[-1]
@@ -231,7 +231,7 @@ class _Beam:
         return found
 
     def best(self, costs: FloatArray) -> IntArray:
-        """The best per offer that gain, and the best for every item."""
+        """Return the best nodes per offer that gain, and the best node for every item."""
         rate = self._value / costs[self.node]
         ranked = np.lexsort((-rate, self.node))
         of = self.node[ranked]

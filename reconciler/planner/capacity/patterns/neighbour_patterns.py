@@ -37,7 +37,7 @@ class Fillings:
     """
 
     def __init__(self, needs: IntArray, room: IntArray) -> None:
-        """Of (2, items) what a pod takes, and (2,) the most that there can be."""
+        """List fillings by (2, items) what a pod takes, for rooms of up to (2,)."""
         items = needs.shape[1]
         one = np.tile(np.arange(items), MULTIPLES)
         times = np.repeat(np.arange(1, MULTIPLES + 1), items)
@@ -66,7 +66,7 @@ class Fillings:
         return len(self._lines[0]), len(self._lines[1])
 
     def rank(self, worth: FloatArray, counts: IntArray) -> None:
-        """Other worths, (items,) of a pod, and other pods that wait."""
+        """Order fillings by (items,) the worth of a pod, without those of more pods than wait."""
         self.value = (worth[self.items] * self.amounts).sum(axis=0)
         usable = (self.amounts <= counts[self.items]).all(axis=0) & (self.value > 0)
         ranked = usable.nonzero()[0]
@@ -144,7 +144,7 @@ class Nearby:
         return self._beyond.patterns(worth, costs, effort)
 
     def _changed(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """Gainful patterns next to the master's: of many offers, for many items."""
+        """Return profitable patterns near those of the master, spread over offers and items."""
         fillings, offers = self._fillings, len(costs)
         fillings.rank(worth, self._counts)
         bases = self._bases(worth, costs)
@@ -184,7 +184,7 @@ class Nearby:
         return np.concatenate([bases, alone])
 
     def _possible(self, offers: IntArray, amounts: IntArray) -> Patterns:
-        """Those that really fit: all resources, filters and pods that wait."""
+        """Return the patterns that fit by all resources, filters and the pods that wait."""
         good = (amounts <= np.minimum(self._slots[:, offers].T, self._counts)).all(axis=1)
         load = np.einsum("pi,ipr->pr", amounts, self._needs[:, offers])
         good &= (load <= self._room[offers]).all(axis=1)

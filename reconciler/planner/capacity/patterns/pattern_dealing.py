@@ -100,7 +100,7 @@ class _Dealer:
         return found
 
     def _ruled(self, item: int) -> int:
-        """Items with rules of their own come first: while nodes are empty they find room."""
+        """Return the rank of an item: those with rules first, which need empty nodes."""
         return 0 if self._rules[item].obeys else 1
 
     def offer(self, offers: list[int], shapes: list[tuple[int, int]]) -> int | None:

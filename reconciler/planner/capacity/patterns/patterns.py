@@ -18,7 +18,7 @@ class Patterns:
         self._known: set[bytes] = set()
 
     def fresh(self, offers: IntArray, amounts: IntArray) -> tuple[IntArray, IntArray]:
-        """Those of some patterns that are new; they are known from now on."""
+        """Return the patterns not seen before, and remember them."""
         new = []
         for index in _unlike_the_one_before(offers, amounts):
             key = offers[index].tobytes() + amounts[index].tobytes()
@@ -53,7 +53,7 @@ class PatternProgram(ABC):
         return self._patterns.amounts
 
     def add(self, offers: IntArray, amounts: IntArray) -> int:
-        """Add the patterns that are new; how many that were."""
+        """Add the patterns that are new; return how many were."""
         found = self._patterns.fresh(offers, amounts)
         if len(found[0]):
             self._add_columns(*found)
@@ -65,7 +65,7 @@ class PatternProgram(ABC):
 
 
 def _unlike_the_one_before(offers: IntArray, amounts: IntArray) -> list[int]:
-    """Packings come with long runs of equal nodes."""
+    """Return the indices of patterns unlike the one before; packings repeat equal nodes."""
     changed = np.ones(len(offers), dtype=np.bool_)
     changed[1:] = (offers[1:] != offers[:-1]) | (amounts[1:] != amounts[:-1]).any(axis=1)
     return list(changed.nonzero()[0].tolist())

@@ -32,7 +32,7 @@ SEEDS_PER_ITEM = 3
 WIDTH = 60
 """Partly filled nodes per offer that a search for patterns keeps."""
 CELLS = 40_000
-"""The same of all offers at all levels together, where there are many."""
+"""Partly filled nodes of all offers at all levels that a search keeps, where there are many."""
 RESTING = 3
 """Rounds for which an offer without a gainful pattern is left out."""
 _MARGIN = 5e-4
@@ -47,13 +47,13 @@ class Pricer(Protocol):
     """A way to find patterns."""
 
     def demand(self, counts: IntArray) -> None:
-        """Other pods wait: patterns hold no more of an item than its (items,) count."""
+        """Set how many pods of each item wait; patterns hold no more of it."""
 
     def patterns(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """Some patterns worth more than their offer's (offers,) cost, if any are found."""
+        """Return patterns worth more than their offer's (offers,) cost; none when none is found."""
 
     def try_harder(self) -> None:
-        """What was found lately hardly helped."""
+        """Search more widely from now on; recent patterns improved little."""
 
 
 class Searching:
@@ -97,7 +97,7 @@ class Searching:
         return found.offers, found.amounts
 
     def try_harder(self) -> None:
-        """See `Pricer`: greedy filling is left out."""
+        """Search at once from now on, without greedy filling before."""
         self._easy = False
 
     def _search(
@@ -138,10 +138,10 @@ class Greedy:
         return offers[found], amounts[found]
 
     def try_harder(self) -> None:
-        """See `Pricer`: there is no other way."""
+        """Do nothing: greedy filling has no wider search."""
 
     def seeds(self, worth: FloatArray, effort: Effort) -> Patterns:
-        """The best patterns of each offer and for each item, gainful or not, to begin with."""
+        """Return the best patterns of each offer and for each item, whether they gain or not."""
         problem = self._problem
         item_orders = orders(problem, worth)
         effort.spend(SECONDS_PER_GREEDY_ITEM * item_orders.shape[1])

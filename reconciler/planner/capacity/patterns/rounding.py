@@ -1,4 +1,4 @@
-"""From shares of patterns to whole nodes, bit by bit, with new patterns for what is left each time.
+"""Turns fractional pattern counts into whole nodes, with new patterns for what is left.
 
 Then the nodes that lose most are taken apart and packed again, while the effort lasts.
 """
@@ -53,7 +53,7 @@ class Rounding:
         self._effort = effort
 
     def round(self, aside: BoolArray, good: float) -> Packing:
-        """A packing of everything, improved while the effort lasts.
+        """Return a packing of all pods, improved while the effort lasts.
 
         Args:
             aside: (items,) those that the master left aside: they use up room first.
@@ -84,7 +84,7 @@ class Rounding:
         return best
 
     def _few_again(self, packing: Packing, turn: int) -> Packing:
-        """The packing with as many nodes from this one on packed again as can be tried in full."""
+        """Pack as many nodes again, from the one at `turn` on, as can be tried in full."""
         amounts = packing.amounts
         loss = self._problem.prices[packing.bins] - amounts @ self._worth
         ranked = np.roll(np.lexsort((np.arange(len(loss)), -loss)), -turn)
@@ -100,7 +100,7 @@ class Rounding:
         return packing.only(kept).joined(again)
 
     def _serve(self, problem: Problem, aside: BoolArray) -> Packing:
-        """Nodes for all but what is aside, whose room it uses up; then for the rest of it."""
+        """Return nodes for the items that are not set aside, then for the rest of the others."""
         first = self._nodes(problem, np.where(aside, 0, problem.counts), fresh=not aside.any())
         left = problem.counts - np.minimum(first.served(), problem.counts)
         if not left.any():
@@ -109,7 +109,7 @@ class Rounding:
         return _completed(problem, first.joined(self._nodes(rest, left, fresh=True)))
 
     def _again(self, packing: Packing, share: float) -> Packing:
-        """Take the nodes apart that lose most, and pack their pods again."""
+        """Pack the pods of the nodes that lose most again, by patterns."""
         amounts = packing.amounts
         loss = self._problem.prices[packing.bins] - amounts @ self._worth
         count = min(AGAIN_MAX, max(2, round(share * len(loss))))
@@ -152,7 +152,7 @@ class Rounding:
         return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
 
     def _best_point(self, wanted: Problem, *, fresh: int) -> Solved | None:
-        """How much of each pattern would serve what is wanted at least cost."""
+        """Return the shares of patterns that serve what is wanted at least cost."""
         self._master.demand(wanted.counts, wanted.limits)
         found = self._master.solve(self._effort)
         self._pricer.demand(wanted.counts)
@@ -166,9 +166,10 @@ class Rounding:
         return found
 
     def _rounded(self, wanted: Problem, found: Solved) -> IntArray:
-        """One each of the fullest patterns of which next to everything is asked for.
+        """Return one copy of each of the most used patterns of whose worth 97 % is still wanted.
 
-        Shares of two patterns may make up one node of an offer that has no other.
+        The first pattern is taken in any case if its offer has a node left: shares of two patterns
+        may make up one node of an offer that has no other.
         """
         amounts, offers = self._master.amounts, self._master.offers
         copies = np.zeros(len(amounts), dtype=np.int64)
@@ -185,7 +186,7 @@ class Rounding:
 
 
 def _completed(problem: Problem, packing: Packing) -> Packing:
-    """Exactly the demand: surplus pods taken off, room used up, the rest first-fitted."""
+    """Return the packing with surplus pods taken off, room used up and the rest first-fitted."""
     amounts = packing.amounts
     for item in range(len(problem.items)):
         above = np.cumsum(amounts[:, item]) - int(problem.counts[item])

@@ -35,5 +35,5 @@ def undominated(problem: Problem) -> IntArray:
 
 
 def on_all_offers(packing: Packing, kept: IntArray) -> Packing:
-    """A packing over the kept offers, in the numbers of all."""
+    """Renumber a packing over the kept offers to the full list of offers."""
     return packing.on_offers(kept[packing.bins])

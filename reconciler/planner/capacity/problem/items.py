@@ -174,7 +174,7 @@ def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> boo
 def _parts(
     sim: Simulation, pod_class: PodClass, count: int, table: OfferTable, tallies: Tallies
 ) -> list[tuple[int, BoolArray]]:
-    """Amounts and offers per place; one part when nothing depends on the place."""
+    """Return pods and offers per place; one part when nothing depends on the place."""
     keys = shared_keys(sim.links(pod_class))
     feasible = table.feasible(pod_class)
     if not feasible.any():

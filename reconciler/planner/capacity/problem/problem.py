@@ -37,7 +37,7 @@ class Offer:
     """Ten-thousandths, see `RowSpec`."""
     priority: int
     penalty_nano_usd: int = 0
-    """What it counts as dearer per hour when purchases are compared; nobody pays that."""
+    """Added to its price per hour to compare purchases only; it is not part of the cost."""
     balanced: Balanced | None = None
     """None: its fleet's size is not balanced with others."""
 
@@ -89,7 +89,7 @@ class Problem:
     """What items ask of each other on a node."""
 
     def with_caps(self) -> tuple[IntArray, IntArray]:
-        """Resources that are asked for, caps that several items share among them.
+        """Return the resources that are asked for, with the caps that several items share.
 
         Returns:
             (items, offers, resources) what a pod takes, and (offers, resources) what there is.
@@ -189,7 +189,7 @@ class Contents:
     """(entries,), positive."""
 
     def of_nodes(self, kept: IntArray) -> "Contents":
-        """Those of some nodes (ascending), which get new numbers."""
+        """Return the entries of some nodes (ascending), which are numbered anew."""
         number = np.full(int(self.nodes.max(initial=-1)) + 1, -1, dtype=np.int64)
         known = kept[kept < len(number)]
         number[known] = np.arange(len(known))
@@ -236,7 +236,7 @@ class Packing:
         return Packing(bins=bins, amounts=self.contents, items=self._items)
 
     def only(self, nodes: IntArray) -> "Packing":
-        """Some of the nodes, in ascending order."""
+        """Return the packing with these nodes only; `nodes` is ascending."""
         contents = self.contents.of_nodes(nodes)
         return Packing(bins=self.bins[nodes], amounts=contents, items=self._items)
 
@@ -248,7 +248,7 @@ class Packing:
         )
 
     def cost(self, problem: Problem) -> int:
-        """Billionths of a dollar per hour."""
+        """Return the price of all nodes in billionths of a dollar per hour."""
         return int(problem.prices[self.bins].sum())
 
     def served(self) -> IntArray:
@@ -259,6 +259,6 @@ class Packing:
 
 
 def no_packing(problem: Problem) -> Packing:
-    """Nothing bought."""
+    """Return the packing that buys nothing."""
     nothing = np.zeros((0, len(problem.items)), dtype=np.int64)
     return Packing(bins=np.zeros(0, dtype=np.int64), amounts=nothing)

@@ -36,7 +36,7 @@ class Purchase:
     """By class number, what the search found a pod to be worth (billionths of a dollar); nothing
     when it ran out of effort and left rules out of it."""
     steady: dict[int, float] = field(default_factory=dict)
-    """The same were pods and nodes divisible; nothing unless `divisible_nano_usd` is known."""
+    """By class number, a pod's worth were pods and nodes divisible; empty where that is unknown."""
     divisible_nano_usd: float | None = None
     """The least that these classes cost from these offers were pods and nodes divisible."""
     optimal: bool = False

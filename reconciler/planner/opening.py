@@ -89,7 +89,7 @@ def open_builder(
     sim = _with_nodes(Simulation(table), nodes, inventory, limits)
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
-    alive, hanging = parted_by_stuck_terminating(bound, nodes, snapshot.at)
+    alive, stuck = parted_by_stuck_terminating(bound, nodes, snapshot.at)
     view = ClusterView(
         snapshot=snapshot,
         settings=settings,
@@ -101,7 +101,7 @@ def open_builder(
         offers=offers,
         running=tuple(bound),
         pods_on=_by_node(alive, nodes),
-        stuck_terminating_on=_by_node(hanging, nodes),
+        stuck_terminating_on=_by_node(stuck, nodes),
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
         displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
@@ -278,7 +278,7 @@ def _offers(
 
 
 def _plan_launching(builder: PlanBuilder) -> None:
-    """Add a row per node that EC2 owes; an unavailable fleet's debts do not count.
+    """Add a row for each launching node, except those of unavailable fleets.
 
     Nor do instances that never joined and that may not be ended within the hour: EC2 replaces
     them by nothing meanwhile, and pods would wait for them.

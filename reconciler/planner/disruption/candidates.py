@@ -50,7 +50,7 @@ class Candidate:
     """Pods that need a place elsewhere: these, and StatefulSets' that are stopping there."""
     share: float
     bounces: bool
-    """Its pods may bounce: no timer is needed, they have run for long."""
+    """Whether its pods may be moved without a timer, as all have run for long."""
     since: datetime | None
     """Since when it has been unneeded; None when that begins now."""
     settled_at: datetime | None
@@ -124,7 +124,7 @@ class Candidate:
         return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
     def order_in_set(self) -> tuple[object, ...]:
-        """As the nodes of a set leave, one after the other: so the set was checked."""
+        """Return the rank by which nodes of a set leave, as when the set was checked."""
         return (*moves_rank(self.moving), self.node.name)
 
 
@@ -183,7 +183,7 @@ def _failed_before(view: ClusterView, candidate: Candidate) -> bool:
 
 
 def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None:
-    """That the moves cost more than the node; None for a node that goes at any price."""
+    """Return a blocker when moves cost more than the node saves; None for one that must go."""
     offer, settings = view.offers[candidate.status.key], candidate.status.settings
     if candidate.must_go or not offer.priced:
         return None
@@ -288,7 +288,7 @@ def _tend_clock(
     moving: Sequence[Pod],
     blocked: Blocker | None,
 ) -> None:
-    """Keep the time since when pods keep an expired node right."""
+    """Note or clear on an expired node since when pods keep it."""
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
         return
@@ -299,7 +299,7 @@ def _tend_clock(
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
-    """Whether all pods that count belong to ReplicaSets and have run for long enough."""
+    """Return whether every counted pod belongs to a ReplicaSet and has run for 30 minutes."""
     return all(
         pod.owner is not None
         and pod.owner.kind == "ReplicaSet"

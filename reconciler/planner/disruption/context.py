@@ -66,7 +66,7 @@ class DisruptionContext:
         return self.waiting | self.spares
 
     def wait(self, name: NodeName, *, mark: bool = True) -> None:
-        """An empty node stays for now, and takes no pods.
+        """Keep an empty node for now; it takes no pods.
 
         Args:
             name: The node.

@@ -1,4 +1,4 @@
-"""Nodes on their way out: ended when empty, drained on while not, given back when needed."""
+"""Drains that earlier plans began: continued, ended with the node, or given back when needed."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -62,11 +62,11 @@ from reconciler.planner.text import counted_noun, duration, rfc3339
 from reconciler.planner.view import ClusterView
 
 
-def finish_leaving(builder: PlanBuilder) -> list[Relocation]:
+def continue_drains(builder: PlanBuilder) -> list[Relocation]:
     """Delete Node objects of ended instances; end, drain on or give back draining nodes.
 
     Returns:
-        Where the pods of nodes that drain on go.
+        Where the pods of the drains that continue go.
     """
     view = builder.view
     taken_back = {action.node for action in builder.actions if ends_drain(action)}
@@ -88,16 +88,16 @@ def finish_leaving(builder: PlanBuilder) -> list[Relocation]:
             builder.cancel_drain(ended)
     if not under_way:
         return []
-    leaver = _Leaver(builder)
+    drains = _Drains(builder)
     for node, key in under_way:
         drain = disruption_of(view, node)
         if drain is not None and drain.kind == "graceful":
-            leaver.finish(node, key, drain)
-    return leaver.begun
+            drains.finish(node, key, drain)
+    return drains.begun
 
 
 def _let_alone(builder: PlanBuilder, node: Node) -> None:
-    """Give a node back whose fleet lives, but is not, or no more, to be emptied."""
+    """Give back a draining node whose live fleet the config does not name any more."""
     view = builder.view
     begun = is_draining_voluntarily(node)
     if not (begun or DRAIN_STARTED in node.annotations) or not _is_of_unnamed_fleet(view, node):
@@ -123,17 +123,17 @@ def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
     )
 
 
-class _Leaver:
-    """Goes on with drains, one node after the other."""
+class _Drains:
+    """Takes the next step of drains, one node after the other."""
 
     def __init__(self, builder: PlanBuilder) -> None:
         self._builder = builder
         self._simulator = DrainSimulator(builder)
         self._sets = SetsUnderWay(builder.view)
         self.begun: list[Relocation] = []
-        """The moves of the nodes that drain on."""
+        """The moves of the drains that continue."""
         self._going_on: dict[FleetKey, int] = {}
-        """Nodes per fleet that drain on: they will lower its target too."""
+        """Draining nodes per fleet that are not ended yet: they will lower its target too."""
 
     def finish(self, node: Node, key: FleetKey, drain: Disruption) -> None:
         """Take the next step of the node's drain, or give it back."""

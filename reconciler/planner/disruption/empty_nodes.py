@@ -87,7 +87,7 @@ def _required(view: ClusterView, status: FleetStatus) -> timedelta:
 
 
 def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: EligibleNodes) -> None:
-    """Say what the nodes wait for whose time has not come.
+    """Note what the nodes whose time has not come wait for.
 
     Those that would go last stay all the same where the fleet's minimum needs them.
     """
@@ -106,7 +106,7 @@ def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: Eligib
 
 
 def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """That pods come to the node from nodes that a rolling update replaces.
+    """Return a blocker when pods will come from nodes that a rolling update replaces.
 
     Ended as idle, it would be asked for again, and again, until those pods may be moved.
     """

@@ -1,14 +1,14 @@
 """The order of disruptions (docs/scale-in.md).
 
-Forced methods run before demand is placed: what they take away demand cannot use. Voluntary ones
-run after it, on what demand leaves.
+Forced methods run before demand is placed, so that demand does not use the nodes they remove.
+Voluntary ones run after it, on what demand leaves.
 """
 
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.context import make_context
 from reconciler.planner.disruption.drains import mark_stand_ins
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
-from reconciler.planner.disruption.drains_under_way import finish_leaving
+from reconciler.planner.disruption.drains_under_way import continue_drains
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.methods import (
     composition,
@@ -77,7 +77,7 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     """Empty what EC2 takes back, go on with earlier drains, then remove what nothing needs."""
     for forced in AFTER_DEMAND:
         forced.propose(builder)
-    context = make_context(builder, finish_leaving(builder))
+    context = make_context(builder, continue_drains(builder))
     run = VoluntaryRun(context)
     for method in EMPTY:
         method.propose(run)

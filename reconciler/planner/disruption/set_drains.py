@@ -70,7 +70,7 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
 
 
 def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
-    """Begin the drain if the limits allow it now; whether the node can leave, now or later.
+    """Begin the drain if the limits allow it; return whether the node can leave, now or later.
 
     What its pods take is seen by those after it either way.
     """
@@ -91,7 +91,7 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 
 def _give_up(run: VoluntaryRun, each: ReplacementSet, because: str) -> None:
-    """The nodes that do not drain stay, and rest before they belong to another set."""
+    """Keep the nodes that do not drain yet; they rest before they may join another set."""
     view = run.context.view
     for node in each.members:
         if is_draining(node):

@@ -40,7 +40,7 @@ _REQUESTED: tuple[tuple[str, PolicyName], ...] = (
 )
 """Annotations with which a method chooses a node before it is drained."""
 _LAUNCHES_FOR = timedelta(minutes=15)
-"""So long a replacement that was asked for counts as launching."""
+"""Time for which a replacement that was asked for counts as launching."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which nodes one plan has time for, and which have their turn in another one.
+"""Which candidates this plan examines, and which wait for a later plan.
 
 Nothing is remembered of earlier plans: whose turn it is follows from the clock.
 """

@@ -52,11 +52,11 @@ class Utilisation:
 
 
 def _is_extended(name: str) -> bool:
-    """Devices of vendors, but no host ports and no volume attachments, which are columns too."""
+    """Return whether it is a device of a vendor; host ports and attachments are columns too."""
     return name not in BASIC and "/" in name and not name.startswith(("host-port:", "attach:"))
 
 
 def _share(used: IntArray, offered: IntArray) -> FloatArray:
-    """Nothing left by daemons counts as fully used."""
+    """Return used over offered; 1 when DaemonSets leave nothing."""
     share = np.maximum(used, 0) / np.maximum(offered, 1)
     return np.where(offered > 0, share, 1.0)

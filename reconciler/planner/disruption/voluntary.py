@@ -1,4 +1,4 @@
-"""Candidates with pods: drained when every pod fits elsewhere, or when other nodes take them."""
+"""Drain candidates that have pods, when the pods fit on other nodes or on replacements."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -73,7 +73,7 @@ class VoluntaryRun:
         self.simulator.room_at_first.expect(leaving)
 
     def _leave_for_later(self, candidate: Candidate) -> None:
-        """It keeps its timer, if it has one, and its soft taint; other nodes have their turn."""
+        """Leave the candidate to a later plan; it keeps its timer, if any, and its soft taint."""
         self.context.not_looked_at.add(candidate.node.name)
         waits = _waits_for_its_time(self.context, candidate) if candidate.timed else None
         if waits is not None:
@@ -90,7 +90,7 @@ class VoluntaryRun:
         ]
 
     def tend_timers(self) -> None:
-        """Keep the timers of all candidates that stay right; what is simulated is undone."""
+        """Start and stop the timers of the candidates; what is simulated is undone."""
         sets = self.context.sets
         waiting = [c for c in self._rest if sets.set_of(c.node.name) is None]
         at = self.context.view.at
@@ -204,7 +204,7 @@ class VoluntaryRun:
             self.context.unneeded[node.name] = candidate.policy
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
-        """Why the node is needed after all; None when it is not, or only in this very plan."""
+        """Return why the node is needed; None when it is not, or in this plan only."""
         builder, status, departures = self.context.builder, candidate.status, self.departures
         if builder.view.row_of[candidate.node.name] in self.simulator.receiving:
             return IN_USE
@@ -244,7 +244,7 @@ def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker 
 
 
 def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
-    """That its pods fit nowhere; if it is to go, also for what, and what would have to change."""
+    """Return the blocker of a node whose pods fit nowhere, and say what would have to change."""
     nowhere = "its pods fit on no other node"
     if candidate.outdated is not None:
         nowhere = f"{candidate.because}; {nowhere}"

@@ -1,4 +1,4 @@
-"""What the approved removal of a fleet waits for, so that no drain waits without a word."""
+"""What the approved removal of a fleet waits for."""
 
 from collections.abc import Iterable, Mapping
 

@@ -208,7 +208,7 @@ class ClusterAutoscaler:
         """Nodes that could all go together, and whether each has pods to move."""
         view = builder.view
         leaving = [*self._ending, *self._ended]
-        simulator = DrainSimulator(builder, leaving=leaving, last=list(view.nodes))
+        simulator = DrainSimulator(builder, closed=leaving, last=list(view.nodes))
         moving = {name: self._to_move(view.pods_on.get(name, ()), builder) for name in view.nodes}
         found: dict[NodeName, bool] = {}
         for node in self._candidates(builder, moving):

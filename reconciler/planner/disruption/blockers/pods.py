@@ -26,7 +26,7 @@ def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
 
 
 def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Blocker | None]:
-    """The pods that have to move, and those that come again; or none, and the first that may not.
+    """Return the pods that have to move and those that come again, or the first blocker.
 
     A node is asked about with every plan, so the first answer that blocks it is the last one.
     """
@@ -44,7 +44,7 @@ def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Bl
 
 
 def comes_again(pod: Pod, ruling: Ruling) -> bool:
-    """Whether it is stopping and its successor comes when it is gone, as a StatefulSet's does.
+    """Return whether the pod is stopping and its successor comes only when it is gone.
 
     Without a place kept for it another node would be ended, and one bought for it.
     """

@@ -1,4 +1,4 @@
-"""Nodes that still settle: a pod that has just been placed is not moved again at once.
+"""Nodes that received a pod recently: their pods are not moved yet.
 
 A new replica starts where kube-scheduler put it a moment ago, often after this program moved the
 one before it. A node that received a pod within `settle_time` is therefore no candidate for a
@@ -41,6 +41,6 @@ def last_bound(pods: Iterable[Pod]) -> datetime | None:
 
 
 def settles(left: timedelta, at: datetime) -> Blocker:
-    """That a node's pods may be moved only in a while, counted from the time of the plan."""
+    """Return the blocker of a node whose pods may be moved in `left`."""
     detail = f"a pod was placed there a short time ago; {duration(left)} to go"
     return Blocker("settling", detail, at + left)

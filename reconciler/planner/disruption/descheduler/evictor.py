@@ -40,7 +40,7 @@ class Evictor:
         self._evicted: dict[Pod, NodeName] = {}
 
     def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
-        """Hear the policies of a profile, one after the other."""
+        """Run the policies of a profile in order."""
         blockers = PodBlockers(self._context, self._settings, profile.evictor)
         for proposals in policies:
             try:
@@ -51,7 +51,7 @@ class Evictor:
                 continue
 
     def _decided(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | None:
-        """Where the evicted pod is expected; None when it stays, and why is noted."""
+        """Evict the pod, or note why it stays; return where it is expected, None when it stays."""
         pod = proposal.pod
         if pod in self._evicted:
             return self._evicted[pod]
@@ -76,7 +76,7 @@ class Evictor:
         return next((found for check in checks if (found := check(proposal)) is not None), None)
 
     def _unsettled(self, proposal: Proposal) -> Blocker | None:
-        """A node to which a pod came a short time ago looks otherwise in a moment."""
+        """Return a blocker when a pod came to the node within `settle_time`."""
         node = proposal.pod.node_name
         if not proposal.balances or node is None:
             return None
@@ -115,7 +115,7 @@ class Evictor:
         context.builder.evict(action, moved)
 
     def _grace_seconds(self, pod: Pod, node: NodeName) -> int:
-        """The pod's own grace period, the fleet's limit or the policy file's: the smallest."""
+        """Return the smallest of the grace periods of the pod, the fleet and the policy file."""
         view = self._context.view
         status = view.statuses[view.inventory.fleet_of_node[node]]
         limits = [status.settings.scale_in.graceful_termination_max_seconds]

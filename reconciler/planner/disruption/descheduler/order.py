@@ -1,4 +1,4 @@
-"""The policies by their arguments."""
+"""The function of each policy, by the type of its arguments."""
 
 from typing import assert_never
 

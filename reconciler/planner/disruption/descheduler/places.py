@@ -87,7 +87,7 @@ class Places:
         return chosen
 
     def _scores(self, pod_class: PodClass) -> FloatArray:
-        """What kube-scheduler's default profile makes of each node: LeastAllocated, and taste."""
+        """Return each node's score by kube-scheduler: LeastAllocated plus preferences."""
         sim = self._builder.sim
         offers = np.maximum(sim.offers[: self._count, :CPU_AND_MEMORY], 1)
         free = sim.free[: self._count, :CPU_AND_MEMORY]

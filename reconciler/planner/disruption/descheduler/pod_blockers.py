@@ -100,7 +100,7 @@ class PodBlockers:
         )
 
     def _node(self, pod: Pod) -> Blocker | None:
-        """Nothing leaves a node that somebody wants left alone, whatever the pod says."""
+        """Return a blocker when somebody has protected the pod's node."""
         assert pod.node_name is not None
         found = forbidding(self._context.view.nodes[pod.node_name].annotations)
         return Blocker("do-not-disrupt", f"its node is annotated {found}") if found else None
@@ -138,7 +138,7 @@ class PodBlockers:
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
     def _young(self, pod: Pod) -> Blocker | None:
-        """A replica that has just been made stays, so that none is evicted again and again."""
+        """Return a blocker for a new replica, so that none is evicted again and again."""
         evictor, at = self._evictor, self._context.view.at
         assert pod.node_name is not None
         least = max(self._settings.interval_seconds, evictor.age_min_seconds)

@@ -1,4 +1,4 @@
-"""The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
+"""The actions that begin, continue, cancel and end a drain."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -51,12 +51,12 @@ def terms_of(settings: ScaleInSettings, *, overdue: bool = False) -> Terms:
 def annotate(
     node: Node, key: str, value: str | None, policy: PolicyName, because: str
 ) -> AnnotateNode:
-    """One annotation of a node."""
+    """Return the action that writes one annotation of a node; None as the value removes it."""
     return AnnotateNode(node=node.name, key=key, value=value, policy=policy, because=because)
 
 
 def taint(node: Node, policy: PolicyName, because: str, *, forced: bool = False) -> TaintNode:
-    """Our draining taint."""
+    """Return the action that adds our draining taint."""
     # An interruption ends with the node; what only EC2's recommendation begins may be given back.
     graceful = policy == "interruption" and not forced
     value = "rebalance" if graceful else policy
@@ -69,7 +69,7 @@ def taint(node: Node, policy: PolicyName, because: str, *, forced: bool = False)
 
 
 def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
-    """Takes it off again."""
+    """Return the action that removes our draining taint."""
     return UntaintNode(node=node.name, key=DRAINING_TAINT, policy=policy, because=because)
 
 
@@ -127,7 +127,7 @@ def last_failure(view: ClusterView, node: Node) -> Attempts | None:
 
 
 def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
-    """What a clock noted ahead of its time would hold until then: drains that failed, purchases."""
+    """Return annotations that correct the times of failures and purchases in the future."""
     found: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
         text = node.annotations.get(key, "")
@@ -150,7 +150,7 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
 def give_up(
     view: ClusterView, node: Node, policy: PolicyName, because: str
 ) -> tuple[AnnotateNode | UntaintNode, ...]:
-    """A drain that failed or that a pod forbids now: a cool-off begins, and the taint goes.
+    """Return the actions that cancel a drain: the taint goes, and a cool-off begins.
 
     In this order, each step safe to crash after: the failure is noted while the taint still says
     what failed, and a taint without a begun drain is taken off by the next plan. A failure that
@@ -162,7 +162,7 @@ def give_up(
 def end_of_drain(
     view: ClusterView, node: Node, policy: PolicyName, because: str
 ) -> tuple[AnnotateNode, ...]:
-    """The annotations of a drain that came to nothing: its failure, from which it rests."""
+    """Return the annotations that note a failed drain, after which the node rests."""
     failure, started = last_failure(view, node), drain_started(view, node)
     actions: list[AnnotateNode] = []
     if failure is None or started is None or failure.latest < started:
@@ -177,7 +177,7 @@ def end_of_drain(
 def give_back(
     node: Node, policy: PolicyName, because: str
 ) -> tuple[AnnotateNode | UntaintNode, ...]:
-    """An emptied node that is used again: the taint and the timers go."""
+    """Return the actions that put an emptied node to use again: taint and timers go."""
     marks = (DRAIN_PROGRESS, DRAIN_STARTED, UNNEEDED_SINCE)
     timers = [key for key in marks if key in node.annotations]
     return (
@@ -195,7 +195,7 @@ def end_empty_node(
     policy: PolicyName,
     because: str,
 ) -> TerminateInstance:
-    """The end of a node that was emptied; the executor checks once more that it is empty.
+    """Return the action that ends an emptied node; the executor checks again that it is empty.
 
     Args:
         view: The facts.
@@ -223,7 +223,7 @@ def end_empty_node(
 
 
 def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
-    """The last step: the object of a node goes when EC2 shows its instance as terminated."""
+    """Delete the Node object when EC2 shows its instance as terminated: the last step."""
     instance = builder.view.inventory.instance_of_node[node.name]
     if instance.state == "terminated" and not node.deleting:
         builder.delete_terminated(

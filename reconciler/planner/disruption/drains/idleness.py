@@ -1,4 +1,4 @@
-"""Which pods keep a node, and since when nothing has."""
+"""Which pods keep a node in use, and since when there are none."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ def counted(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def is_empty(builder: PlanBuilder, node: Node) -> bool:
-    """Nothing counts on it and nothing was promised to it in this cycle."""
+    """Return whether no counted pod runs there and none is reserved to come in this plan."""
     view = builder.view
     if view.row_of[node.name] in builder.used_rows:
         return False

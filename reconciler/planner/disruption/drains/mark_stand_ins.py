@@ -1,6 +1,6 @@
-"""On-demand nodes that stand in for spot nodes are marked: what survives a restart is on the node.
+"""Marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
 
-Nothing is disrupted here (`planner.fleets.stand_ins` says which nodes these are).
+`planner.fleets.stand_ins` says which nodes these are.
 """
 
 from reconciler.model.actions import FALLBACK_FROM

@@ -73,7 +73,7 @@ def mark_unneeded(
 
 
 def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
-    """Empty nodes that are headroom.
+    """Return the empty nodes that are headroom.
 
     kube-scheduler would fill them before others, moved pods too: headroom would be bought again,
     and the node with the few pods that went there emptied again, without an end.

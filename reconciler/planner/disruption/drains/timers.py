@@ -8,12 +8,12 @@ from reconciler.planner.text import rfc3339
 
 
 def start_timer(builder: PlanBuilder, node: Node, because: str) -> None:
-    """Its idle time counts from now."""
+    """Start the timer: the idle time counts from now."""
     noted = rfc3339(builder.view.at)
     builder.mark(annotate(node, UNNEEDED_SINCE, noted, "scale-in", because))
 
 
 def stop_timer(builder: PlanBuilder, node: Node, because: str = "the node is used again") -> None:
-    """The node is needed; nothing to do where no timer runs."""
+    """Stop the timer of a node that is needed, if one runs."""
     if UNNEEDED_SINCE in node.annotations:
         builder.mark(annotate(node, UNNEEDED_SINCE, None, "scale-in", because))

@@ -60,7 +60,7 @@ class BlastRadiusLimits:
         return None
 
     def take(self, pods: Iterable[Pod]) -> None:
-        """The pods are moved by this plan."""
+        """Count the pods as moved by this plan."""
         if self._limit is not None:
             self._moved.update(_counted(pods))
 

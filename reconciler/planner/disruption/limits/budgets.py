@@ -80,7 +80,7 @@ class DisruptionBudgets:
         return any(each.limits(key, reason) and not each.allowed for each in self._in_force)
 
     def take(self, key: FleetKey) -> None:
-        """One more node of the fleet is disrupted by this plan."""
+        """Count one more node of the fleet as disrupted by this plan."""
         for each in self._in_force:
             if key in each.fleets:
                 each.used += 1

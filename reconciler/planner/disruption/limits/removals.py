@@ -23,7 +23,7 @@ from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.view import ClusterView
 
 _KEPT_FOR: Final = timedelta(minutes=30)
-"""So long after a node was asked for in the place of another its fleet keeps room for that one."""
+"""Time for which a fleet keeps room for a node in whose place another was asked for."""
 
 
 def settle_removals(builder: PlanBuilder) -> None:
@@ -116,7 +116,7 @@ class FleetRoom:
         return {key: left - len(self._kept[key]) for key, left in self._left.items()}
 
     def leave(self, key: FleetKey, name: NodeName) -> None:
-        """One more node goes."""
+        """Count one more node that goes."""
         self._left[key] -= 1
         self._kept[key] -= {name}
 

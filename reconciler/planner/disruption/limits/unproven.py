@@ -48,10 +48,10 @@ def hold_for_skew(builder: PlanBuilder) -> None:
 
 
 def check_removals(builder: PlanBuilder) -> None:
-    """A plan for a cluster that is not proven, or without a clock, ends, drains, deletes nothing.
+    """Check that a plan for an unproven cluster, or without a clock, removes nothing.
 
     Raises:
-        InvariantViolated: It does: a bug of ours, and better no plan than the end of a fleet.
+        InvariantViolated: It does, which is a bug; no plan is safer than one that removes a fleet.
     """
     view = builder.view
     binding = view.inventory.binding

@@ -1,4 +1,4 @@
-"""Nodes that have been empty long enough: the limits, the taint."""
+"""Nodes that have been empty for long enough: tainted as far as the limits allow."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def propose(run: VoluntaryRun) -> None:
 
 
 def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: FleetStatus) -> None:
-    """As far as the limits allow."""
+    """Begin to remove one empty node if all limits allow it; otherwise record why it stays."""
     builder, most = context.builder, status.settings.scale_in.empty_at_once_max
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is not None and outdated.waits:
@@ -71,14 +71,14 @@ def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: Fle
 
 
 def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:
-    """An empty node of a fleet that is to go differs from what the config asks for."""
+    """Return the reason by which disruption budgets know the removal."""
     if outdated is not None:
         return outdated.reason
     return "drifted" if status.settings.departing else "empty"
 
 
 def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Whether demand of this plan could do without the node."""
+    """Return whether the reserve for demand is kept free without the node."""
     staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
     gone = context.closed | context.draining | {node.name}
     staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True

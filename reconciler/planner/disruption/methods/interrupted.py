@@ -48,7 +48,7 @@ from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"
 LAST_CALL = timedelta(seconds=30)
-"""So long before the deadline pods that are still there are deleted, budgets or not."""
+"""Time before the deadline at which pods that are still there are deleted, whatever budgets say."""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -81,7 +81,7 @@ def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
 
 
 def _write_later_notices(builder: PlanBuilder) -> None:
-    """Write onto its node what is not in force: the message need not be kept for it."""
+    """Write notices that are not in force yet onto their nodes; messages are then done with."""
     inventory = builder.view.inventory
     for name, notice in inventory.noticed.items():
         node = builder.view.nodes[name]
@@ -109,7 +109,7 @@ def _begun(node: Node) -> bool:
 def _protect(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool
 ) -> Iterator[AnnotateNode | TaintNode]:
-    """The marks: first of all, so that nothing that fails later can undo them."""
+    """Yield the annotation and the taint, which come first so that no later failure loses them."""
     at = rfc3339(builder.view.at)
     if read_notice(node) != notice:
         yield annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice))
@@ -221,12 +221,12 @@ def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
 
 
 def _rows_without_pods(builder: PlanBuilder) -> set[int]:
-    """Rows without a node that no pod was promised to: they keep a fleet at its minimum."""
+    """Return planned nodes without a reservation: they keep a fleet at its minimum."""
     return {row for row in builder.planned_nodes if row not in builder.used_rows}
 
 
 def _give_back(builder: PlanBuilder, node: Node) -> None:
-    """A notice that was taken off, or whose time passed with the node still there."""
+    """Give a node back whose notice was withdrawn, or whose time passed."""
     because = "no notice of an interruption is in force any more"
     marks = (INTERRUPTION, REPLACEMENT_ASKED)
     noted = [annotate(node, key, None, POLICY, because) for key in marks if key in node.annotations]

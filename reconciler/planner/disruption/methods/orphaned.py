@@ -66,7 +66,7 @@ def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
 
 
 def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
-    """The next step for a node."""
+    """Take the next step for a node without a fleet."""
     view = builder.view
     kept = _wait(view, orphan) or _blocker(builder, node)
     draining = is_draining_voluntarily(node)
@@ -79,8 +79,8 @@ def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
             stop_timer(builder, node)
     elif draining:
         because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
-        hanging = view.stuck_terminating(node.name)
-        builder.finish_drain(_termination(orphan, "scale-in", because, hanging))
+        stuck = view.stuck_terminating(node.name)
+        builder.finish_drain(_termination(orphan, "scale-in", because, stuck))
     elif not is_draining(node):
         _begin(builder, orphan, node)
 
@@ -102,7 +102,7 @@ def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
 
 
 def _wait(view: ClusterView, orphan: Orphan) -> Blocker | None:
-    """A blocker while time has still to show that the instance belongs to no fleet, or for good."""
+    """Return why the instance is not ended yet, or never; None when it may be."""
     launched = orphan.instance.launched_at
     wait = timedelta(seconds=view.settings.instance_init_seconds)
     if not orphan.certain:
@@ -128,9 +128,9 @@ def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
 
 
 def _termination(
-    orphan: Orphan, policy: PolicyName, because: str, hanging: tuple[PodKey, ...] = ()
+    orphan: Orphan, policy: PolicyName, because: str, stuck: tuple[PodKey, ...] = ()
 ) -> TerminateInstance:
-    """Without lowering any target: there is none."""
+    """End the instance; no target is lowered because its fleet is gone."""
     return TerminateInstance(
         instance=orphan.instance.id,
         node=orphan.node.name if orphan.node else None,
@@ -140,14 +140,14 @@ def _termination(
         region=orphan.instance.region,
         decrement=False,
         precondition="orphan",
-        stuck_terminating=hanging,
+        stuck_terminating=stuck,
         policy=policy,
         because=because,
     )
 
 
 def _remove(builder: PlanBuilder, orphan: Orphan, action: AnyAction) -> None:
-    """What newly begins is counted by the safety stop."""
+    """Begin the removal through the safety stop."""
     key = FleetKey(name=orphan.fleet, region=orphan.instance.region)
     name = orphan.node.name if orphan.node else None
     removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))

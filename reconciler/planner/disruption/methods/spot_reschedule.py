@@ -74,7 +74,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
 
 
 def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
-    """What the pods on the node ask for: the least requested CPU comes first."""
+    """Return the requested CPU of the node's pods and its name: nodes are tried in this order."""
     sim, row = run.context.builder.sim, run.context.view.row_of[node.name]
     return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
 
@@ -144,7 +144,7 @@ class _Search:
         return [*first, *rest[turn:], *rest[:turn]]
 
     def try_to_empty(self, node: Node, key: FleetKey) -> Blocker | None:
-        """Begin the drain of the node; why not, if not."""
+        """Begin the drain of the node; return a blocker when it cannot begin."""
         if self._found:
             return ENOUGH
         if self._trials == TRIALS_MAX or self._examined == EXAMINED_MAX:
@@ -189,7 +189,7 @@ class _Search:
         return None
 
     def _not_preferred(self, lands: Sequence[int]) -> Blocker:
-        """That kube-scheduler would put pods elsewhere."""
+        """Return a blocker when kube-scheduler would put a pod on an on-demand node."""
         name = self._run.context.builder.row_name
         others = sorted({name(row) for row in lands if row not in self._spot})
         where = f"on {', '.join(others[:3])}" if others else "so that not all of them fit"

@@ -1,4 +1,4 @@
-"""What the spot rescheduler's drains go by: which nodes are meant, and under which terms."""
+"""The rules of the spot rescheduler: which nodes it means, and when their pods may move."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ UNREADY_PERCENT_MAX = 45
 
 
 def propose(builder: PlanBuilder) -> None:
-    """Delete what is only a name; replace what runs but does not answer."""
+    """Delete Node objects without an instance; replace instances whose node does not answer."""
     view = builder.view
     inventory = view.inventory
     outages = _outages(view)
@@ -84,7 +84,7 @@ def _is_outage(unready: int, nodes: int) -> bool:
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:
-    """Since when, if for longer than `unready_time`; a node still on its way is not unready."""
+    """Return since when it is not Ready, if for longer than `unready_time` and once joined."""
     if node.ready or is_joining(node, view.at, view.settings.instance_init_seconds):
         return None
     since = node.ready_changed_at or node.created_at
@@ -94,7 +94,7 @@ def _unready_since(view: ClusterView, node: Node) -> datetime | None:
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
-    """An instance is gone only where others of its region, and its fleet, were answered."""
+    """Delete the Node object or end its instance; neither while its fleet is out of reach."""
     view = builder.view
     instance = view.inventory.instance_of_node.get(node.name)
     if instance is None:
@@ -147,7 +147,7 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
 
 
 def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
-    """What an operator would wait for; None when the node may be replaced.
+    """Return why the node must not be replaced yet; None when it may be.
 
     Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
     has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.

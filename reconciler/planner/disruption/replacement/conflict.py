@@ -1,4 +1,4 @@
-"""Nodes that may not go now: the pods of a dearer node would need a new node like them."""
+"""Nodes kept because the pods of a more expensive node will need a node of the same kind."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
@@ -41,7 +41,7 @@ class ReplacementConflict:
     def conflicting_candidate(
         self, candidate: Candidate, moves: Relocation, receiving: Container[int]
     ) -> Candidate | None:
-        """A node that is to go, and for whose pods the like of the candidate would be bought then.
+        """Return a dearer candidate whose pods would then need a new node like this one, if any.
 
         The candidate's pods have been moved, it is gone as far as the simulation knows. The others
         take their places one after the other: beside where its pods are best kept, with those of
@@ -78,9 +78,10 @@ class ReplacementConflict:
     def _does(
         self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> bool:
-        """Whether its pods have no place, and would have one on a cheaper node of that fleet.
+        """Return whether the other's pods fit nowhere but on a new node of the candidate's fleet.
 
-        With those that have just come to it; nodes to which others come as well stay.
+        Pods that have just come to the other are counted in. A node that receives pods of further
+        nodes stays, and so does not conflict.
         """
         view = self._context.view
         come = arrived.get(view.row_of[other.node.name], [])

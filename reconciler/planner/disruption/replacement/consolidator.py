@@ -110,14 +110,14 @@ class Consolidator:
         ]
 
     def _may_stay(self, key: FleetKey) -> bool:
-        """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
+        """Return whether the fleet may keep all its nodes; a departing fleet may not."""
         status = self._context.view.statuses[key]
         return status.max is None or status.joined <= status.max
 
     def move(
         self, candidate: Candidate, groups: Sequence[Group], more: Sequence[int] = ()
     ) -> Relocation | None:
-        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
+        """Move the pods to nodes that stay; else, in a consolidation, also to cheaper idle ones.
 
         Args:
             candidate: The node that leaves.
@@ -286,7 +286,7 @@ class Consolidator:
         return self._sectors[name]
 
     def _affordable(self, status: FleetStatus) -> bool:
-        """Both nodes run for a while: no cost limit may be broken meanwhile."""
+        """Return whether cost limits allow old and new node together, as both run for a while."""
         price = self._context.view.offers[status.key].nano_usd_per_hour
         limits = cost_limits(self._context.builder, status.settings.sector)
         return all(price <= limit.left for limit in limits)

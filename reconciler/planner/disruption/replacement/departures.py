@@ -1,8 +1,7 @@
 """Whether a node could be emptied if its time and its turn had come.
 
-One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
-nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
-without an end, or buy nodes that are not used.
+The drain, the timer and awaited idle nodes all ask here. If they got different answers, one could
+wait for another forever, or buy unused nodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +47,7 @@ class Departures:
         self._groups: dict[NodeName, list[Group]] = {}
 
     def grouped(self, candidate: Candidate) -> list[Group]:
-        """Its pods by class: a candidate is asked about more than once."""
+        """Return the candidate's pods by class; the answer is kept, as it is asked for often."""
         name = candidate.node.name
         if name not in self._groups:
             self._groups[name] = grouped(self._context.view, candidate.placed)

@@ -69,7 +69,7 @@ class KeptRoom:
         return TAKEN if missing else None
 
     def _missing(self, among: np.ndarray, lost: Collection[int]) -> bool:
-        """Whether some piece finds no room any more."""
+        """Return whether some pod of the headroom finds no room any more."""
         sim, wanted = self._builder.sim, Counter[PodClass]()
         for pod_class, row, amount in self._pieces:
             if row not in lost:

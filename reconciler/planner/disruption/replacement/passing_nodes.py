@@ -1,4 +1,4 @@
-"""Nodes that will be empty when their Jobs have ended: a place for other pods has its price.
+"""Nodes that empty by themselves when their Jobs end: moving pods there would keep them.
 
 After a burst of Jobs there is much room on the nodes that were bought for it. A well-used node
 whose pods move there seems to be saved, but the pods keep nodes that would have gone a few minutes

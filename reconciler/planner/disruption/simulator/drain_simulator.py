@@ -45,7 +45,7 @@ class DrainSimulator:
     def __init__(
         self,
         builder: PlanBuilder,
-        leaving: Iterable[NodeName] = (),
+        closed: Iterable[NodeName] = (),
         last: Sequence[NodeName] = (),
         begun: Iterable[Relocation] = (),
     ) -> None:
@@ -53,7 +53,7 @@ class DrainSimulator:
 
         Args:
             builder: The plan's what-if cluster.
-            leaving: They are no destinations.
+            closed: Nodes that take no pods.
             last: The nodes to fill last, in this order.
             begun: Relocation of drains under way, whose pods are yet to come.
         """
@@ -64,8 +64,8 @@ class DrainSimulator:
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._begun = list(begun)
-        """Relocation that stay: kube-scheduler will spread their pods too."""
-        gone = set(leaving) | view.inventory.leaving | view.inventory.orphans.nodes
+        """Moves that were begun: kube-scheduler will spread their pods too."""
+        gone = set(closed) | view.inventory.leaving | view.inventory.orphans.nodes
         gone |= view.inventory.departing | view.inventory.passing | view.unequipped
         for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
@@ -110,7 +110,7 @@ class DrainSimulator:
         return bool(self.staying[row]) and row not in self.receiving
 
     def add_row(self, spec: RowSpec) -> int:
-        """A node that is asked for: it takes pods only where it is named."""
+        """Add the row of a node that is asked for; it takes pods only where it is named."""
         row = self._builder.sim.add_row(spec)
         self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
         return row
@@ -237,15 +237,15 @@ class DrainSimulator:
         return taken
 
     def open(self, rows: Sequence[int]) -> None:
-        """Rows of new nodes take pods like those of nodes that stay."""
+        """Let rows of new nodes take pods like those of nodes that stay."""
         self.staying[list(rows)] = True
 
     def note(self, moves: Relocation) -> None:
-        """The moves stay for now: what moves after them has to find room beside them."""
+        """Keep the moves for now; later moves must fit beside them."""
         self._begun.append(moves)
 
     def begin(self, moves: Relocation) -> None:
-        """The moves stay: whatever moves after them has to find room beside them.
+        """Commit the moves; later moves must fit beside them.
 
         An idle node among the destinations stays for good, with the room that is left on it.
         """
@@ -253,7 +253,7 @@ class DrainSimulator:
         self._stay(moves.rows)
 
     def _stay(self, rows: Sequence[int]) -> None:
-        """Idle nodes among these stay as well."""
+        """Mark idle nodes among these rows as staying."""
         self.staying[rows] = True
         self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
 

@@ -46,7 +46,7 @@ class Relocation:
 
 
 def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
-    """Where each pod goes; asked for only when the moves are to be made, most are but tried."""
+    """Return where each pod goes; asked for only when a move is made, most are simulated."""
     return [
         Placement(pod=pod.key, node=builder.row_name(row), moved_from=moves.node.name)
         for row, pods in _dealt(moves)
@@ -71,12 +71,12 @@ def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
 
 
 def grouped(view: ClusterView, pods: Iterable[Pod]) -> list[Group]:
-    """Pods by class, in the order in which they are hardest to place."""
+    """Return the pods by class, the hardest to place first."""
     return sorted(view.table.grouped(pods), key=_hardest_first)
 
 
 def successors(view: ClusterView, groups: Iterable[Group]) -> list[Group]:
-    """The pods as they come to other nodes: what replaces a pod that is stopping is not.
+    """Return the pods as other nodes receive them: none of them is stopping there.
 
     Rules on how pods spread do not count a pod that is stopping, and count its successor.
     """

@@ -44,7 +44,7 @@ class Coverage:
         """By namespace and identity of labels, which the values keep alive."""
 
     def _index(self, number: int, namespace: str, selector: LabelSelector | None) -> None:
-        """Namespaces with hundreds of budgets are asked about every pod: look, do not search."""
+        """Index budgets by label: namespaces with hundreds of them are asked about every pod."""
         labels = selector.match_labels if selector is not None else {}
         for key, value in labels.items():
             of_namespace = self._by_label.setdefault(namespace, {})
@@ -141,7 +141,7 @@ class BudgetLedger:
         return sorted(ordered, key=lambda pod: round_of[pod.key])
 
     def take_now(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Use up what is allowed now; the pods, by name, that may be disrupted with it."""
+        """Use up what is allowed now; return the pods, by name, that may be disrupted with it."""
         return [pod for pod in sorted(pods, key=lambda pod: pod.key) if self.take_one(pod)]
 
     def take(self, pods: Iterable[Pod]) -> None:
@@ -150,7 +150,7 @@ class BudgetLedger:
             self._left[number] -= asked
 
     def take_one(self, pod: Pod) -> bool:
-        """Use one pod's disruption up if it is allowed; whether it was."""
+        """Use up the disruption of one pod if it is allowed; return whether it was."""
         if self.refusal((pod,)) is not None:
             return False
         self.take((pod,))

@@ -278,7 +278,7 @@ class PlanBuilder:
         )
 
     def reserve_moves(self, rows: Iterable[int]) -> None:
-        """Note that pods of nodes that are emptied come to these rows."""
+        """Note that pods of draining nodes move to these rows."""
         self._used_rows.update(rows)
 
     def keep_free(self, sector: str, pod_class: PodClass, taken: Sequence[tuple[int, int]]) -> None:

@@ -34,7 +34,7 @@ def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
 
 
 def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
-    """The same, and the nodes of fleets whose targets EC2 does not tell just now."""
+    """Return what targets cost, and nodes of fleets whose targets EC2 does not tell now."""
     unseen = (s for s in fleets if s.out_of_reach)
     nodes = sum(s.joined * builder.view.offers[s.key].nano_usd_per_hour for s in unseen)
     return nodes + cost_of_targets(builder, (s for s in fleets if not s.out_of_reach))

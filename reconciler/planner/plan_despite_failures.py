@@ -1,4 +1,4 @@
-"""The plan for everybody else where planning fails on something.
+"""Plans without the pods or removals on which planning fails with a bug.
 
 That planning fails is a bug. Pods that lead to it may be any tenant's, and one tenant must not stop
 the plan for all; nor may what saves money keep pods from their nodes. So the plan is made with as
@@ -16,7 +16,7 @@ from reconciler.planner.planning_failure import LeftOut
 from reconciler.planner.settings import PlannerSettings
 
 TRIES_MAX = 40
-"""Plans that are tried in search of the namespaces; with more at fault some innocent ones wait."""
+"""Plans tried to find the namespaces; beyond it, unaffected ones may be left out too."""
 _MESSAGE_MAX = 120
 _PACKAGE = "reconciler"
 
@@ -50,7 +50,7 @@ class _Search:
         self._tries = 0
 
     def run(self) -> Plan:
-        """The plan; the error where nothing helps."""
+        """Return the plan; raise the error where nothing helps."""
         because = f"planning what may go fails: {_said(self._error)}"
         self._removals = because
         served = self._tried({})
@@ -65,7 +65,7 @@ class _Search:
         raise self._error
 
     def _with_most(self, names: Sequence[str], made: Plan) -> Plan:
-        """Put those back with which planning does not fail; together they are known to fail."""
+        """Put namespaces back with which planning works; all together are known to fail."""
         if len(names) < 2:
             return made
         middle = len(names) // 2

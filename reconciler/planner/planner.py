@@ -87,7 +87,7 @@ def decide(
     also: Iterable[Pod] = (),
     left_out: LeftOut = NOTHING,
 ) -> PlanBuilder:
-    """A finished plan in progress: the what-if cluster as it will be once the plan is done.
+    """Run all policies and return the builder, whose what-if cluster is the state after the plan.
 
     Args:
         snapshot: The world.
@@ -114,7 +114,7 @@ def decide(
 
 
 def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec, ...]:
-    """All of them, or only those that neither end, drain nor delete anything.
+    """Return the policies to run: all, or those that neither end, drain nor delete anything.
 
     Those are left while nothing proves the cluster, and while the clocks differ: every age, idle
     time and time limit is wrong then.

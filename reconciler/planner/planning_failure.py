@@ -1,4 +1,4 @@
-"""What a plan does without, because planning fails with it."""
+"""What a plan leaves out because planning fails with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

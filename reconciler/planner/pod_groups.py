@@ -22,7 +22,7 @@ class PodGroup:
 
 
 def take_census(pods: Iterable[Pod]) -> list[PodGroup]:
-    """The groups; the only walk over all pods that every cycle takes."""
+    """Return the groups; the only walk over all pods in every cycle."""
     found: defaultdict[PodTraits, list[Pod]] = defaultdict(list)
     for pod in pods:
         found[pod.traits].append(pod)

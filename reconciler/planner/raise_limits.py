@@ -28,7 +28,7 @@ NODES_MIN, NODES_FROM_NOTHING = 1_000, 5_000
 when a cluster is made or comes back after a loss. 10,000 pods that must not share nodes, or all
 8,152 of a published cluster trace, ask for about 2,500 nodes at once (docs/benchmarks.md)."""
 NANO_USD_MIN, NANO_USD_FROM_NOTHING = 1_000 * NANO, 5_000 * NANO
-"""The same for what they cost per hour."""
+"""What the nodes of one plan may cost per hour all the same: where something runs, or nothing."""
 CYCLES_PER_HOUR = 2
 """Within an hour targets may rise by so many times what one plan may."""
 
@@ -130,7 +130,7 @@ def raise_limits(builder: PlanBuilder) -> tuple[RaiseLimit, ...]:
 
 
 def _at_least(nodes_before: int, amount: int, least: tuple[int, int]) -> int:
-    """What holds where the config says nothing: ten times what ran an hour ago, or the least."""
+    """Return the limit where the config has none: ten times what ran, or the minimum."""
     something, nothing = least
     return max(nothing if nodes_before <= 0 else something, TIMES_RUNNING * amount)
 

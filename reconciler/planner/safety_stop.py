@@ -1,4 +1,4 @@
-"""When a plan would remove so much at once that the picture it has is more likely wrong."""
+"""The safety stop: a plan that would remove too many nodes at once needs a second look."""
 
 from reconciler.model.snapshot import Snapshot
 
@@ -8,6 +8,6 @@ NODES_MAX = 3
 
 
 def is_suspicious(removals: int, nodes: int, snapshot: Snapshot) -> bool:
-    """Whether a second full list must agree before so many of our nodes begin to go."""
+    """Return whether a second full list must agree before so many of our nodes are removed."""
     too_many = removals > NODES_MAX and removals > SHARE_MAX * nodes
     return too_many and snapshot.cluster.relists < 2

@@ -1,4 +1,4 @@
-"""The guard that stands whatever else is wrong: no target beyond what the plan can account for."""
+"""A final check: no target may exceed what the plan accounts for."""
 
 from reconciler.model.errors import InvariantViolated
 from reconciler.planner.builder import PlanBuilder
@@ -6,12 +6,12 @@ from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def check_target(builder: PlanBuilder, status: FleetStatus) -> None:
-    """A target never exceeds what is there and owed, plus the new nodes that this plan names.
+    """Check that the target is no more than nodes there and owed, plus new ones in this plan.
 
-    The minimum, with what drains on top, is asked for in any case.
+    The minimum, and the draining nodes beside it, may always be asked for.
 
     Raises:
-        InvariantViolated: It does: a bug of ours, and better no plan than a runaway.
+        InvariantViolated: It does, which is a bug; no plan is safer than a wrong one.
     """
     target = builder.targets[status.key]
     new = builder.new_nodes(status.key)

@@ -22,16 +22,16 @@ from reconciler.planner.placement.label_keys import selector_keys, terms_of
 from reconciler.planner.pod_groups import PodGroup
 
 STEPS_MAX = 400_000_000
-"""Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,
+"""Steps of one plan, about 5 ns each on a 2.x GHz core. The largest case of docs/benchmarks.md,
 150,000 pending pods of 1,500 kinds on 5,000 nodes, needs half of it."""
 BESIDE_OTHERS = 4
-"""The part of a plan, one over this, that one namespace gets at most while others use the cluster:
+"""One over this is the most of a plan for one namespace while others use the cluster:
 a pod of theirs that comes during the plan is planned for half a second later, not two."""
 ACTIVE_SECONDS = 600
 """A namespace uses the cluster if a pod waits there or one was created within this time, those of
 DaemonSets left out: they come with nodes, whoever the nodes are for."""
 BESIDE_NEW_PODS = 16
-"""The same while pods of others come: their nodes are asked for when the plan ends."""
+"""One over this is the most of a plan for one namespace while pods of others come."""
 NEW_SECONDS = 60
 """Pods of others come if one was created within this time. With a few seconds the share, and what
 is deferred, would change from plan to plan: nodes of deferred pods look empty."""
@@ -40,17 +40,17 @@ DEMANDING = 64
 cluster its changes gather for longer before a plan, as a pod of theirs that comes then waits for
 the end of a long one."""
 PER_KIND = 20_000
-"""Whatever a kind of pods is compared with."""
+"""Steps for each kind of pods, whatever it is compared with."""
 PER_RULED_KIND = 80_000
-"""A kind with required rules about other pods beside that: it is tried place by place."""
+"""Further steps for a kind with required rules about other pods, tried place by place."""
 PER_ROW = 2
 PER_ROW_AND_RULE = 4
 PER_LINE = 400
-"""A line of a selector of nodes."""
+"""Steps for each line of a node selector."""
 PER_ROW_AND_SELECTION = 60
-"""What selects nodes, be it one kind of pods or many, and a node."""
+"""Steps for each node and each distinct selection of nodes."""
 PER_PAIR = 8_000
-"""A rule, and a kind of pods that it may mean: counted as often as pods are placed."""
+"""Steps for each rule and kind of pods that it may mean."""
 PER_PAIR_AND_ROW = 10
 PER_NAMESPACE = 400
 """A namespace that a rule's namespaceSelector may choose: what it chooses is kept as a set."""

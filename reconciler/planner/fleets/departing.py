@@ -64,7 +64,7 @@ def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSetti
 
 
 def _has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
-    """As its tag says; a group, or a fleet without the tag, is taken for what the config says."""
+    """Return whether its tag names another capacity type; without a tag the config is believed."""
     stated = {"true": True, "false": False}.get(live.tags.get("Spot", ""))
     return live.provider == "ec2-fleet" and stated is not None and stated != fleet.spot
 
@@ -80,7 +80,7 @@ def _emptied(fleet: FleetSettings) -> FleetSettings:
 
 
 def _at_once(usual: ScaleInSettings) -> ScaleInSettings:
-    """Nodes are unneeded whatever runs there, and at once."""
+    """Return settings by which nodes are unneeded at once, whatever runs there."""
     return replace(
         usual,
         idle_threshold_seconds=0,

@@ -1,4 +1,4 @@
-"""Pods whose node EC2 takes back: they count as demand while they still run there."""
+"""Displaced pods: EC2 takes their node back, so they count as demand while they still run."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace

@@ -278,7 +278,7 @@ def _cooling(memory: FleetMemory, at: datetime) -> str:
 def _short(
     sign: Signs, live: Fleet, memory: FleetMemory | None, at: datetime, init_seconds: float
 ) -> str:
-    """A launch is progress: the time counts from the last one."""
+    """Return since when the fleet lacks instances, in words; a launch begins the time again."""
     if memory is None or memory.below_target_since is None:
         return ""
     since = max(memory.below_target_since, sign.launched_at or memory.below_target_since)

@@ -224,7 +224,7 @@ def usual_usd_per_hour(resources: Resources) -> float:
 
 
 def _without_hostname(labels: Labels) -> Labels:
-    """A config may name the label; what it says holds for no node."""
+    """Return the labels without the host name, which a config may name but no node shares."""
     if HOSTNAME not in labels:
         return labels
     return Labels((key, value) for key, value in labels.items() if key != HOSTNAME)
@@ -236,7 +236,7 @@ def new_node(
     daemons: Sequence[PodSpec],
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
-    """What the fleet would bring next."""
+    """Return the node that the fleet would bring next."""
     fleet = status.settings
     variants = variants_of(status)
     landings = _landings(daemons, variants, fleet.taints)

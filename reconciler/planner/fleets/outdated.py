@@ -70,7 +70,7 @@ def find_outdated(
 
 
 def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | None:
-    """A rebalance recommendation, or a change that is scheduled for later."""
+    """Return why a node with a recommendation or scheduled change is to be replaced."""
     if notice is None or not notice.is_graceful(at):
         return None
     return Outdated(
@@ -79,7 +79,7 @@ def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | No
 
 
 def _by_update(node: Node, update: Update | None) -> Outdated | None:
-    """In the batch that a rolling update replaces now."""
+    """Return why a node in the current batch of a rolling update is to be replaced."""
     if update is None or node.name not in update.batch:
         return None
     mark = update.batch[node.name]

@@ -61,7 +61,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
 
 
 def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:
-    """Whether demand of the one fleet may move to the other, an on-demand one."""
+    """Return whether demand of a spot fleet may move to this on-demand fleet."""
     return (
         spot.settings.spot
         and spot.settings.spot_fallback

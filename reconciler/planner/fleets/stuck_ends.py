@@ -38,7 +38,7 @@ class StuckEndLedger:
         self._taken = 0
 
     def take(self, instance: InstanceId) -> bool:
-        """Whether this one may be ended too; if so, it counts.
+        """Count one more end if the limits allow it; return whether they do.
 
         One that was ended before in this hour and is still there counts once per hour only.
         """

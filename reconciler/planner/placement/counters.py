@@ -63,16 +63,16 @@ class Links:
     """Others' anti-affinity terms that match this class: pods holding them, per domain."""
     affinity: list[Counter] = field(default_factory=list)
     affinity_itself: bool = False
-    """Matches all of its own affinity terms: may be the first pod of the group."""
+    """Whether it matches all of its own affinity terms: it may be the first of its group."""
     follows_claim: bool = False
-    """What it must be near are the other users of a claim."""
+    """Whether its affinity is to the other users of a claim."""
     spread: list[SpreadRule] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
     """Counters that count its pods; more come as other classes are asked about."""
 
     @property
     def plain(self) -> bool:
-        """Obeys no counter: resources and static filters are the whole story."""
+        """Whether no affinity or spread rule applies to the class."""
         return not (self.anti or self.held_against or self.affinity or self.spread)
 
     @property
@@ -137,7 +137,7 @@ class CounterTable:
             table: The classes.
             topologies: By key.
             eligible_kinds: `(static number, honor affinity, honor taints)` is asked per node kind.
-            located: Rows and amounts of all pods of a class that run or are promised.
+            located: Rows and amounts of all pods of a class that run or are reserved.
             count: Counts pods on rows for a counter.
         """
         self._topologies = topologies

@@ -152,13 +152,13 @@ class SharedRules:
         return tally.most(at, counter.topology) == 0
 
     def _may_begin(self, place: Coordinates) -> bool:
-        """Whether the place has the labels of all affinity, and the first pod of a group may go."""
+        """Return whether all affinity labels are there, and a group runs already or may begin."""
         if any(place[self._axis[c.topology.key]] == -1 for c in self._affinity):
             return False
         return not self._affinity or self._first_may or self._begun()
 
     def _begun(self) -> bool:
-        """Whether a pod that the class must be near is anywhere."""
+        """Return whether any pod that the class must be near runs or is reserved."""
         tallies = [self._tally(c) for c in self._affinity]
         return any(any(t.counts.values()) or any(t.uncertain.values()) for t in tallies)
 
@@ -179,7 +179,7 @@ class SharedRules:
         )
 
     def may_come_right(self, place: Coordinates) -> bool:
-        """Whether affinity and spread allow some domain that an open one of the place may become.
+        """Return whether the rules allow at least one zone in which the open node may start.
 
         Pods whose own domain is open count as neighbours in all that it may become, and take up
         no room in any: what is refused here is refused wherever they come up.
@@ -239,7 +239,7 @@ class SharedRules:
 
     @property
     def together(self) -> bool:
-        """Only affinity: once a place is found, all pods of the class may go there."""
+        """Whether only affinity applies: all pods of the class may go where the first one goes."""
         return not (self._spread or self._anti)
 
     def emptiest(self, places: Sequence[Coordinates], room: Sequence[int]) -> int | None:
@@ -285,7 +285,7 @@ class Ladder:
     """Of domains that are none of the places; None without such."""
     max_skew: int
     from_zero: bool
-    """Fewer domains than minDomains: the least filled one counts as empty."""
+    """Whether there are fewer domains than minDomains, so that the least filled counts as empty."""
 
     def climb(self, capacities: Sequence[int], count: int) -> list[int]:
         """What `assign` would give each place, without asking all places about every pod."""

@@ -106,7 +106,7 @@ def _fill_near(
     keys: tuple[str, ...],
     terms: Terms,
 ) -> list[tuple[int, int]]:
-    """Rows whose zone is known together; then the others one by one, as each is its own zone.
+    """Fill rows of known zones together, then the others one by one: each is its own zone.
 
     Where all must share a node, the first pod chooses it for the rest.
     """
@@ -145,7 +145,7 @@ def _fill_places(
     keys: tuple[str, ...],
     terms: Terms,
 ) -> list[tuple[int, int]]:
-    """Decide per place first, then fill the rows of each."""
+    """Decide how many pods each place gets, then fill the rows of each place."""
     room = np.where(among, local_room(sim, pod_class, terms), 0)
     fitting = room.nonzero()[0]
     if not len(fitting):

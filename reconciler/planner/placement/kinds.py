@@ -132,7 +132,7 @@ class KindTable:
         self._by_name = by_name
         self._index: dict[NodeKind, int] = {}
         self._seen: dict[tuple[object, ...], int] = {}
-        """The same by what kinds are made from."""
+        """Kind numbers by what kinds are made from."""
         self.kinds: list[NodeKind] = []
         self._with_name: dict[str, list[int]] = {}
         self._groupings: dict[tuple[str, ...], _Grouping] = {}

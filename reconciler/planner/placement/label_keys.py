@@ -1,4 +1,4 @@
-"""Which labels anything reads: all work on nodes and pods is by these alone."""
+"""Which label keys any rule reads: nodes and pods are compared by these alone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -93,7 +93,7 @@ class Preferences:
     def _dealt(
         self, pod_class: PodClass, count: int, room: IntArray, order: IntArray
     ) -> list[tuple[int, int]]:
-        """Pods that only their own preferences tell where to go, placed together at the end."""
+        """Place pods that only their own soft terms order, all together at the end."""
         fixed, terms = self._fixed(pod_class), self._terms(pod_class)
         amounts = np.zeros_like(room)
         for amount in self._portions(min(count, int(np.minimum(room, count).sum()))):
@@ -120,7 +120,7 @@ class Preferences:
         )
 
     def _portions(self, count: int) -> list[int]:
-        """One by one, as each pod changes what the next prefers; larger parts when work is up."""
+        """Return in which portions pods are placed: single pods, larger ones to limit the work."""
         if count <= 0:
             return []
         visits = len(self._nodes) + _ROUND

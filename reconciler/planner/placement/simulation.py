@@ -1,4 +1,4 @@
-"""Rows (nodes there are, and nodes imagined), what is promised on them, what more would fit."""
+"""The rows of the what-if cluster: existing and imagined nodes, reservations and free room."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class Simulation:
         self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
         self._static_verdicts: dict[int, list[str]] = {}
         self._allowed: dict[int, BoolArray] = {}
-        """The verdicts again, for all kinds at once."""
+        """By class, the verdicts for all kinds at once."""
         self._eligible: dict[tuple[int, bool, bool], list[bool]] = {}
         self._counter_table = CounterTable(
             table, self.topologies, self._eligible_kinds, self.located, self._count_for
@@ -91,12 +91,12 @@ class Simulation:
         self._loaded: dict[int, list[tuple[IntArray, IntArray]]] = {}
         """Rows and amounts of what runs, by class number."""
         self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
-        """The same of the journal."""
+        """Rows and amounts of the reservations in the journal, by class number."""
         self._rows = 0
         self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
         """By identity of the row's spec, which the values keep alive."""
         self._kind_of: dict[int, tuple[RowSpec, int]] = {}
-        """The same for kinds: a fleet's next node is asked about once per class."""
+        """Kind numbers by identity of the row's spec, which is asked about once per class."""
         self.version = 0
         """Changes whenever rows come, go or change kind."""
 
@@ -162,7 +162,7 @@ class Simulation:
     def _append(
         self, names: Sequence[str], offers: IntArray, kinds: IntArray, over: IntArray
     ) -> None:
-        """Rows with these properties, which are one for all or one for each."""
+        """Append rows with these properties, each given once for all or once per row."""
         first, total = self._rows, self._rows + len(names)
         self._free = grown(self._free, total)
         self._offers = grown(self._offers, total)
@@ -222,7 +222,7 @@ class Simulation:
         return self._counter_table.members((namespaces, selector))
 
     def located(self, pod_class: PodClass) -> Iterator[tuple[IntArray, IntArray]]:
-        """Rows and amounts of all pods of a class that run or are promised; rows may come again."""
+        """Yield rows and amounts of pods of a class that run or are reserved; rows may repeat."""
         yield from self._loaded.get(pod_class.number, ())
         yield from self._placed.get(pod_class.number, ())
 
@@ -296,7 +296,7 @@ class Simulation:
     # ---- reservations ---------------------------------------------------------------------
 
     def place(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
-        """Promise `amounts` pods of the class to `rows` (no row twice); negative takes back."""
+        """Reserve `amounts` pods of the class on `rows` (each row once); negative releases them."""
         self._apply(pod_class, rows, amounts)
         self._journal.append((pod_class, rows, amounts))
         self._placed.setdefault(pod_class.number, []).append((rows, amounts))
@@ -374,7 +374,7 @@ class Simulation:
         return total
 
     def fork(self) -> tuple[int, int]:
-        """A mark to `revert` to."""
+        """Return a mark to `revert` to."""
         return len(self._journal), self._rows
 
     def revert(self, mark: tuple[int, int]) -> None:

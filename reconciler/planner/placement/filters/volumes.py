@@ -22,7 +22,7 @@ def refuses(needs: VolumeNeeds, kind: NodeKind) -> str:
 
 
 def _would_in_a_zone(selector: NodeSelector, kind: NodeKind) -> bool:
-    """Whether a node would do whose zone is open, if it came up in a zone that is named."""
+    """Return whether the node fits if EC2 starts it in one of the selector's zones."""
     return any(
         all(selector.matches(v, fixed.name) for v in fixed.variants)
         for fixed in in_zones(kind, zones_of(selector))

@@ -33,7 +33,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _launches_nothing(status: FleetStatus) -> bool:
-    """Whether it is asked for nothing, its minimum included, until somebody changes it."""
+    """Return whether nothing is asked of the fleet, its minimum included, until it is changed."""
     return status.live is not None and bool(status.live.launches_halted)
 
 

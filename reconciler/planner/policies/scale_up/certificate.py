@@ -1,4 +1,4 @@
-"""How little a purchase could have cost: the lower bound that a plan states."""
+"""The lower bound on the cost of a purchase, which a plan states."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Offered:
     tables: list[OfferTable] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
     steady: dict[int, float] = field(default_factory=dict)
-    """The same were pods and nodes divisible."""
+    """A pod's worth by class were pods and nodes divisible."""
     optimal: bool = True
     """Each purchase was proven the cheapest one."""
 

@@ -29,9 +29,9 @@ Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """Class, and its rows and amounts."""
 
 DEARER = 4
-"""So many times dearer for its size than launching capacity is what could be bought, at least."""
+"""Times the usual price for its size: what a new node counts as at least beside launching ones."""
 TIMES_MAX = 10_000
-"""Its price, where nodes cost next to nothing: sums must stay within 64 bits."""
+"""Times its own price: no new node counts as dearer, so that sums stay within 64 bits."""
 SHARE = 0.2
 """Of the search budget: places on nodes that are on their way are looked for in each plan."""
 ON_ALL_PODS_MAX, NODES_MAX = 400, 200
@@ -44,14 +44,14 @@ that in every plan until the nodes have joined: more pods are left to first fit.
 _Wanting = list[tuple[WaitingClass, int]]
 """Classes, and how many of their pods want a place."""
 _BySectors = Mapping[tuple[str, ...], _Wanting]
-"""The same by the sectors that serve them."""
+"""Classes with their pods that want a place, by the sectors that serve them."""
 _Launching = Mapping[FleetKey, Sequence[int]]
 """The rows of each fleet's nodes that are on their way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class _Outcome:
-    """What a way to place pods leads to; the less the better."""
+    """The result of one placement; smaller is better."""
 
     left: tuple[int, ...]
     """Pods without a place, by priority from the highest."""
@@ -174,9 +174,9 @@ def _on_all(
     wanting: _BySectors,
     launching: _Launching,
 ) -> tuple[_Packed | None, bool]:
-    """All pods on what is on its way, where a way is found; whether there is proven to be none.
+    """Return places for all pods on launching nodes if found, and whether none are proven to exist.
 
-    The simulation is left as it was; so it is below.
+    The simulation is left as it was, as by the next two functions.
     """
     if len(wanting) != 1 or sum(map(len, launching.values())) > NODES_MAX:
         return None, False
@@ -193,9 +193,9 @@ def _on_all(
     purchase = answer.purchase
     if purchase is None:
         return None, answer.refuted
-    seats = {row: rows[node.key].pop(0) for row, node in purchase.rows}
+    row_of = {row: rows[node.key].pop(0) for row, node in purchase.rows}
     outcome = _Outcome(left=_left(builder, [purchase]), nano_usd_per_hour=0)
-    return _Packed(placed=_on_seats(purchase, seats, asked), outcome=outcome), False
+    return _Packed(placed=_on_launching(purchase, row_of, asked), outcome=outcome), False
 
 
 def _as_bought(
@@ -203,7 +203,7 @@ def _as_bought(
     wanting: _BySectors,
     launching: _Launching,
 ) -> _Packed | None:
-    """The purchase made once more; None unless all its nodes are on their way.
+    """Search for the purchase again; return None unless all of its nodes are launching.
 
     While nothing has changed since, it is the same.
     """
@@ -218,8 +218,8 @@ def _as_bought(
         if any(count > len(rows.get(key, ())) for key, count in nodes.items()):
             builder.sim.revert(mark)
             return None
-        seats = {row: rows[node.key].pop(0) for row, node in purchase.rows}
-        placed += _on_seats(purchase, seats, asked)
+        row_of = {row: rows[node.key].pop(0) for row, node in purchase.rows}
+        placed += _on_launching(purchase, row_of, asked)
         purchases.append(purchase)
     builder.sim.revert(mark)
     left = _left(builder, purchases)
@@ -231,7 +231,7 @@ def _with_what_could_be_bought(
     wanting: _BySectors,
     launching: _Launching,
 ) -> _Packed:
-    """One purchase of launching capacity and of new nodes, which count as dearer."""
+    """Return the best purchase of launching and new nodes, where new ones count as dearer."""
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
     placed: Placed = []
@@ -243,8 +243,8 @@ def _with_what_could_be_bought(
         offers = [*coming, *(_dearer(offer, times) for offer in new)]
         purchase = _buy(builder, offers, asked, SHARE)
         own = {id(offer.node) for offer in coming}
-        seats = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
-        placed += _on_seats(purchase, seats, asked)
+        row_of = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
+        placed += _on_launching(purchase, row_of, asked)
         paid = sum(n.nano_usd_per_hour for _, n in purchase.rows if id(n) not in own)
         nano_usd += paid // times
         purchases.append(purchase)
@@ -265,7 +265,7 @@ def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
 
 
 def _with_those(offer: Offer, rows: _Launching) -> Offer:
-    """What might be bought if the nodes that are on their way had not been asked for."""
+    """Return the offer as if its launching nodes had not been asked for yet."""
     most = offer.most + len(rows.get(offer.node.key, ()))
     return replace(offer, most=min(UNLIMITED, most))
 
@@ -292,7 +292,7 @@ def _by_size(node: NewNode) -> int:
 
 
 def _times_dearer(offer: Offer) -> int:
-    """How many times its price it has to cost."""
+    """Return the factor for a new node's price by which launching nodes are preferred."""
     price = max(1, offer.node.nano_usd_per_hour)
     return min(TIMES_MAX, -(-DEARER * _by_size(offer.node) // price))
 
@@ -320,13 +320,13 @@ def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...
     return tuple(levels.values())
 
 
-def _on_seats(purchase: Purchase, seats: Mapping[int, int], asked: _Wanting) -> Placed:
-    """The pods of a purchase on launching rows, which stand for rows of it."""
+def _on_launching(purchase: Purchase, row_of: Mapping[int, int], asked: _Wanting) -> Placed:
+    """Return where the pods go on launching rows: `row_of` has one for rows of the purchase."""
     waiting_of = {waiting.pod_class.number: waiting for waiting, _ in asked}
     found: Placed = []
     for taken in purchase.taken:
         pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
-        places = [(seats[row], amount) for row, amount in pairs if row in seats and amount]
+        places = [(row_of[row], amount) for row, amount in pairs if row in row_of and amount]
         if places:
             found.append((waiting_of[taken.pod_class.number], places))
     return found

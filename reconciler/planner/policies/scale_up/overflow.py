@@ -27,7 +27,7 @@ def any_spot_without_fallback(view: ClusterView) -> bool:
 
 
 def may_use(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
-    """On-demand fleets are closed to demand of an unavailable spot fleet without a fallback."""
+    """Return whether no unavailable spot fleet keeps the class off the fleet."""
     return status.settings.spot or blocking_spot_fleet(builder, waiting, status) is None
 
 

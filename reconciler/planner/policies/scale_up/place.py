@@ -16,7 +16,7 @@ from reconciler.planner.reservations import WaitingClass
 
 
 def place_on_nominated(builder: PlanBuilder) -> None:
-    """A pod with a nominated node has preempted its room there: the room is taken already.
+    """Place pods on their nominated nodes, where they have preempted the room.
 
     A node that has turned unready or is leaving since takes no pod: such a nomination is void.
     """
@@ -44,7 +44,7 @@ def place_on_nominated(builder: PlanBuilder) -> None:
 
 
 def place_on_existing(builder: PlanBuilder) -> None:
-    """Nodes first, then launching capacity, each class in order of priority and size.
+    """Place waiting pods on nodes, then on launching capacity, by priority and size.
 
     Soft terms say which of several nodes, as long as that leaves the same pods waiting.
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
@@ -52,9 +52,9 @@ def place_on_existing(builder: PlanBuilder) -> None:
     What launches is packed again when it could hold more of them.
     """
     view = builder.view
-    seated = np.zeros(builder.sim.rows, dtype=np.bool_)
-    seated[list(builder.planned_nodes)] = True
-    parts = (~seated, seated)
+    planned = np.zeros(builder.sim.rows, dtype=np.bool_)
+    planned[list(builder.planned_nodes)] = True
+    parts = (~planned, planned)
     order = tightness(builder.sim)
     mark = builder.sim.fork()
     preferences = Preferences(builder.sim, [view.nodes[name] for name in view.row_of])
@@ -76,7 +76,7 @@ def place_on_existing(builder: PlanBuilder) -> None:
 
 
 def _cheaper(builder: PlanBuilder, liked: Placed, plain: Placed) -> Placed:
-    """What was placed by preference, unless that leaves others waiting, or more."""
+    """Return what was placed by soft terms, unless fewer or other pods wait without them."""
     same = _waiting_still(builder, liked) == _waiting_still(builder, plain)
     return liked if same or _left(builder.waiting, liked) < _left(builder.waiting, plain) else plain
 
@@ -97,7 +97,7 @@ def _better(
     parts: Sequence[BoolArray],
     order: IntArray,
 ) -> Placed:
-    """The choosiest classes first instead, where that leaves fewer pods waiting.
+    """Place the classes with the fewest rows first, where that leaves fewer pods waiting.
 
     Args:
         builder: The plan so far, in whose simulation nothing is placed yet.
@@ -140,7 +140,7 @@ def _attempt(
     order: IntArray,
     preferences: Preferences | None = None,
 ) -> Placed:
-    """Place the classes one after the other in the simulation; nothing is promised yet.
+    """Place the classes one after the other in the simulation; nothing is reserved yet.
 
     Pods that must be near others may find those only when a class after theirs has its places:
     what is left of such classes is asked about again for as long as that places any.

@@ -19,7 +19,7 @@ from reconciler.planner.text import counted_noun, rfc3339
 SHOWN_PODS = 3
 """Pods that are named; the others are counted."""
 REPEATED_AT_ONCE_FOR = timedelta(minutes=10)
-"""So long after the first purchase it is repeated without a pause."""
+"""Time after the first purchase in which it is repeated without a pause."""
 PAUSE_MAX = timedelta(minutes=30)
 """The longest pause between two purchases whose nodes pods of other sectors fill."""
 
@@ -39,7 +39,7 @@ def note_places_taken(
     taken: Sequence[Taken],
     bought_at: datetime,
 ) -> None:
-    """Record who fills the nodes that were asked for, and pause when other sectors keep on.
+    """Record which pods filled nodes bought for others, and pause while other sectors' pods do.
 
     Pods of other sectors may have no fleet of their own that can grow. Without a pause each of
     them would bring one more node of a fleet that serves none of its own pods.

@@ -1,4 +1,4 @@
-"""Demand that gets nowhere: nodes join for it and its pods do not bind (docs/failures.md).
+"""Demand without progress: nodes join for it and its pods do not bind (docs/failures.md).
 
 The planner asks for a node that should take a pod by all that is known of its fleet. Where that is
 wrong (a label that the image does not set, a taint that somebody adds), the node joins, refuses
@@ -263,9 +263,9 @@ def _told_apart(
     floor: datetime | None,
     waiting: Sequence[WaitingClass],
 ) -> tuple[list[Node], list[Taken]]:
-    """The nodes of the last purchase that should take one of the pods that have no place.
+    """Return nodes of the last purchase that should take a pod, and those that others filled.
 
-    And those that had room for one of the pods until other pods came.
+    The latter had room for one of the pods until other pods came.
     """
     view = builder.view
     status, left = _status_of(view, memory), [w for w in waiting if w.left]
@@ -298,7 +298,7 @@ def _bind_until(view: ClusterView, node: Node) -> datetime:
 
 
 def _gone(view: ClusterView, memory: DemandMemory) -> DemandMemory | None:
-    """No such pod waits: what ran into trouble is remembered for a while."""
+    """Return what is remembered of failed purchases once no such pod waits any more."""
     gone_at = min(memory.gone_at or view.at, view.at)
     if not memory.strikes or view.at - gone_at > FORGOTTEN_AFTER:
         return None
@@ -315,7 +315,7 @@ def _serves(view: ClusterView, node: Node) -> bool:
 def _should_take(
     builder: PlanBuilder, waiting: WaitingClass, node: Node, status: FleetStatus
 ) -> bool:
-    """Whether the node would have room for the pod had it come as it was promised.
+    """Return whether the node would have room for the pod had it come as expected.
 
     A node that other pods fill proves nothing; one on which nothing counts always does.
     """
@@ -329,7 +329,7 @@ def _should_take(
 
 
 def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]]) -> None:
-    """Every class of a kind that has had its chances, with the reason."""
+    """Quarantine every class of a kind whose purchases failed too often, with the reason."""
     for demand, classes in waiting.items():
         found = [
             m for m in builder.purchases.remembered.values() if m.demand == demand and m.strikes

@@ -95,7 +95,7 @@ class _Fleet:
     labels: Mapping[str, "_Offered"]
     """Per label key what a new node may have."""
     full: str
-    """That it is at its maximum, in words; empty while it is not."""
+    """Says that the fleet is at its maximum; empty while it is not."""
 
     @classmethod
     def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
@@ -286,7 +286,7 @@ def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
 def _too_large(
     builder: PlanBuilder, pod_class: PodClass, row: RowSpec, column: int
 ) -> tuple[str, str]:
-    """That a new node offers too little of a resource."""
+    """Return the code and figures of a resource of which a new node offers too little."""
     dimensions = builder.sim.dimensions
     offered = builder.sim.offer_of(row)
     name = dimensions.resource(column, pod_class.spec.requests)

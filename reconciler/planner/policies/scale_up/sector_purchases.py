@@ -92,7 +92,7 @@ def _buy_for_group(
 
 
 def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> None:
-    """Room on nodes bought for others before: another priority, or another group of sectors."""
+    """Place pods on nodes that this plan bought for another priority or group of sectors."""
     if not builder.purchases.nano_usd_per_hour:
         return
     among = np.zeros(builder.sim.rows, dtype=np.bool_)
@@ -105,7 +105,7 @@ def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> N
 def _by_money(
     view: ClusterView, sectors: tuple[str, ...], usable: Sequence[FleetStatus]
 ) -> list[tuple[SectorSettings, Sequence[FleetStatus]]]:
-    """All fleets together; sector by sector where one of several has a limit of its own."""
+    """Return the purchases to make: one, or one per sector where a sector has its own limit."""
     settings = [s for s in view.settings.sectors if s.name in sectors]
     if len(settings) == 1 or all(s.usd_per_hour_max is None for s in settings):
         return [(settings[0], usable)]
@@ -119,7 +119,7 @@ def _buy_tier(
     usable: Sequence[FleetStatus],
     offered: Offered,
 ) -> bool:
-    """One purchase; whether money held something back."""
+    """Buy from the fleets of one tier; return whether a limit on purchases left something out."""
     over_budget = False
     for allowed, classes in _by_allowed(builder, wanting, usable).items():
         table = OfferTable(builder.sim, [offer_of(builder, usable[i]) for i in allowed])

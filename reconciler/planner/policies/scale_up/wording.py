@@ -23,7 +23,7 @@ def shown_values(values: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _shown(values: frozenset[str]) -> str:
-    """Each pod that waits is told the same of the same nodes."""
+    """Return values in words; remembered, as every pod that waits is told the same."""
     known = {f"a zone of {region_of_open(v)}" if region_of_open(v) else v for v in values}
     return ", ".join(sorted(known - {""})) or "no such label"
 

@@ -90,7 +90,8 @@ class SetProgram(PatternProgram):
         Args:
             nodes: The set.
             effort: What it may take.
-            widths: Of the search for patterns, the next one where one neither finds nor proves.
+            widths: Of the search for patterns, the next one where one neither finds nor proves;
+                without any, patterns are found by greedy rules alone and nothing is refuted.
         """
         for offer, count in enumerate(nodes.tolist()):
             self._solver.changeRowBounds(self._items + offer, -highspy.kHighsInf, float(count))
@@ -104,6 +105,8 @@ class SetProgram(PatternProgram):
                 easy = bool(self.add(*self._greedy.patterns(worth, rates, effort)))
                 if easy:
                     continue
+            if width == len(widths):
+                return SetAnswer()
             found = self._search(worth, rates, nodes, widths[width], effort)
             refutation = Refutation(most=found.most, worth=float(worth @ self._counts))
             if not refutation.allows(nodes[None])[0]:
@@ -111,8 +114,6 @@ class SetProgram(PatternProgram):
             gainful = found.amounts @ worth > rates[found.offers] * (1 + _MARGIN)
             if not self.add(found.offers[gainful], found.amounts[gainful]):
                 width += 1
-            if width == len(widths):
-                return SetAnswer()
         return SetAnswer(shares=self._shares())
 
     def _solve(self, effort: Effort) -> tuple[FloatArray, FloatArray] | None:

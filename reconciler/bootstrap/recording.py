@@ -25,6 +25,7 @@ from reconciler.records.demand import (
     folded,
     read_recorded,
     seen_in,
+    since,
 )
 from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.prometheus import PodHistory, queries
@@ -32,12 +33,13 @@ from reconciler.records.prometheus import PodHistory, queries
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks at a live cluster."""
 GATHERED_SECONDS: Final = 1.0
-KEPT: Final = timedelta(days=36_500)
-"""Of a file that is asked for, the whole age of each pod is told."""
+KEPT: Final = timedelta(0)
+"""What was before the first look at a live cluster is no part of its recording."""
 STEP: Final = timedelta(hours=1)
 """How much one query to Prometheus tells of."""
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
-DAY_FILES: Final = "demand-*.jsonl.gz"
+DAY_PREFIX: Final = "demand-"
+DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
 Told = Callable[[str, float], None]
 """Hears how far it is: what is done, and which share of it."""
 
@@ -74,6 +76,11 @@ class PrometheusRequest:
     """Matchers of all series."""
     ca_file: Path | None = None
     step: timedelta = STEP
+
+    @property
+    def begin(self) -> datetime:
+        """Since when it is asked."""
+        return self.end - timedelta(days=self.days)
 
 
 class _Tally:
@@ -167,15 +174,14 @@ def record_prometheus(
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
     tally = _Tally(anonymiser)
-    write_demand_file(out, tally.encoded(history.lines(request.end)))
+    write_demand_file(out, tally.encoded(history.lines(request.begin, request.end)))
     return tally.recorded()
 
 
 def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> PodHistory:
     """Ask for every step and gather the pods; raises as `record_prometheus`."""
     history = PodHistory(request.url)
-    begin = request.end - timedelta(days=request.days)
-    at = begin
+    at = begin = request.begin
     while at < request.end:
         step = min(request.step, request.end - at)
         at += step
@@ -232,6 +238,8 @@ def _from(directory: Path, oldest: str) -> list[Path]:
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     """Read the files of several days as one demand, each pod once, with its end.
 
+    What was before the first day is no part of it.
+
     Raises:
         UsageError: There are none in the directory.
         InputError: One cannot be read.
@@ -245,7 +253,16 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
                 lines += read_recorded(stream, str(file)).lines
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
-    return replace(folded(lines), name=directory)
+    return replace(since(folded(lines), _day_of(files[0])), name=directory)
+
+
+def _day_of(file: Path) -> datetime:
+    """Return when the day of a recorded file begins; for a name without one, before all days."""
+    try:
+        day = datetime.fromisoformat(file.name.removeprefix(DAY_PREFIX)[: len("2026-01-31")])
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return day.replace(tzinfo=UTC)
 
 
 def _token() -> str:

@@ -278,3 +278,25 @@ def test_torn_part_of_a_day_costs_what_is_in_it(tmp_path: Path, kept: int) -> No
         assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 0
         found = [line.id for line in demand(out).lines if isinstance(line, PodDemand)]
         assert found == ["a", "b", "c"]
+
+
+def test_what_was_before_the_first_recorded_day_is_no_part_of_it(tmp_path: Path) -> None:
+    """A pod that is a year old would make the simulation of a day a year long."""
+    day = END.replace(hour=0)
+    long_ago = day - timedelta(days=400)
+    lines: list[DemandLine] = [
+        PodDemand(at=long_ago, id="service", spec=make_spec("1")),
+        PodDemand(at=day - timedelta(hours=1), id="job", spec=make_spec("1"), ran_seconds=5_400.0),
+        PodDemand(at=long_ago, id="ended", spec=make_spec("1"), ran_seconds=60.0),
+        PodDemand(at=END, id="new", spec=make_spec("1")),
+    ]
+    content = gzip.compress(b"".join(map(encode_line, lines)))
+    (tmp_path / "demand-2026-03-08.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 0
+    pods = [line for line in demand(out).lines if isinstance(line, PodDemand)]
+    assert {pod.id: (pod.at, pod.ran_seconds) for pod in pods} == {
+        "service": (day, None),
+        "job": (day, 1_800.0),
+        "new": (END, None),
+    }

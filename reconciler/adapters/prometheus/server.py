@@ -139,7 +139,12 @@ class PrometheusServer:
             answer = self._pool.request(
                 "POST",
                 f"{self._settings.url.rstrip('/')}/api/v1/query",
-                fields={"query": expression, "time": f"{at.timestamp():.3f}"},
+                fields={
+                    "query": expression,
+                    "time": f"{at.timestamp():.3f}",
+                    # Thanos would answer without the stores that are away, and call it success.
+                    "partial_response": "false",
+                },
                 encode_multipart=False,
                 headers=headers,
                 retries=urllib3.Retry(

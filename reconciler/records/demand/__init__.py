@@ -10,6 +10,7 @@ from reconciler.records.demand.reading import (
     folded,
     read_demand,
     read_recorded,
+    since,
 )
 from reconciler.records.demand.traces import TraceOptions, read_trace
 
@@ -27,4 +28,5 @@ __all__ = [
     "read_recorded",
     "read_trace",
     "seen_in",
+    "since",
 ]

@@ -17,6 +17,7 @@ from reconciler.model.demand import (
 from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import CloudState, ClusterState
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
+from reconciler.records.demand.line_limits import COUNT_MAX, bounded_owner, bounded_seconds
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -76,9 +77,9 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
 def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
     """Yield what came, changed and ended between two looks.
 
-    The first look of a day tells everything that is there, so that a day can be read alone. The
-    very first one tells pods that have finished too: they are all that is known of the time
-    before.
+    The first look of a day tells everything that is there, so that a day can be read alone. Pods
+    that have finished are told once, also where no look saw them run; at the very first look they
+    are all that is known of the time before.
 
     Args:
         before: The look before.
@@ -86,14 +87,12 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
         at: When this look was.
         keep: Older pods are told as created so long ago.
     """
-    first = before.day is None
     fresh = before.day != now.day
     oldest = at - keep
-    if first:
-        yield from _finished(now, oldest)
+    yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
         if fresh or uid not in before.pods:
-            yield _pod_demand(max(pod.created_at or at, oldest), pod)
+            yield _pod_demand(min(max(pod.created_at or at, oldest), at), pod)
     yield from _ended(before, now, at)
     known = Seen() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
@@ -106,12 +105,14 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
             yield FleetFact(at=at, fleet=name, target=target, joined=joined)
 
 
-def _finished(now: Seen, oldest: datetime) -> Iterator[DemandLine]:
+def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[DemandLine]:
+    """Yield the pods that came and ended since the look before, each with its end."""
+    told = before.pods.keys() | before.finished.keys()
     for uid, pod in now.finished.items():
-        if pod.created_at is not None:
-            end = _pod_end(pod.created_at, uid, pod)
+        if uid not in told and pod.created_at is not None:
+            end = _pod_end(at, uid, pod)
             if end.ran_seconds is not None and pod.created_at >= oldest:
-                yield _pod_demand(pod.created_at, pod)
+                yield _pod_demand(min(pod.created_at, at), pod)
                 yield end
 
 
@@ -121,7 +122,7 @@ def _ended(before: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
     for uid in sorted(before.finished.keys() - now.finished.keys()):
         end = _pod_end(at, uid, before.finished[uid])
         if end.ran_seconds is not None:
-            yield replace(end, kept_seconds=max(0.0, (at - end.at).total_seconds()))
+            yield replace(end, kept_seconds=bounded_seconds((at - end.at).total_seconds()))
 
 
 def _changed_daemon_sets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
@@ -152,12 +153,13 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
 def _asks_for_room(pod: Pod) -> bool:
     """Whether it asks for room: of its own, not with a node, and not before it is let go."""
     waits = pod.gated and pod.node_name is None
-    return not (pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits)
+    left_out = pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits
+    return bool(pod.key.uid) and not left_out
 
 
 def _has_ended(pod: Pod) -> bool:
     """Whether it asked for room of its own, and has ended by itself."""
-    return pod.finished and not (pod.daemon or pod.mirror)
+    return bool(pod.key.uid) and pod.finished and not (pod.daemon or pod.mirror)
 
 
 def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
@@ -166,7 +168,7 @@ def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
         id=pod.key.uid,
         spec=pod.spec,
         namespace=pod.key.namespace,
-        controller=pod.owner,
+        controller=bounded_owner(pod.owner),
         labels=pod.labels,
         annotations=pod.annotations,
     )
@@ -177,7 +179,7 @@ def _pod_end(at: datetime, uid: str, finished: Pod | None) -> PodEnd:
     if finished is None or finished.started_at is None or finished.finished_at is None:
         return PodEnd(at=at, id=uid)
     ran = (finished.finished_at - finished.started_at).total_seconds()
-    return PodEnd(at=finished.finished_at, id=uid, ran_seconds=max(0.0, ran))
+    return PodEnd(at=min(finished.finished_at, at), id=uid, ran_seconds=bounded_seconds(ran))
 
 
 def _rule_of(budget: PodDisruptionBudget) -> tuple[object, int]:
@@ -191,5 +193,5 @@ def _budget_demand(at: datetime, budget: PodDisruptionBudget) -> BudgetDemand:
         id=budget.name,
         namespace=budget.namespace,
         selector=budget.selector,
-        min_available=budget.desired_healthy,
+        min_available=min(budget.desired_healthy, COUNT_MAX),
     )

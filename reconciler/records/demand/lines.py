@@ -26,6 +26,11 @@ from reconciler.model.demand import (
     PodEnd,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.records.demand.line_limits import (
+    COUNT_MAX,
+    NAME_LENGTH_MAX,
+    TEN_YEARS_SECONDS,
+)
 from reconciler.records.kubernetes.fields import (
     LabelSelectorWire,
     Quantity,
@@ -37,12 +42,10 @@ from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_se
 from reconciler.records.kubernetes.pods import PodDecoder
 from reconciler.records.times import YEARS
 
-TEN_YEARS_SECONDS = 315_576_000
-"""Other times are typing errors, and clocks before 1970 or after 9999 cannot be counted with."""
-Name = Annotated[str, Meta(min_length=1, max_length=512)]
-Text = Annotated[str, Meta(max_length=512)]
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+Text = Annotated[str, Meta(max_length=NAME_LENGTH_MAX)]
 Seconds = Annotated[float, Meta(ge=0, le=TEN_YEARS_SECONDS)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Percentage = Annotated[str, Meta(pattern=r"^(100|[0-9]{1,2})%$")]
 _NONE = Raw(b"null")
 

@@ -147,6 +147,23 @@ def folded(lines: Iterable[DemandLine]) -> Demand:
     return Demand(lines=tuple(every), end=max(moments, default=_NEVER))
 
 
+def since(demand: Demand, begin: datetime) -> Demand:
+    """Return the demand without what was before a moment.
+
+    Pods from before count as created then, those that run for a time for the rest of it; pods that
+    ended before are left out.
+    """
+    lines: list[DemandLine] = []
+    for line in demand.lines:
+        if not isinstance(line, PodDemand) or line.at >= begin:
+            lines.append(line)
+        elif _end(line) > begin or (line.until is None and line.ran_seconds is None):
+            before = (begin - line.at).total_seconds()
+            ran = None if line.ran_seconds is None else line.ran_seconds - before
+            lines.append(replace(line, at=begin, ran_seconds=ran))
+    return replace(demand, lines=tuple(lines))
+
+
 def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
     """Lines that hold anything, numbered from 1, without their ends."""
     number = 0

@@ -15,7 +15,8 @@ from reconciler.model.cluster import Owner, PodSpec, Resources
 from reconciler.model.demand import Demand, PodDemand
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.records.demand.lines import TEN_YEARS_SECONDS, checked_time
+from reconciler.records.demand.line_limits import TEN_YEARS_SECONDS
+from reconciler.records.demand.lines import checked_time
 from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, lines_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {

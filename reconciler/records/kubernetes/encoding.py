@@ -1,7 +1,7 @@
 """Values of the model as Kubernetes JSON, which decodes to the same values again.
 
 Recorded demand and the snapshots of simulations are written with it. Only what planning reads is in
-it: a spec has one container, which asks for what the whole pod does.
+it: a spec has one container, which asks for what the whole pod does, where one can.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +23,7 @@ from reconciler.model.cluster import (
     TopologySpreadConstraint,
 )
 from reconciler.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from reconciler.records.kubernetes.fields import AMOUNT_LIMIT
 from reconciler.records.times import rfc3339
 
 Json = dict[str, Any]
@@ -35,7 +36,7 @@ def encode_pod_spec(spec: PodSpec) -> Json:
     """The spec of a pod or a pod template that decodes to this one."""
     return _present(
         {
-            "containers": [_container(spec)],
+            "containers": _containers(spec),
             "nodeSelector": dict(spec.node_selector),
             "affinity": _affinity(spec),
             "tolerations": [_toleration(each) for each in spec.tolerations],
@@ -164,14 +165,21 @@ def _unless(value: str | int, usual: str | int) -> str | int | None:
     return None if value == usual else value
 
 
-def _container(spec: PodSpec) -> Json:
-    requests = {name: amount for name, amount in spec.requests.items() if name != "pods"}
-    container: Json = {"name": "all"}
-    if requests:
-        container["resources"] = {"requests": encode_resources(Resources(requests))}
+def _containers(spec: PodSpec) -> list[Json]:
+    """Return one container, or several where requests add up to more than a quantity may be."""
+    left = {name: amount for name, amount in spec.requests.items() if name != "pods"}
+    first: Json = {"name": "all"}
+    containers = [first]
+    while left:
+        requests = {name: min(amount, AMOUNT_LIMIT - 1) for name, amount in left.items()}
+        containers[-1]["resources"] = {"requests": encode_resources(Resources(requests))}
+        rest = {name: amount - requests[name] for name, amount in left.items()}
+        left = {name: amount for name, amount in rest.items() if amount}
+        if left:
+            containers.append({"name": f"all-{len(containers)}"})
     if spec.host_ports:
-        container["ports"] = [_port(each) for each in spec.host_ports]
-    return container
+        first["ports"] = [_port(each) for each in spec.host_ports]
+    return containers
 
 
 def _port(port: HostPort) -> Json:

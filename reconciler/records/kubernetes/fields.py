@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Raw, Struct, field
 
@@ -21,7 +21,7 @@ NULL = Raw(b"null")
 Quantity = str | int | float
 """A Kubernetes quantity: the API server writes strings, and reads bare numbers too."""
 
-_LARGEST = 2**63 - 1
+AMOUNT_LIMIT: Final = 2**63 - 1
 """From here on it is no quantity: `resource_amount` caps there, as the API server does."""
 
 
@@ -138,7 +138,7 @@ def amount_of(resource: str, quantity: Quantity) -> int:
     """
     text = quantity if isinstance(quantity, str) else repr(quantity)
     amount = resource_amount(resource, text)
-    if not 0 <= amount < _LARGEST:
+    if not 0 <= amount < AMOUNT_LIMIT:
         raise ValueError(f"{text[:40]!r} is no amount of {resource}")
     return amount
 

@@ -15,6 +15,9 @@ from reconciler.model.demand import DemandLine, PodDemand
 from reconciler.model.errors import InputError
 from reconciler.model.frozen import FrozenMap
 from reconciler.ports.metrics_history import Sample
+from reconciler.records.demand.line_limits import bounded_owner, bounded_seconds
+from reconciler.records.kubernetes.fields import AMOUNT_LIMIT
+from reconciler.records.kubernetes.limits import LINES_MAX, TOLERATIONS_MAX
 
 PODS_MAX: Final = 5_000_000
 GONE_AFTER: Final = timedelta(minutes=5)
@@ -50,7 +53,7 @@ def queries(match: str, step: timedelta) -> Mapping[str, str]:
         match: Matchers of every series, such as `cluster="prod"`; may be empty.
         step: Length of the time before that moment that they tell of.
     """
-    seconds = int(step.total_seconds())
+    seconds = max(1, math.ceil(step.total_seconds()))
 
     def most(metric: str, by: str = _BY_POD, more: str = "") -> str:
         matchers = ", ".join(filter(None, (match, more)))
@@ -87,6 +90,13 @@ class _Known:
     init: dict[str, dict[str, int]] = field(default_factory=dict)
     tolerations: set[tuple[str, str, str, str]] = field(default_factory=set)
     selector: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it comes with a node, or has more rules than are planned for."""
+        with_node = self.owner is not None and self.owner.kind in _WITH_NODES
+        too_many = len(self.tolerations) > TOLERATIONS_MAX or len(self.selector) > LINES_MAX
+        return with_node or too_many
 
 
 class PodHistory:
@@ -168,31 +178,35 @@ class PodHistory:
                         plain = label.removeprefix(_SELECTOR)
                         known.selector[_NODE_LABELS.get(plain, plain)] = value
 
-    def lines(self, end: datetime) -> Iterator[DemandLine]:
+    def lines(self, begin: datetime, end: datetime) -> Iterator[DemandLine]:
         """Yield a line for each pod that asked for room, in order of their creation.
 
+        A pod that was there before the begin counts as created then, and what it ran before is
+        left out; so is a pod that ended before, or with more rules than are planned for.
+
         Args:
-            end: Until when the steps told.
+            begin: Since when the steps told.
+            end: Until when they did.
         """
         ordered = sorted(self._pods.items(), key=lambda item: (item[1].created, item[0]))
         for key, known in ordered:
-            if known.owner is not None and known.owner.kind in _WITH_NODES:
+            ended = known.completed
+            if ended is None and known.seen < end - GONE_AFTER:
+                ended = known.seen
+            if (ended is not None and ended <= begin) or known.created > end or known.left_out:
                 continue
             ran: float | None = None
-            until: datetime | None = None
             if known.completed is not None:
-                begun = known.started or known.created
-                ran = max(0.0, (known.completed - begun).total_seconds())
-            elif known.seen < end - GONE_AFTER:
-                until = known.seen
+                begun = max(known.started or known.created, begin)
+                ran = bounded_seconds((known.completed - begun).total_seconds())
             yield PodDemand(
-                at=known.created,
+                at=max(known.created, begin),
                 id=key,
                 spec=self._spec(known),
                 namespace=known.namespace or "default",
-                controller=known.owner,
+                controller=bounded_owner(known.owner),
                 ran_seconds=ran,
-                until=until,
+                until=ended if ran is None else None,
             )
 
     def _spec(self, known: _Known) -> PodSpec:
@@ -223,7 +237,7 @@ def _add_request(containers: dict[str, dict[str, int]], sample: Sample) -> None:
     resource = sample.labels.get("resource", "")
     if resource in _RESOURCES and math.isfinite(sample.value) and sample.value > 0:
         name, units = _RESOURCES[resource]
-        amount = math.ceil(Decimal(repr(sample.value)) * units)
+        amount = min(math.ceil(Decimal(repr(sample.value)) * units), AMOUNT_LIMIT - 1)
         containers.setdefault(sample.labels.get("container", ""), {})[name] = amount
 
 

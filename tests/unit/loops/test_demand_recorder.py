@@ -206,3 +206,39 @@ def test_recorded_demand_replayed_under_the_same_config_asks_for_as_many_nodes()
     assert replayed.pods == len(pods)
     assert max(target for _, target in replayed.targets[fleet.fleet]) == fleet.target
     assert [fact.target for fact in replayed.facts] == [fleet.target]
+
+
+def test_pod_that_came_and_ended_between_two_plans_is_recorded_with_its_end() -> None:
+    """Short Jobs, and those that ran while the API server was away, would ask for nothing."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    began, ended = NOW + timedelta(seconds=2), NOW + timedelta(seconds=8)
+    short = make_pod(
+        "short", owner="Job", phase="Succeeded", created_at=NOW + timedelta(seconds=1),
+        started_at=began, finished_at=ended,
+    )  # fmt: skip
+    record(recorder, made("web"))
+    record(recorder, made("web"), short, after=10)
+    record(recorder, made("web"), short, after=20)
+    recorded = log.pods()["uid-ns-short"]
+    assert (recorded.at, recorded.ran_seconds) == (NOW + timedelta(seconds=1), 6)
+    assert log.lines.count(b"uid-ns-short") == 2
+    record(recorder, made("web"), after=600)
+    assert log.pods()["uid-ns-short"].kept_seconds == 592
+
+
+def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
+    """One pod would spoil the days of all others."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    year = timedelta(days=365)
+    hostile = (
+        made("sum", memory="20Ei"),
+        made("owner", owner="Job" * 1_000),
+        made("old", owner="Job", phase="Succeeded", started_at=NOW - 50 * year, finished_at=NOW),
+        made("late", owner="Job", phase="Failed", started_at=NOW, finished_at=NOW + 5_000 * year),
+        make_pod("future", created_at=NOW + 300 * year),
+    )
+    record(recorder, made("web"), *hostile)
+    record(recorder, after=60)
+    assert log.pods().keys() == {f"uid-ns-{pod.key.name}" for pod in (made("web"), *hostile)}

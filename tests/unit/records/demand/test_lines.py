@@ -46,6 +46,7 @@ EVERY: tuple[DemandLine, ...] = (
     PodDemand(at=AT, id="c-1", spec=SPEC, ran_seconds=61.5, kept_seconds=300.0),
     NodeFact(at=AT, fleet="ci-large", instance_type="m5.4xlarge",
              allocatable=amounts(cpu="15890m", memory="60Gi", pods=234)),
+    PodDemand(at=AT, id="huge", spec=make_spec("500m", "20Ei"), ran_seconds=61.5),
     NodeFact(at=AT, instance_type="m5.large", allocatable=amounts(cpu="1930m", pods=29)),
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.bootstrap.stop_deadline import StopDeadline, exit_code_of, stop_seconds_of
-from reconciler.config.catalogue import load_catalogue
+from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.settings import planner_settings
@@ -226,7 +226,8 @@ def _impacts(
         raise UsageError("--cluster", "there is no sector config", "name it with --config")
     content = read_config_bytes(file)
     config = parse_config(content, name=str(file), cluster_name=_told_name(options, content))
-    settings = planner_settings(config, load_catalogue(config.catalogue))
+    catalogue = load_catalogue(catalogue_beside(config.catalogue, file.parent))
+    settings = planner_settings(config, catalogue)
     cluster = FileCluster(
         options.cluster_files,
         lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,

@@ -7,7 +7,7 @@ from pathlib import Path
 from reconciler.adapters.recording.bucket import SCHEME
 from reconciler.bootstrap.recording import recorded_demand
 from reconciler.bootstrap.simulating import load_demand, simulated_settings
-from reconciler.config.catalogue import load_catalogue
+from reconciler.config.catalogue import Catalogue, catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
@@ -74,9 +74,23 @@ def _demand(recorded: str) -> Demand:
 
 def _played(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Json:
     config = _with_policies(of, cluster_name)
-    settings = planner_settings(config, load_catalogue(config.catalogue))
+    settings = planner_settings(config, _catalogue(of, config.catalogue))
     simulation = Simulation(demand, simulated_settings(of.name, settings), Options())
     return figures(simulation.run(), of.name)
+
+
+def _catalogue(of: ConfigOfCommit, named: str | None) -> Catalogue:
+    """The catalogue of the same commit, of the path that is named, or else the package's.
+
+    Raises:
+        InputError: It cannot be read, or is not a catalogue.
+    """
+    with PrivateFolder("replay") as directory:
+        content = of.beside(named) if named is not None and is_inside(named) else None
+        if named is not None and content is not None:
+            (directory / named).parent.mkdir(parents=True, exist_ok=True)
+            (directory / named).write_bytes(content)
+        return load_catalogue(catalogue_beside(named, directory))
 
 
 def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig:

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -40,7 +41,9 @@ RETRIES = 3
 """How often a point is begun again after its worker was lost or failed."""
 DASK_SECONDS = 10
 """How long a scheduler may take to answer."""
-DASK_LOGS = ("distributed", "tornado", "asyncio")
+WORKER_SECONDS = 600
+"""How long the first worker may take to join."""
+DASK_LOGS = ("distributed", "distributed.client", "tornado", "asyncio")
 """Where Dask says what went wrong with a cluster that ends while it starts."""
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
@@ -164,17 +167,28 @@ def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
     """Each point's number and figures from a Dask client, as they are done.
 
     Raises:
-        ToolError: A point failed on every worker that tried it.
+        ToolError: A point failed on every worker that tried it, no worker came, or the scheduler
+            was lost.
     """
     from distributed import as_completed  # noqa: PLC0415 - an optional extra
 
+    where = client.scheduler.address
     futures = {
         client.submit(play, task, pure=False, retries=RETRIES): number
         for number, task in enumerate(tasks)
     }
-    for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call] # untyped there
+    try:
+        # Clusters that grow with their work start workers only now.
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError as error:
+        raise ToolError(where, "no worker joined the Dask scheduler", "start workers") from error
+    finished = as_completed(list(futures), loop=client.loop)  # type: ignore[no-untyped-call] # untyped there
+    for done, future in enumerate(finished):
         try:
             body = future.result()
+        except CancelledError as error:
+            lost = f"the Dask scheduler was lost after {done} of {len(tasks)} points"
+            raise ToolError(where, lost, "begin the sweep again") from error
         except Exception as error:
             number = futures[future]
             raise ToolError(f"sweep, point {number + 1}", f"failed: {error}") from error
@@ -217,6 +231,7 @@ def _client(request: SweepRequest) -> Iterator[Any]:
             client = Client(request.dask, timeout=DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call] # untyped there
         except (OSError, ValueError) as error:
             raise ToolError(request.dask, f"no Dask scheduler answers: {error}") from error
+        _silence_dask()
         with client:
             yield client
         return
@@ -228,11 +243,16 @@ def _client(request: SweepRequest) -> Iterator[Any]:
         with Client(cluster, set_as_default=False) as client:  # type: ignore[no-untyped-call] # as above
             yield client
     except KeyboardInterrupt:
-        for name in DASK_LOGS:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        _silence_dask()
         raise
     finally:
         _close(cluster)
+
+
+def _silence_dask() -> None:
+    """Keep Dask from logging tracebacks of what the program itself reports in one line."""
+    for name in DASK_LOGS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _started(make: Callable[..., Any], workers: int) -> tuple[Any, bool]:

@@ -78,6 +78,18 @@ def load_catalogue(path: str | None = None) -> Catalogue:
         raise InputError(path, "is no instance catalogue", hint) from error
 
 
+def catalogue_beside(named: str | None, directory: Path) -> str | None:
+    """Return the config's own catalogue: beside the config or where it says; else None.
+
+    A path in the pod of the capacity loop is not here: the prices of the package are used instead,
+    with their date and region.
+    """
+    if named is None:
+        return None
+    found = (path for path in (directory / named, Path(named)) if path.is_file())
+    return next(map(str, found), None)
+
+
 @cache
 def _own_catalogue() -> Catalogue:
     text = (files("reconciler.config") / "catalogue.json").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-from reconciler.config.catalogue import load_catalogue
+from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.render import render
@@ -64,7 +64,7 @@ def config_facts(
         UsageError: No cluster is named.
     """
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
-    catalogue = load_catalogue(_catalogue_here(config.catalogue, Path(name).parent))
+    catalogue = load_catalogue(catalogue_beside(config.catalogue, Path(name).parent))
     settings = planner_settings(config, catalogue)
     root = root_module_of(config, cluster_name=cluster_name, region=region)
     return ConfigFacts(
@@ -85,15 +85,3 @@ def config_facts(
         prices=settings.prices,
         rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},
     )
-
-
-def _catalogue_here(named: str | None, directory: Path) -> str | None:
-    """The config's own catalogue, when it is beside the config or where it says; else None.
-
-    A path in the pod of the capacity loop is no reason to refuse a plan: the prices of the package
-    are told instead, with their date and region.
-    """
-    if named is None:
-        return None
-    found = (path for path in (directory / named, Path(named)) if path.is_file())
-    return next(map(str, found), None)

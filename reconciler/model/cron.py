@@ -1,5 +1,6 @@
 """Cron schedules: which are understood, and what the short names of Kubernetes stand for."""
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,6 +17,13 @@ SHORT_NAMES: Final = {
     "@hourly": "0 * * * *",
 }
 """What CronJobs take in place of five fields."""
+_DAY_OF_MONTH, _DAY_OF_WEEK = 2, 4
+_EVERY = re.compile(r"^\?")
+"""CronJobs read `?` as `*`."""
+_OF_MONTH = re.compile(r"[LW]", re.IGNORECASE)
+_OF_WEEK = re.compile(r"#|(^|[0-9,-])L", re.IGNORECASE | re.ASCII)
+"""The last day, the nearest weekday, and the second Friday: no names of days match."""
+_STEP = re.compile(r"\*/([1-9][0-9]?)", re.ASCII)
 
 
 def checked_schedule(text: str) -> str:
@@ -34,9 +42,34 @@ def checked_schedule(text: str) -> str:
 
 
 def cron_job_schedule(text: str) -> str:
-    """What a CronJob may have as its schedule, as a cron expression of five fields.
+    """Return what a CronJob may have as its schedule, as a cron expression of five fields.
+
+    Source of the rules: the parser of the CronJob controller, github.com/robfig/cron v3.
 
     Raises:
         ValueError: It may not; the text says why.
     """
-    return checked_schedule(SHORT_NAMES.get(text, text))
+    fields = SHORT_NAMES.get(text, text).split()
+    if len(fields) == FIELDS:
+        fields = [_EVERY.sub("*", field) for field in fields]
+        _check_days(fields[_DAY_OF_MONTH], fields[_DAY_OF_WEEK])
+        # With both days stated either is enough, and `*/2` counts as stated.
+        fields[_DAY_OF_MONTH] = _listed(fields[_DAY_OF_MONTH], range(1, 32))
+        fields[_DAY_OF_WEEK] = _listed(fields[_DAY_OF_WEEK], range(7))
+    return checked_schedule(" ".join(fields))
+
+
+def _check_days(of_month: str, of_week: str) -> None:
+    """Raise ValueError for days that other programs understand and CronJobs do not."""
+    if _OF_MONTH.search(of_month) or _OF_WEEK.search(of_week):
+        raise ValueError("L, W and # are not known to CronJobs")
+    parts = (part for item in of_week.split(",") for part in item.partition("/")[0].split("-"))
+    if "7" in parts:
+        raise ValueError("a day of the week is from 0 (Sunday) to 6")
+
+
+def _listed(field: str, days: range) -> str:
+    """Return `*/n` as the days that it means, everything else as it is."""
+    found = _STEP.fullmatch(field)
+    step = int(found[1]) if found else 1
+    return field if step < 2 else ",".join(map(str, days[::step]))

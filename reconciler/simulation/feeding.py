@@ -42,7 +42,7 @@ class Feeder:
     Args:
         world: Where it happens.
         lines: In order of time.
-        fleets: The fleets by name, for faults.
+        fleets: The fleets by the names that faults have for them.
         faults: What is wrong with EC2.
         end: Lines from then on are not played.
         finished_kept_seconds: For how long pods that ended by themselves stay in the cluster, where
@@ -248,10 +248,11 @@ class Feeder:
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
+        wanted = set(self._fleets_of(fault))
         pools = {
             (record.shape.region, *pool)
-            for record in self._world.fleets.records.values()
-            if not fault.fleet or record.shape.name == fault.fleet
+            for fleet_id, record in self._world.fleets.records.items()
+            if fleet_id in wanted
             for pool in record.shape.all_pools()
             if fault.instance_type in {"", pool[0]} and fault.zone in {"", pool[1]}
         }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.model.cluster import Node, Resources
@@ -45,18 +46,30 @@ class Offer:
         )
 
 
-def offers_of(settings: PlannerSettings, lines: Iterable[DemandLine] = ()) -> list[Offer]:
+NO_NAMES: Final[Mapping[str, str]] = FrozenMap()
+
+
+def offers_of(
+    settings: PlannerSettings,
+    lines: Iterable[DemandLine] = (),
+    fleet_of: Mapping[str, str] = NO_NAMES,
+) -> list[Offer]:
     """Every type of every fleet in each of its regions, a fleet's cheapest first.
 
     Args:
         settings: The fleets.
         lines: Demand. Where nodes of a type were recorded with it, the type offers what they did:
             those of the same fleet, else of any other; the latest.
+        fleet_of: What the demand calls fleets that have another name in the settings.
     """
     known = _recorded(lines)
     found = []
     for fleet, region in fleets_of(settings):
-        made = [_offer(fleet, region, each, settings.reserved, known) for each in fleet.options]
+        made = []
+        for option in fleet.options:
+            kind, called = option.instance_type, fleet_of.get(fleet.name, fleet.name)
+            offered = known.get((called, kind)) or known.get(("", kind))
+            made.append(_offer(fleet, region, option, settings.reserved, offered))
         found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
     return found
 
@@ -117,10 +130,10 @@ def _offer(
     region: Region,
     option: InstanceOption,
     reserved: Resources,
-    recorded: Mapping[tuple[str, str], Resources],
+    offered: Resources | None,
 ) -> Offer:
+    """Return the offer of one type; nodes of it offer what was recorded, else what is expected."""
     usd, kind = option.usd_per_hour, option.instance_type
-    offered = recorded.get((fleet.name, kind)) or recorded.get(("", kind))
     return Offer(
         fleet=fleet,
         region=region,

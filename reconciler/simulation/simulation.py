@@ -1,6 +1,6 @@
 """One simulation: a config, demand and chances, played from the first line to the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from reconciler.simulation.chances import Chances
 from reconciler.simulation.faults import Faults
 from reconciler.simulation.feeding import Feeder
 from reconciler.simulation.history import History
-from reconciler.simulation.offers import Offer, fleets_of, offers_of, shape_of
+from reconciler.simulation.offers import NO_NAMES, Offer, fleets_of, offers_of, shape_of
 from reconciler.simulation.process import Process
 from reconciler.simulation.program import Program, ProgramMaker
 
@@ -90,6 +90,7 @@ class Simulation:
         options: The rest.
         progress: Told the share of virtual time that has passed, now and then.
         make_program: What runs on the world; None: the capacity loop.
+        fleet_of: What the demand calls fleets that have another name in the settings.
 
     Raises:
         InputError: The demand is empty, or spans more than `DAYS_MAX`.
@@ -102,6 +103,7 @@ class Simulation:
         options: Options,
         progress: Callable[[float], None] | None = None,
         make_program: ProgramMaker | None = None,
+        fleet_of: Mapping[str, str] = NO_NAMES,
     ) -> None:
         if not demand.lines:
             raise InputError(demand.name, "it is empty", "give a file with at least one line")
@@ -121,7 +123,7 @@ class Simulation:
         ), start=start, scoring=options.scoring)  # fmt: skip
         self.world.calm_seconds = options.calm_seconds
         self.world.log.keeps_calls = False
-        self.offers = offers_of(settings, demand.lines)
+        self.offers = offers_of(settings, demand.lines, fleet_of)
         self._usd = {(o.fleet.name, o.region, o.instance_type): o.usd_per_hour for o in self.offers}
         self._types: dict[str, str] = {}
         self._targets: dict[str, list[tuple[float, int]]] = {}
@@ -130,7 +132,7 @@ class Simulation:
         self.faults = Faults(self.world)
         self.history = History(self.world)
         self._plan_launches()
-        names = self._add_fleets()
+        names = self._add_fleets(fleet_of)
         self._plan_shortages()
         self.process = self._program(make_program)
         self.feeder = Feeder(
@@ -151,13 +153,14 @@ class Simulation:
         process.outcome_hooks.append(self.history.acted)
         return process
 
-    def _add_fleets(self) -> dict[str, list[FleetId]]:
+    def _add_fleets(self, fleet_of: Mapping[str, str]) -> dict[str, list[FleetId]]:
+        """Return the fleets by the names that the demand has for them."""
         names: dict[str, list[FleetId]] = {}
         for fleet, region in fleets_of(self._settings):
             shape = shape_of(fleet, region, self.offers)
             target = fleet.min_capacity if region == self._home else 0
             made = self.world.add_fleet(shape, target)
-            names.setdefault(fleet.name, []).append(made)
+            names.setdefault(fleet_of.get(fleet.name, fleet.name), []).append(made)
             self._note_target(made, fleet.name, target, 0.0)
         return names
 

@@ -149,7 +149,8 @@ def played(
 ) -> Result:
     """Play a demand as the model would have run it, on the fleets of a config."""
     groups = _groups(peer, settings)
-    result = Simulation(demand, groups.settings, options, progress, on_world(peer, groups)).run()
+    program = on_world(peer, groups)
+    result = Simulation(demand, groups.settings, options, progress, program, groups.fleet_of).run()
     return replace(
         result,
         settings=settings,

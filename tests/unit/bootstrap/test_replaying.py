@@ -1,11 +1,13 @@
 """What a changed config would have meant for a recorded demand."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from reconciler.bootstrap.replaying import ConfigOfCommit, replay
+from reconciler.config.catalogue import Catalogue, load_catalogue, render_catalogue
 from reconciler.gitops.replay import Replay, replay_json, replay_lines
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import PodDemand
@@ -187,3 +189,26 @@ def test_names_in_a_recording_cannot_break_the_comment(demand: Path) -> None:
     (line,) = [each for each in replay_lines(found) if "find no node" in each]
     assert line.count("http://z") == 1
     assert line.count("`") == 2
+
+
+def test_each_commit_is_played_with_the_catalogue_beside_its_config(demand: Path) -> None:
+    """A change of prices would show no change of cost, and a path of the config break the rest."""
+    own = load_catalogue()
+    doubled = replace(
+        own,
+        types={
+            name: replace(each, on_demand_usd_per_hour=2 * (each.on_demand_usd_per_hour or 1))
+            for name, each in own.items()
+        },
+    )
+    config = (CONFIG + "catalogue: prices/catalogue.json\n").encode()
+
+    def of(catalogue: Catalogue) -> ConfigOfCommit:
+        files = {"prices/catalogue.json": render_catalogue(catalogue).encode()}
+        return ConfigOfCommit(name="sectors.yaml", content=config, beside=files.get)
+
+    found = replay(str(demand), of(doubled), of(own), cluster_name=None)
+    assert not found.problem
+    assert found.before is not None
+    assert found.after is not None
+    assert found.after["cost"]["usd"] == pytest.approx(2 * found.before["cost"]["usd"], abs=0.01)

@@ -8,15 +8,23 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Owner
-from reconciler.model.demand import ControllerDemand, DemandLine, FaultDemand, PodDemand
+from reconciler.model.demand import (
+    ControllerDemand,
+    DemandLine,
+    FaultDemand,
+    NodeFact,
+    PodDemand,
+)
 from reconciler.model.errors import UsageError
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
+from reconciler.simulation.offers import offers_of
+from reconciler.simulation.peers.groups import by_type_and_zone, by_zone
 from reconciler.simulation.peers.models import peer_of, played
 from reconciler.simulation.report import report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
-from tests.builders import make_fleet_settings, make_settings, make_spec
+from tests.builders import amounts, make_fleet_settings, make_option, make_settings, make_spec
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BEGIN = 1.0
@@ -256,3 +264,37 @@ def test_mistyped_model_is_refused(text: str) -> None:
     """A setting that is passed over would compare something else."""
     with pytest.raises(UsageError):
         peer_of(text)
+
+
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+def test_fault_of_a_fleet_reaches_all_its_groups_in_the_models(peer: str) -> None:
+    """A model that is spared what the config suffers looks better than it is."""
+    fault = FaultDemand(at=AT, fault="capacity", fleet="primary-small",
+                        until=AT + timedelta(seconds=600))  # fmt: skip
+    large = FaultDemand(at=AT, fault="capacity", fleet="primary-large-us-west-2a")
+    lines = [fault, large, *jobs(at=1.0)]
+    found = modelled(peer, lines, seconds=1_800, zone=None)
+    assert found.launches
+    assert min(each.begin for each in found.launches) >= 600
+
+
+@pytest.mark.parametrize("peer", ["cluster-autoscaler", "karpenter"])
+def test_what_nodes_of_a_fleet_offered_holds_for_all_its_groups(peer: str) -> None:
+    """Another fleet's nodes of the same type may offer less."""
+    config = make_settings(
+        *(make_fleet_settings(size, zone=None, spot=False,
+                            options=[make_option("m5.xlarge", 4, "16Gi", 58, price="0.192")])
+          for size in ("small", "medium"))
+    )  # fmt: skip
+    facts = [
+        NodeFact(at=AT, fleet=f"primary-{size}", instance_type="m5.xlarge",
+                 allocatable=amounts(cpu=cpu, memory="14Gi", pods=58))
+        for size, cpu in (("small", "3900m"), ("medium", "2000m"))
+    ]  # fmt: skip
+    groups = (by_zone if peer == "cluster-autoscaler" else by_type_and_zone)(config)
+    offers = offers_of(groups.settings, facts, groups.fleet_of)
+    assert len(offers) == 6
+    assert {(groups.fleet_of[o.fleet.name], o.allocatable["cpu"]) for o in offers} == {
+        ("primary-small", 3900),
+        ("primary-medium", 2000),
+    }

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.ids import Region
-from reconciler.records.aws import Answer
+from reconciler.records.aws import ASKED, Answer
 from reconciler.records.times import rfc3339
 
 Json = dict[str, Any]
@@ -43,9 +43,10 @@ def cloud_snapshot_files(region: Region, answers: Iterable[Answer]) -> dict[str,
     """A region's answers as files of the AWS CLI's shapes, by file name.
 
     What belongs to one fleet (its history, its instances) names the fleet at the top and so
-    cannot share a file with another fleet's.
+    cannot share a file with another fleet's. That AWS was asked for instances is written down:
+    an empty list in a file that people put together is no answer.
     """
-    together: Json = {"Region": region}
+    together: Json = {"Region": region, ASKED: True}
     files: dict[str, bytes] = {}
     for answer in answers:
         stripped = strip_answer(answer)

@@ -7,10 +7,11 @@ from reconciler.records.aws.group_descriptions import read_group_descriptions
 from reconciler.records.aws.groups import REFRESH_UNKNOWN, is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
-from reconciler.records.aws.state import ANSWER_KEYS, Answer, decode_cloud
+from reconciler.records.aws.state import ANSWER_KEYS, ASKED, Answer, decode_cloud
 
 __all__ = [
     "ANSWER_KEYS",
+    "ASKED",
     "REFRESH_UNKNOWN",
     "Answer",
     "decode_cloud",

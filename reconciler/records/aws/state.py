@@ -46,6 +46,8 @@ ANSWER_KEYS = frozenset(
     }
 )
 """The keys by which an answer is known for one that planning or adopting uses."""
+ASKED = "InstancesAsked"
+"""True beside `Region` in the file of a snapshot: AWS was asked for all instances of the Region."""
 
 
 def decode_cloud(
@@ -62,11 +64,13 @@ def decode_cloud(
         cluster: The name that tags of fleets, groups and instances carry.
         groups: Auto Scaling groups that are ours whatever their tags say.
         asked: Whether AWS was asked for all of it just now, not only for what somebody put into
-            files: that it shows no instance is an answer then, unless fleets hold some.
+            files: that it shows no instance is an answer then, unless fleets hold some. Files of
+            `reconciler snapshot` say so themselves.
     """
     by_region: dict[Region, list[Answer]] = {}
     for region, answer in answers:
         by_region.setdefault(region, []).append(answer)
+    asked = asked or _say_that_aws_was_asked(by_region)
     ignored: list[Ignored] = []
     parts = [
         _RegionState(region, cluster, groups, ignored).read(found)
@@ -80,6 +84,13 @@ def decode_cloud(
         instances_known=any(part.instances_seen for part in parts)
         or (asked and _hold_nothing(parts)),
         instances_asked=asked,
+    )
+
+
+def _say_that_aws_was_asked(by_region: Mapping[Region, Sequence[Answer]]) -> bool:
+    """Whether the answers of every Region are a snapshot's, which leaves no instance out."""
+    return bool(by_region) and all(
+        any(answer.get(ASKED) is True for answer in answers) for answers in by_region.values()
     )
 
 

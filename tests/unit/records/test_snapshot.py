@@ -105,7 +105,27 @@ def test_cloud_files_read_back_to_the_same_state_without_user_data() -> None:
         for name, body in files.items()
         for answer in split_answers(body, name, Region("elsewhere"))
     ]
-    live = decode_cloud([(REGION, answer) for answer in answers], cluster="analytics")
+    seen = [(REGION, answer) for answer in answers]
+    live = decode_cloud(seen, cluster="analytics", asked=True)
     assert decode_cloud(read, cluster="analytics") == live
     assert live.fleets[0].capacity_errors
     assert json.loads(files["aws-us-west-2.json"])["Region"] == REGION
+
+
+def test_snapshot_without_an_instance_says_that_ec2_was_asked() -> None:
+    """The plan from it would end nothing for another reason than the live one, or end something."""
+    answers: list[dict[str, Any]] = [
+        {"Fleets": [fleet_json(FulfilledCapacity=0)]},
+        {"Reservations": []},
+    ]
+    read = [
+        answer
+        for name, body in cloud_snapshot_files(REGION, answers).items()
+        for answer in split_answers(body, name, REGION)
+    ]
+    seen = [(REGION, answer) for answer in answers]
+    assert decode_cloud(read, cluster="analytics") == decode_cloud(
+        seen, cluster="analytics", asked=True
+    )
+    plain = decode_cloud([*read, (Region("eu-west-1"), answers[1])], cluster="analytics")
+    assert not plain.instances_asked

@@ -1,10 +1,16 @@
-"""A plan for people: what will be done, what cannot be, what it costs."""
+"""A plan for people: what will be done, where pods will run, what cannot be, what it costs."""
+
+from typing import Final
 
 from reconciler.cli.output import Output, print_encoded, print_table, print_text
 from reconciler.model.actions import AnyAction, SetCapacity
-from reconciler.model.plan import Cost, Plan
+from reconciler.model.plan import Cost, Placement, Plan
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
+
+PLACES_MAX: Final = 20
+"""Places that are listed, so that a large plan stays readable; the JSON has every pod."""
+PODS_NAMED: Final = 3
 
 
 def print_plan(plan: Plan, *, form: Output) -> None:
@@ -16,6 +22,7 @@ def print_plan(plan: Plan, *, form: Output) -> None:
     _fleets(plan)
     _actions(plan)
     _held(plan)
+    _placements(plan)
     _unplaceable(plan)
     _sum(plan)
 
@@ -30,7 +37,7 @@ def _fleets(plan: Plan) -> None:
             f.launching,
             f.current,
             f.target,
-            f"{f.min}..{'' if f.max is None else f.max}",
+            f"{f.min}..{'none' if f.max is None else f.max}",
         )
         for f in plan.fleets
     ]
@@ -64,6 +71,45 @@ def _held(plan: Plan) -> None:
         print_table(
             ("held node or instance", "code"), [(h.node or h.instance, h.code) for h in plan.held]
         )
+
+
+def _placements(plan: Plan) -> None:
+    """Where pods will run, a line for each place: what is bought first, then what is there."""
+    places: dict[tuple[int, str, str, str, int], list[Placement]] = {}
+    for each in plan.placements:
+        places.setdefault(_place(each), []).append(each)
+    if not places:
+        return
+    print_text("\n")
+    shown = sorted(places.items())[:PLACES_MAX]
+    rows = [(*_named(place), len(found), _pods(found)) for place, found in shown]
+    print_table(("runs on", "fleet", "region", "pods", "which"), rows)
+    if len(places) > PLACES_MAX:
+        print_text(f"and {len(places) - PLACES_MAX} more; -o json has all\n")
+
+
+def _place(placement: Placement) -> tuple[int, str, str, str, int]:
+    """The rank of a place in the list, its fleet, region and node, and its number in the fleet."""
+    fleet, region = placement.fleet or "", placement.region or ""
+    if placement.new_node is not None:
+        return 0, fleet, region, "", placement.new_node
+    if placement.launching is not None:
+        return 1, fleet, region, "", placement.launching
+    return 2, fleet, region, placement.node or "", 0
+
+
+def _named(place: tuple[int, str, str, str, int]) -> tuple[str, str, str]:
+    rank, fleet, region, node, number = place
+    return (f"new node {number}", f"launching node {number}", node)[rank], fleet, region
+
+
+def _pods(found: list[Placement]) -> str:
+    named = [
+        str(each.pod) + (f" (from {each.moved_from})" if each.moved_from else "")
+        for each in found[:PODS_NAMED]
+    ]
+    more = len(found) - PODS_NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
 def _unplaceable(plan: Plan) -> None:

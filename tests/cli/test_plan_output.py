@@ -173,3 +173,32 @@ def test_table_names_actions_and_what_waits(desk: Desk) -> None:
     assert "primary-std" in answer.out
     assert "huge" in answer.out
     assert not answer.out.lstrip().startswith("{")
+
+
+def test_table_says_where_pods_will_run_place_by_place(desk: Desk) -> None:
+    """A count of pods on new nodes does not say which fleet grows for which pods."""
+    objects = [node("used"), pod("fits", spec=IN_PRIMARY)]
+    objects += [
+        pod(f"batch-{i}", cpu="3", spec={"nodeSelector": {"sector": "batch"}}) for i in "ab"
+    ]
+    aws = fleets(fleet("primary-std", 1), fleet("batch-std")) | instances(("used", "primary-std"))
+    cluster, answers = desk.write("c.json", listing(*objects)), desk.write("a.json", aws)
+    text = desk.plan("--cluster", cluster, "--aws", answers, "--output", "table").out
+    rows = [line.split() for line in text.partition("RUNS ON")[2].partition("\n\n")[0].splitlines()]
+    assert rows[1:] == [
+        ["new", "node", "0", "batch-std", "us-west-2", "1", "ns/batch-a"],
+        ["new", "node", "1", "batch-std", "us-west-2", "1", "ns/batch-b"],
+        ["used", "1", "ns/fits"],
+    ]
+
+
+def test_long_list_of_places_is_cut_and_says_so(desk: Desk) -> None:
+    """A thousand nodes would push the plan itself off the screen."""
+    in_batch = {"nodeSelector": {"sector": "batch"}}
+    pods = (pod(f"alone-{i:02}", cpu="3", spec=in_batch) for i in range(25))
+    aws = fleets(fleet("batch-std"))
+    cluster, answers = desk.write("c.json", listing(*pods)), desk.write("a.json", aws)
+    text = desk.plan("--cluster", cluster, "--aws", answers, "--output", "table").out
+    listed = text.partition("RUNS ON")[2].partition("\n\n")[0].splitlines()
+    assert len(listed) == 22
+    assert listed[-1] == "and 5 more; -o json has all"

@@ -108,7 +108,7 @@ def _role(status: Json) -> str:
 
 
 def _fleets(fleets: Sequence[Json]) -> Table:
-    columns = ("fleet", "region", "state", "joined", "launching", "requested", "wanted", "usd/h")
+    columns = ("fleet", "region", "state", "joined", "launching", "current", "target", "usd/h")
     return _table(
         (*columns, "note"),
         (
@@ -125,7 +125,7 @@ def _fleets(fleets: Sequence[Json]) -> Table:
             ]
             for each in fleets
         ),
-        numbers=frozenset({"joined", "launching", "requested", "wanted", "usd/h"}),
+        numbers=frozenset({"joined", "launching", "current", "target", "usd/h"}),
     )
 
 

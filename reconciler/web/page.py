@@ -201,7 +201,7 @@ def _tiles(source: PageSource) -> list[Tile]:
         Tile(
             name="Nodes",
             value=f"{joined:,}",
-            note=f"{launching} launching, {requested} requested, {wanted} wanted",
+            note=f"{launching} launching, current {requested}, target {wanted}",
             bad=requested != wanted,
         ),
         Tile(

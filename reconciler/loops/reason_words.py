@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from reconciler.planner.fleets.health import IS_MISSING
+
 FLEETS_LEFT_OUT: Final[Mapping[str, str]] = {
     "not-maintained": "only fleets of type maintain can be scaled; this one is request or instant",
     "same-name": "an older fleet of this region has the same name, and is the one that is used",
@@ -50,10 +52,21 @@ REMEDIES: Final[Mapping[str, str]] = {
 """By code, what helps when no tested remedy is known."""
 
 
-def refusal_in_words(code: str) -> str:
-    """Return what a code means, as one clause."""
+MISSING_FLEETS: Final = "the fleets that could run it do not exist in EC2"
+MISSING_REMEDY: Final = "apply the Terraform root"
+
+
+def refusal_in_words(code: str, detail: str = "") -> str:
+    """Return what a code means, as one clause; `detail` is what the plan says beside it."""
+    if detail == IS_MISSING:
+        return MISSING_FLEETS
     if code in REFUSALS:
         return REFUSALS[code]
     if code.startswith("insufficient-"):
         return f"it asks for more {code.removeprefix('insufficient-')} than a new node offers"
     return code
+
+
+def usual_remedy(code: str, detail: str = "") -> str:
+    """Return what helps when no tested remedy is known; empty when nothing is known to."""
+    return MISSING_REMEDY if detail == IS_MISSING else REMEDIES.get(code, "")

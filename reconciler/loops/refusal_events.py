@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Final
 
-from reconciler.loops.reason_words import REMEDIES
+from reconciler.loops.reason_words import usual_remedy
 from reconciler.loops.workloads import Workload, workload_of
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import PodKey
@@ -111,7 +111,7 @@ def _reasons(reasons: Sequence[Reason]) -> str:
     ]
     if len(fleets) > REASONS_MAX:
         shown.append(f"and {len(fleets) - REASONS_MAX} more reasons")
-    remedies = list(dict.fromkeys(REMEDIES[code] for code, _ in fleets if code in REMEDIES))
+    remedies = list(filter(None, (usual_remedy(code, detail) for code, detail in fleets)))
     usual = f". What usually helps: {remedies[0]}" if remedies else ""
     return "; ".join(shown) + usual
 

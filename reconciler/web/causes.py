@@ -19,6 +19,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.plan import Plan
 from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.fleets.health import MISSING
 from reconciler.planner.text import counted_noun
 from reconciler.web.board import LeadershipView, PastAction, View
 
@@ -38,6 +39,7 @@ CauseKind = Literal[
     "action-failed",
     "config-refused",
     "no-capacity",
+    "fleet-missing",
     "budget-too-tight",
 ]
 STARTING_SECONDS: Final = 120.0
@@ -160,7 +162,7 @@ def _wrong_place(seen: Seen) -> Iterator[Cause]:
             level="degraded",
             headline="This machine's clock is wrong",
             detail=f"it is {plan.clock_skew_seconds} s ahead of EC2's and the API server's",
-            remedy="mend time synchronisation; nothing is removed meanwhile",
+            remedy="fix time synchronisation; nothing is removed meanwhile",
         )
 
 
@@ -296,6 +298,29 @@ def _capacity(seen: Seen) -> Iterator[Cause]:
     )
 
 
+def _missing(seen: Seen) -> Iterator[Cause]:
+    """Pods that wait for fleets which the config has and EC2 does not."""
+    plan = seen.view.plan
+    if plan is None:
+        return
+    missing = {(f.fleet, f.region) for f in plan.fleets if f.state == MISSING}
+    waiting = [
+        {(r.fleet, r.region) for r in each.reasons if r.code == "fleet-unavailable"} & missing
+        for each in plan.unplaceable
+    ]
+    names = sorted({f"{fleet} in {region}" for fleets in waiting for fleet, region in fleets})
+    if not names:
+        return
+    more = f" (and {len(names) - FLEETS_NAMED} more)" if len(names) > FLEETS_NAMED else ""
+    yield Cause(
+        kind="fleet-missing",
+        level="limited",
+        headline=f"No fleet can run {counted_noun(sum(map(bool, waiting)), 'pod')}",
+        detail=f"EC2 does not have {', '.join(names[:FLEETS_NAMED])}{more}",
+        remedy="apply the Terraform root of this config",
+    )
+
+
 def _budget(seen: Seen) -> Iterator[Cause]:
     """Pods that wait because a limit of the config is reached."""
     plan = seen.view.plan
@@ -330,6 +355,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _silent_regions,
     _config,
     _capacity,
+    _missing,
     _budget,
 )
 """Within one level, causes stand in this order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reconciler.loops.reason_words import REMEDIES, refusal_in_words
+from reconciler.loops.reason_words import refusal_in_words, usual_remedy
 from reconciler.loops.workloads import Pending, Workload, pending_by_workload
 from reconciler.model.plan import FleetPlan, Plan
 from reconciler.planner.explain.answers import Changes
@@ -128,8 +128,8 @@ def because(pending: Pending) -> str:
     """Return in words why the pods of a workload wait."""
     state = pending.state
     if state == "unplaceable":
-        codes = list(dict.fromkeys(each.code for each in pending.refusals))
-        return "; ".join(refusal_in_words(code) for code in codes[:REFUSALS_LISTED_MAX])
+        words = dict.fromkeys(refusal_in_words(e.code, e.detail) for e in pending.refusals)
+        return "; ".join(list(words)[:REFUSALS_LISTED_MAX])
     named = ", ".join(fleet for fleet, _ in pending.fleets.most_common(3))
     if state == "new-node":
         return f"waits for new nodes of {named}"
@@ -144,9 +144,8 @@ def remedy(pending: Pending, remedies: Mapping[Workload, Changes]) -> str:
         return ""
     if pending.workload in remedies:
         return " and ".join(remedies[pending.workload]) or "nothing that was tried would help"
-    code = pending.refusals[0].code
-    asked = f"reconciler explain pod {pending.example}"
-    return REMEDIES.get(code, asked)
+    first = pending.refusals[0]
+    return usual_remedy(first.code, first.detail) or f"reconciler explain pod {pending.example}"
 
 
 def _fleet_json(row: FleetRow) -> Json:

@@ -64,4 +64,5 @@ def _doing(view: View) -> str:
         parts.append(f"{counted_noun(waiting, 'pod')} will run on what is there or on its way")
     if launching:
         parts.append(f"{counted_noun(launching, 'node')} launching")
-    return "Working: " + (", ".join(parts) or "no pod waits")
+    text = ", ".join(parts) or "no pod waits"
+    return text[0].upper() + text[1:]

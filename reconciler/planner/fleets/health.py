@@ -25,6 +25,8 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import duration
 
 MISSING = "missing"
+IS_MISSING = f"the fleet is {MISSING}"
+"""Why a fleet that the config has and EC2 does not is unavailable."""
 SILENT = "unknown"
 """Stands for EC2's word where its region does not answer."""
 FORGOTTEN_AFTER = timedelta(hours=1)

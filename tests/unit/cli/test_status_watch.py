@@ -43,7 +43,8 @@ def test_watch_shows_each_state_and_goes_on_without_an_answer(
         def working() -> Json:
             return dict(json.loads(scene.ask("/api/status")[2]))
 
-        for last, told in ((working, "OK: Working"), (gone, "NO ANSWER: 127.0.0.1:9235: nothing")):
+        silent = "NO ANSWER: 127.0.0.1:9235: nothing"
+        for last, told in ((working, "OK: No pod waits"), (gone, silent)):
             with pytest.raises(KeyboardInterrupt):
                 watched(answers(working, gone, last), Output.TABLE, interval_seconds=0.0)
             # Where there is no terminal only the last state is left on the stream.

@@ -89,6 +89,17 @@ def no_capacity(scene: Scene) -> None:
     )
 
 
+def fleet_missing(scene: Scene) -> None:
+    """The config has the only fleet, EC2 does not; another pod asks for too much anyway."""
+    scene.cycle(
+        fleets=(fleet(state="missing", unavailable="the fleet is missing"),),
+        unplaceable=(
+            unplaced("a", "fleet-unavailable", detail="the fleet is missing"),
+            unplaced("b", "insufficient-cpu"),
+        ),
+    )
+
+
 def ec2_refuses_for_want_of_capacity(scene: Scene) -> None:
     """A limit of vCPUs."""
     scene.cycle(NONE_LEFT, fleets=(fleet(),))
@@ -133,6 +144,12 @@ STATES = tuple(
         (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),
         (not_the_leader, "standby", "Not the leader", "current leader: pod-2"),
         (no_capacity, "limited", "No capacity for 1 pod", f"primary-small: {COOLING}"),
+        (
+            fleet_missing,
+            "limited",
+            "No fleet can run 1 pod",
+            "EC2 does not have primary-small in us-west-2",
+        ),
         (ec2_refuses_for_want_of_capacity, "degraded", "EC2 has no capacity", "VcpuLimitExceeded"),
         (budget_too_tight, "limited", "Budget too tight for 1 pod", "would exceed max_hourly_usd"),
     )

@@ -15,7 +15,7 @@ from reconciler.config.loader import parse_config
 from reconciler.demo.account import Account, LiveFleet
 from reconciler.demo.commands import environment, reconciler, start_reconciler
 from reconciler.demo.config_repository import ConfigRepository
-from reconciler.demo.follower import Follower, wall_clock
+from reconciler.demo.follower import Follower, described, wall_clock
 from reconciler.demo.kube import apply_objects, delete_objects
 from reconciler.demo.measures import costs, percentile, reaction, spending
 from reconciler.demo.narrator import Narrator
@@ -217,6 +217,7 @@ class Demo:
             if not gone:
                 left = follower.moments[-1].nodes
                 raise ToolError("capacity loop", f"idle nodes are still there: {left}")
+            self.narrator.detail(described(follower.moments[-1]))
 
     def _last_plan(self, pipeline: Pipeline) -> bool:
         with self.narrator.step("A last terraform plan, after all that scaling"):

@@ -48,10 +48,16 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 1,
     interruptions_per_hour: Annotated[
-        float, typer.Option(min=0, max=60, help="Interruptions per hour of each spot instance.")
+        float,
+        typer.Option(
+            metavar="RATE", min=0, max=60, help="Interruptions per hour of each spot instance."
+        ),
     ] = 0.0005,
     capacity_errors_per_day: Annotated[
-        float, typer.Option(min=0, max=1000, help="Capacity errors per day of each spot pool.")
+        float,
+        typer.Option(
+            metavar="RATE", min=0, max=1000, help="Capacity errors per day of each spot pool."
+        ),
     ] = 0.1,
     launch_seconds: Annotated[
         float, typer.Option(min=0, max=3600, help="Median time from request to running.")
@@ -87,7 +93,7 @@ def command(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=0, max=1024, help="Processes of the sweep; 0: in this one."),
+        typer.Option(metavar="N", min=0, max=1024, help="Processes of the sweep; 0: in this one."),
     ] = None,
     speed_report: Annotated[
         bool, typer.Option("--speed-report", help="Print on stderr how fast the simulation was.")

@@ -29,3 +29,15 @@ def test_help_names_the_values_of_options(
     assert not [
         line for line in options if any(f"<{kind}" in line for kind in ("str>", "int>", "path>"))
     ]
+
+
+def test_help_names_values_by_their_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--capacity-errors-per-day DAY` asks for a day."""
+    assert run(["simulate", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--interruptions-per-hour RATE" in shown
+    assert "--capacity-errors-per-day RATE" in shown
+    assert "--workers N " in shown
+    for command in ("run", "gitops", "status"):
+        assert run([command, "--help"]) == 0
+        assert "--interval SECONDS" in capsys.readouterr().out

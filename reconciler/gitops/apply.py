@@ -227,7 +227,7 @@ class Apply:
         if all(each.address in held for each in found):
             first, *more = sorted(reasons.values())
             name, _, what = first.partition(" ")
-            others = f" (and {len(more)} more fleets)" if more else ""
+            others = f" (and {counted_noun(len(more), 'more fleet')})" if more else ""
             raise Refused(name, f"{what}; the capacity loop drains it first{others}")
         return _Waiting(reasons=tuple(sorted(reasons.values())), addresses=frozenset(held))
 

@@ -288,7 +288,8 @@ def _capacity(seen: Seen) -> Iterator[Cause]:
     if not waiting or not short:
         return
     named = "; ".join(f"{f.fleet}: {f.unavailable}" for f in short[:FLEETS_NAMED])
-    more = f" (and {len(short) - FLEETS_NAMED} more fleets)" if len(short) > FLEETS_NAMED else ""
+    left = len(short) - FLEETS_NAMED
+    more = f" (and {counted_noun(left, 'more fleet')})" if left > 0 else ""
     yield Cause(
         kind="no-capacity",
         level="limited",

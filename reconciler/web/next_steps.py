@@ -11,12 +11,12 @@ from reconciler.planner.text import counted_noun
 from reconciler.web.board import View
 
 TIMERS: Final = {
-    "idle-time": "removed when their idle time ends",
-    "unneeded-time": "removed when their unneeded time ends",
-    "grace-period": "removed when their grace period ends",
-    "max-empty-at-once": "removed in later batches of empty nodes",
-    "max-non-empty-at-once": "drained one after another",
-    "not-ready": "looked at again when they are Ready",
+    "idle-time": "to be removed when the idle time ends",
+    "unneeded-time": "to be removed when the unneeded time ends",
+    "grace-period": "to be removed when the grace period ends",
+    "max-empty-at-once": "to be removed in later batches of empty nodes",
+    "max-non-empty-at-once": "to be drained one after another",
+    "not-ready": "to be looked at again when Ready",
 }
 """Codes of nodes that stay for now only, with what becomes of them."""
 
@@ -88,7 +88,9 @@ def _long_ones(plan: Plan) -> Iterator[NextStep]:
         if fleet.removal:
             yield NextStep(at=None, what=f"{fleet.fleet} is emptied and removed", why=fleet.removal)
     for back in plan.fallbacks:
-        what = f"{counted_noun(back.nodes, 'node')} of {back.fleet} stand in for {back.instead_of}"
+        what = (
+            f"{counted_noun(back.nodes, 'node')} of {back.fleet} standing in for {back.instead_of}"
+        )
         state = f"{back.going_back} go back to spot now" if back.going_back else "on-demand"
         cost = f"{state}, {back.extra_hourly_usd:.2f} USD per hour more"
         yield NextStep(at=None, what=what, why=f"{cost}; {back.waits}" if back.waits else cost)

@@ -29,7 +29,7 @@ def removal_of(view: ClusterView, status: FleetStatus, kept: Mapping[NodeName, K
         return ""
     names = sorted(node.name for node in status.nodes)
     if not names:
-        return f"{status.current} instances of it have to end" if status.current else ""
+        return f"{counted_noun(status.current, 'instance')} still to end" if status.current else ""
     pods = sum(len(counted(view.pods_on.get(name, ()))) for name in names)
     left = f"{counted_noun(len(names), 'node')} with {counted_noun(pods, 'pod')} left"
     staying = [kept[name] for name in names if name in kept]
@@ -62,7 +62,7 @@ def why_nothing_is_bought(builder: PlanBuilder, specs: Iterable[PodSpec]) -> str
         if status.settings.sector in served and not status.settings.departing
     ]
     more = len(reasons) - _REASONS_MAX
-    rest = f", and {more} more fleets" if more > 0 else ""
+    rest = f", and {counted_noun(more, 'more fleet')}" if more > 0 else ""
     return ", ".join(reasons[:_REASONS_MAX]) + rest or "no fleet of its sector stays"
 
 

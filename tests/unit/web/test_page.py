@@ -58,7 +58,7 @@ def test_page_says_what_is_under_way_and_only_then(scene: Scene) -> None:
     body = scene.ask("/")[2]
     assert f"rolling update of primary-small in us-west-2 to version {UPDATE.version}" in body
     assert "headroom of web (2 nodes): 1 of 2 missing" in body
-    assert "2 nodes of primary-steady stand in for primary-small" in body
+    assert "2 nodes of primary-steady standing in for primary-small" in body
     assert f'<span class="chip warn">{MISSING.kind}</span>' in body
 
 
@@ -74,7 +74,7 @@ def test_page_says_when_the_next_node_goes(scene: Scene) -> None:
     steps = json.loads(scene.ask("/api/status")[2])["next"]
     first = rfc3339(at + timedelta(0, 5))
     assert [(step["at"], step["what"]) for step in steps] == [
-        (first, "2 nodes removed when their idle time ends"),
+        (first, "2 nodes to be removed when the idle time ends"),
         (rfc3339(at + timedelta(seconds=20)), "the next plan at the latest"),
     ]
     assert steps[0]["why"] == "b: 5s to go"

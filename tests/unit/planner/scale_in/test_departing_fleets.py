@@ -194,6 +194,14 @@ def test_room_is_bought_for_the_pods_of_an_approved_removal() -> None:
     assert waits(made) == "1 node with 1 pod left, being drained"
 
 
+def test_removal_whose_last_instance_has_no_node_counts_it() -> None:
+    """`1 instances of it have to end` is no English."""
+    tags = FrozenMap({"sector": OLD.sector, "fleet": OLD.name})
+    cloud = make_cloud_of([], make_fleet(OLD, 1, tags=tags), make_fleet(SMALL, 0))
+    settings = make_settings(SMALL, allow_destroy=frozenset({OLD.name}))
+    assert waits(plan(make_snapshot(cloud=cloud), settings)) == "1 instance still to end"
+
+
 def test_room_for_a_removal_is_bought_once() -> None:
     """While the new node launches another one would come with each cycle."""
     nodes = make_node("o", OLD)

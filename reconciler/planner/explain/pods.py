@@ -286,13 +286,19 @@ def _why_there(view: ClusterView, made: Plan, pod: Pod, placement: Placement) ->
         if (p.fleet, p.region, p.new_node)
         == (placement.fleet, placement.region, placement.new_node)
     )
-    shared = f"shared with {counted_noun(beside - 1, 'other pod')}" if beside > 1 else "alone"
-    cheap = "the cheapest there can be"
+    bought = {
+        p.new_node
+        for p in made.placements
+        if p.new_node is not None and (p.fleet, p.region) == (placement.fleet, placement.region)
+    }
+    others = f"with {counted_noun(beside - 1, 'other pod')}" if beside > 1 else "no other pod there"
+    cheap = "no cheaper purchase exists"
     if made.cost.gap >= _GAP_SHOWN:
-        cheap = f"at most {made.cost.gap:.2%} from {cheap}"
+        cheap = f"no purchase can save more than {made.cost.gap:.2%} of the cost after the plan"
+    nodes = f"{counted_noun(len(bought), 'node')} of {placement.fleet}"
+    place = "there" if len(bought) == 1 else f"on new node {placement.new_node}"
     return (
-        f"no node that exists takes it: it gets new node {placement.new_node} of "
-        f"{placement.fleet}, {shared}; the purchase for all demand is {cheap}"
+        f"no existing node takes it: the plan buys {nodes}, and it goes {place} ({others}); {cheap}"
     )
 
 
@@ -304,7 +310,7 @@ def _verdict(
     placement: Placement,
 ) -> FleetAnswer:
     view = builder.view
-    price = f"{usd(view.offers[status.key].nano_usd_per_hour)} USD per hour and node"
+    price = f"{usd(view.offers[status.key].nano_usd_per_hour)} USD per node-hour"
     code, detail = "fits", f"a new node would take it, at {price}"
     if (status.key.name, status.key.region) == (placement.fleet, placement.region):
         code, detail = "chosen", price

@@ -241,6 +241,22 @@ def test_pod_on_a_new_node_says_why_no_node_takes_it() -> None:
     found = explained(make_snapshot(busy, full, load, make_pod()), make_settings(fleet))
     assert found.fleets[0].code == "chosen"
     assert dict(found.nodes) == {"insufficient-cpu": 1, "taint": 1}
+    assert found.because == (
+        "no existing node takes it: the plan buys 1 node of primary-small, and it goes there "
+        "(no other pod there); no cheaper purchase exists"
+    )
+    assert found.fleets[0].detail.endswith(" USD per node-hour")
+
+
+def test_pod_on_one_of_several_new_nodes_says_on_which_and_with_whom() -> None:
+    """`it gets new node 0, shared` does not say how many nodes come, or for how many pods."""
+    fleet = make_fleet_settings("small")
+    pods = make_pods(4, cpu="1500m", memory="64Mi")
+    found = explained(make_snapshot(*pods), make_settings(fleet), str(pods[0].key))
+    assert found.because == (
+        "no existing node takes it: the plan buys 2 nodes of primary-small, and it goes on new "
+        "node 0 (with 1 other pod); no cheaper purchase exists"
+    )
 
 
 def test_fleet_that_was_not_chosen_for_a_placed_pod_says_why() -> None:

@@ -181,7 +181,8 @@ class VoluntaryRun:
                 builder.block(node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)
-                builder.block(node, code, f"it goes when {text} came for its pods")
+                joined = "has joined" if answer.count == 1 else "have joined"
+                builder.block(node, code, f"it is drained when {text} {joined} to take its pods")
             case None:
                 if candidate.outdated is not None:  # what has a timer is told when that is tended
                     waits = _waits_for_its_batch(builder, candidate)
@@ -196,7 +197,8 @@ class VoluntaryRun:
         builder, node = self.context.builder, candidate.node
         if needed is not None:
             builder.block(node, *needed)
-            stop_timer(builder, node, needed[1])
+            because = f"no longer unneeded: {needed[1]}; its timer is removed"
+            stop_timer(builder, node, because)
             return
         if not candidate.timed:
             start_timer(builder, node, f"unneeded from now: {candidate.because}")

@@ -2,7 +2,13 @@
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
+from reconciler.model.actions import (
+    UNNEEDED_SINCE,
+    AnnotateNode,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+)
 from reconciler.planner.planner import plan
 from tests.builders import (
     AWAY,
@@ -126,3 +132,17 @@ def test_sector_whose_regions_are_silent_ends_no_plan() -> None:
     settings = make_settings(away, home, regions=(HOME, AWAY))
     made = plan(make_snapshot(node, make_pod(), cloud=cloud), settings)
     assert [p.node for p in made.placements] == ["n"]
+
+
+def test_node_that_is_needed_again_is_told_that_its_timer_is_removed() -> None:
+    """The fleet's minimum alone does not say what was done to the node's annotation."""
+    fleet = make_scene_fleet(min_capacity=2)
+    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), on("a"), on("b"))
+    removed = [each for each in made.actions if isinstance(each, AnnotateNode)]
+    assert {(each.key, each.value, each.because) for each in removed} == {
+        (
+            UNNEEDED_SINCE,
+            None,
+            "no longer unneeded: the fleet is at its min_capacity of 2; its timer is removed",
+        )
+    }

@@ -79,7 +79,7 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
         elif node.name in view.inventory.leaving:
             delete_when_terminated(builder, node, view.statuses[key].settings.provider)
         elif node.name in taken_back:
-            stop_timer(builder, node, "demand came back")
+            stop_timer(builder, node, "pods need the node again")
         elif is_draining(node):
             under_way.append((node, key))
         elif DRAIN_STARTED in node.annotations:
@@ -236,7 +236,7 @@ class _Drains:
         builder.mark(*_noted(view, node, drain, (len(left), ending)))
         if time_is_over:
             now = builder.budgets.take_now(left)
-            because = f"its drain goes on: {view.inventory.outdated[node.name].because}"
+            because = f"the drain continues: {view.inventory.outdated[node.name].because}"
             gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
             builder.continue_drain(gone, placements_of(builder, moves))
             return
@@ -244,7 +244,7 @@ class _Drains:
         refused = builder.budgets.refusal(left)
         now = builder.budgets.take_now(left)
         allowed = {pod.key for pod in now}
-        because = "its drain goes on"
+        because = "the drain continues"
         if refused is not None and len(now) < len(left):
             because += f": {len(now)} of {counted_noun(len(left), 'pod')} now, as {refused}"
             builder.block(node, "budget", because)

@@ -57,7 +57,8 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     if not each.complete and at - each.at < _patience(run):
         coming = counted_noun(sum(each.wanted.values()) - len(each.came), "new node")
         for node in staying:
-            because = f"{counted_noun(len(each.members), 'node')} go together when {coming} came"
+            nodes = counted_noun(len(each.members), "node")
+            because = f"waiting for {coming}; then {nodes} will be drained as one set"
             builder.block(node, "consolidation", because)
         return None
     names = {node.name for node in staying}

@@ -118,7 +118,9 @@ def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
         builder.ask_for_replacements(key, count, "consolidation", because)
     for each in found.members:
         builder.mark(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
-        builder.block(each.node, "consolidation", f"{because}; it goes when the new ones have come")
+        builder.block(
+            each.node, "consolidation", f"{because}; it is drained when the new ones have joined"
+        )
         run.context.unneeded[each.node.name] = "consolidation"
 
 

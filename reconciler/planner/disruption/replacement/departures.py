@@ -7,7 +7,7 @@ wait for another forever, or buy unused nodes.
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK
 from reconciler.planner.disruption.candidates import Candidate
@@ -101,7 +101,7 @@ class Departures:
             if self.consolidator.asked_in_vain(candidate, key):
                 blocker = Blocker(
                     "consolidation",
-                    f"nodes of {key.name} came for it and did not take its pods",
+                    _asked_in_vain(key),
                 )
                 continue
             for count in range(1, self.consolidator.most(candidate, key) + 1):
@@ -123,9 +123,7 @@ class Departures:
         """
         key = candidate.status.key
         if self.consolidator.asked_in_vain(candidate, key):
-            return Blocker(
-                "no-destination", f"nodes of {key.name} came for it and did not take its pods"
-            )
+            return Blocker("no-destination", _asked_in_vain(key))
         spec = self._context.view.offers[key].row
         seen = candidate.node.labels.get(ZONE, "")
         found: Blocker | None = None
@@ -235,3 +233,7 @@ class Departures:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
             return Blocker("consolidation", because)
         return None
+
+
+def _asked_in_vain(key: FleetKey) -> str:
+    return f"nodes of {key.name} joined to replace it, and its pods could not move there"

@@ -46,7 +46,7 @@ def ask_for_successor(
 
 def waits_for_successor(key: FleetKey) -> Blocker:
     """Return the blocker of a node in whose place its fleet was asked for another."""
-    return Blocker("replacement", f"it goes when a node of {key.name} came in its place")
+    return Blocker("replacement", f"it is drained when a replacement of {key.name} has joined")
 
 
 def ask_for_successors(

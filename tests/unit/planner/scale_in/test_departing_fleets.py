@@ -183,9 +183,9 @@ def test_room_is_bought_for_the_pods_of_an_approved_removal() -> None:
     made = going(make_node("o", OLD), on("o", cpu="3"))
     assert raises(made) == {SMALL.name: 1}
     assert told(made, TaintNode) == []
-    assert (
-        waits(made)
-        == "1 node with 1 pod left; removal: it goes when 1 node of primary-small came for its pods"
+    assert waits(made) == (
+        "1 node with 1 pod left; removal: it is drained when 1 node of primary-small has joined "
+        "to take its pods"
     )
     made = going(make_node("o", OLD), make_node("s", SMALL), on("o", cpu="3"))
     assert raises(made) == {}

@@ -72,7 +72,7 @@ def up(
 ) -> None:
     """Start the sandbox; stays until Ctrl-C, or runs a command in it.
 
-    Without a command the environment is printed, for `eval` or as JSON.
+    Without a command the environment is printed: as lines for a shell, or as JSON.
     """
     check_packages()
     settings = SandboxSettings(
@@ -88,6 +88,9 @@ def up(
 
 def _run(settings: SandboxSettings, command: list[str], output: Output) -> int:
     previous = {number: signal.signal(number, _interrupt) for number in _ENDING}
+    if not command or sys.stderr.isatty():  # a command's errors stay alone in a pipe
+        sys.stderr.write("starting AWS and the cluster …\n")
+        sys.stderr.flush()
     try:
         with Sandbox(settings) as sandbox:
             queue = {"SANDBOX_QUEUE_URL": sandbox.interruption_queue()}

@@ -195,9 +195,13 @@ def test_missing_command_is_one_line_on_stderr() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_sandbox_up_ends_on_sigterm_without_a_trace() -> None:
-    """Every run would leave two servers behind."""
-    process = subprocess.Popen([*UP, "--output", "json"], stdout=subprocess.PIPE, text=True)
+    """Every run would leave two servers behind; a start without a word looks like a hang."""
+    process = subprocess.Popen(
+        [*UP, "--output", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("starting AWS and the cluster")
     environment = json.loads(process.stdout.readline())
     children = _children(process.pid)
     assert len(children) == 2
@@ -206,6 +210,7 @@ def test_sandbox_up_ends_on_sigterm_without_a_trace() -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(DEADLINE_SECONDS) == 0
     process.stdout.close()
+    process.stderr.close()
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
     assert not kubeconfig.parent.exists()
 

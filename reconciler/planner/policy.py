@@ -1,4 +1,4 @@
-"""What a policy is: a function over the plan in progress, found by its folder."""
+"""What a policy is: a function over the plan in progress; `planner.ORDER` lists them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from reconciler.planner.builder import PlanBuilder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
-    """A policy's folder declares one of these as `SPEC`."""
+    """A policy's folder has one of these as `SPEC`, which `planner.ORDER` names."""
 
     name: str
     """The folder's name, and the word in the docs."""

@@ -297,7 +297,7 @@ def roots(
         ),
     ] = None,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder rendered beside each config.")
+        str, typer.Option(metavar="DIR", help="Folder rendered next to each config.")
     ] = "terraform",
     since: Annotated[
         str,

@@ -13,7 +13,7 @@ ConfigOption = Annotated[
     typer.Option(
         metavar="FILE",
         help="Sector config, for limits, prices and allow_destroy."
-        " Default: sectors.yaml beside DIR, when it is there.",
+        " Default: sectors.yaml next to DIR, when it is there.",
     ),
 ]
 BackendOption = Annotated[

@@ -61,7 +61,7 @@ ConfigsOption = Annotated[
         " Default: sectors.yaml."
     ),
 ]
-OutOption = Annotated[str, _folder("Folder to render into, beside each config.")]
+OutOption = Annotated[str, _folder("Folder to render into, next to each config.")]
 IntervalOption = Annotated[float, _interval("Seconds between polls of the remote.")]
 ModeOption = Annotated[
     Mode, typer.Option(help="Commit to the branch itself, or to a branch for review.")

@@ -25,7 +25,7 @@ def command(
     ] = "http://169.254.169.254",
     api_server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Default: the cluster's own, as pods are told it."),
+        typer.Option(metavar="URL", help="Default: the cluster's own, as pods get it."),
     ] = None,
     service_account: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder with token and ca.crt.")

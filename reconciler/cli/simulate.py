@@ -76,7 +76,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME[,SETTING=VALUE]",
-            help="A model to play beside: cluster-autoscaler or karpenter; repeatable.",
+            help="A model to compare with: cluster-autoscaler or karpenter; repeatable.",
         ),
     ] = None,
     sweep: Annotated[

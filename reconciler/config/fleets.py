@@ -38,7 +38,7 @@ from reconciler.config.types import (
 
 
 class OwnSize(Section):
-    """A size of your own beside the built-in tables."""
+    """A size of your own in addition to the built-in tables."""
 
     cpu_milli: PositiveCpuMilli = Field(alias="cpu")
     """CPU of a node, as a Kubernetes quantity."""
@@ -124,7 +124,7 @@ class FleetEntry(Section):
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """How many of these nodes may be disrupted at a time, beside the budgets above."""
+    """How many of these nodes may be disrupted at a time, in addition to the budgets above."""
     terraform: TerraformVariables | None = None
     """Module variables that differ here."""
 
@@ -169,7 +169,7 @@ class SectorEntry(Section):
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """How many of these nodes may be disrupted at a time, beside the budgets above."""
+    """How many of these nodes may be disrupted at a time, in addition to the budgets above."""
     terraform: TerraformVariables | None = None
     """Module variables that differ here."""
     regions: tuple[Region, ...] = ()

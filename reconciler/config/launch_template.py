@@ -76,7 +76,7 @@ class Override(Section):
     subnet_id: SubnetId | None = None
     """Subnet; default: the launch template's."""
     availability_zone: Name | None = None
-    """Availability zone, where it is stated beside the subnet or instead of it."""
+    """Availability zone, where it is stated next to the subnet or instead of it."""
     max_price: PositivePrice | None = None
     """Most to pay for one spot node, USD per hour; default: the on-demand price."""
     priority: Count | None = None
@@ -169,7 +169,7 @@ class MetadataOptions(Section):
     http_protocol_ipv6: OnOff | None = None
     """Whether it is reached by IPv6."""
     instance_metadata_tags: OnOff | None = None
-    """Whether it tells an instance's tags; EC2 then forbids `/` in tag keys."""
+    """Whether it shows an instance's tags; EC2 then forbids `/` in tag keys."""
 
 
 class Placement(Section):

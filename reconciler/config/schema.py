@@ -84,7 +84,7 @@ class SectorConfig(Section):
     """Whether new nodes are spread over fleets and groups that are alike, those of several zones
     above all, so that they become equally large."""
     balancing_ignore_labels: tuple[LabelKey, ...] = ()
-    """Labels in which similar fleets may differ, beside those of zones and groups."""
+    """Labels in which similar fleets may differ, in addition to those of zones and groups."""
     balancing_labels: tuple[LabelKey, ...] = ()
     """Labels that alone decide whether fleets are similar; none: all labels and the resources."""
     instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
@@ -100,7 +100,7 @@ class SectorConfig(Section):
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
     """When batches of rolling updates may begin; none: at any time."""
     sizes: dict[str, OwnSize] = Field(default_factory=dict)
-    """Own sizes beside the built-in tables."""
+    """Own sizes in addition to the built-in tables."""
     scale_in: ScaleIn = ScaleIn.model_construct()
     """When nodes are no longer needed."""
     consolidation: Boolean = False
@@ -122,7 +122,7 @@ class SectorConfig(Section):
     headroom: tuple[Headroom, ...] = ()
     """Room that is kept free for pods to come."""
     notifications: Notifications = Notifications.model_construct()
-    """Who is told."""
+    """Who is notified."""
     recording: Recording = Recording.model_construct()
     """Demand that is written down, to simulate other configs with it."""
     tracing: Tracing = Tracing.model_construct()
@@ -162,7 +162,7 @@ class SectorConfig(Section):
     listen: HostPort = "127.0.0.1:9235"
     """Address and port of health checks, metrics and status page."""
     listen_hosts: tuple[HostName, ...] = ()
-    """More host names that it answers to, beside addresses, localhost and the Service's names."""
+    """More host names that it answers to, besides addresses, localhost and the Service's names."""
     listen_token_file: Text | None = None
     """File with the bearer token that its clients must send; default: none is asked for."""
 

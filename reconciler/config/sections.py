@@ -222,7 +222,7 @@ class Headroom(Section):
     nodes: PositiveCount | None = None
     """Room of so many nodes of the fleet whose nodes cost least."""
     percent: Percent | None = None
-    """Share of what the sector's pods ask for that is kept free beside it, 0 to 100."""
+    """Share of what the sector's pods ask for that is kept free in addition, 0 to 100."""
 
 
 class Interruption(Section):
@@ -235,7 +235,7 @@ class Interruption(Section):
 
 
 class StuckEnds(Section):
-    """How many instances that never became nodes may be ended; over it they are held and told.
+    """How many instances that never became nodes may be ended; over it they are held and reported.
 
     While no node proves that this cluster is the fleets' own, or while most instances seem stuck,
     it is one per cycle and three per hour at most.
@@ -282,7 +282,7 @@ class Tracing(Section):
 
 
 class Notifications(Section):
-    """Who is told."""
+    """Who is notified."""
 
     slack_hook: SecretUrl = SecretStr("")
     """Slack's incoming webhook; better as RECONCILER_SLACK_HOOK from a Secret. Never printed."""

@@ -115,7 +115,7 @@ class Simulation:
                 demand.name,
                 f"it spans {whole / DAY_SECONDS:,.0f} days, from {demand.begin:%Y-%m-%d} to "
                 f"{demand.end:%Y-%m-%d}; at most {DAYS_MAX:,} are played",
-                "mend its times, or play the first N days with --days N",
+                "correct its times, or play the first N days with --days N",
             )
         self.seconds = options.days * DAY_SECONDS if options.days is not None else whole
         self.world = MemoryWorld(cluster=settings.cluster, delays=Delays(

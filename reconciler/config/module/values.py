@@ -57,10 +57,10 @@ def _bootstrap(fleet: WrittenFleet) -> Iterator[Problem]:
             yield fleet.problem(MODULE_VALUE, "ami_type", message)
         return
     if not fleet.text("cluster_ca"):
-        message = "cluster_endpoint needs cluster_ca beside it"
+        message = "cluster_endpoint needs cluster_ca as well"
         yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
     if fleet.text("ami_type") in {"", "AL2023"} and not fleet.text("service_cidr"):
-        message = "cluster_endpoint needs service_cidr beside it"
+        message = "cluster_endpoint needs service_cidr as well"
         yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
 
 

@@ -236,7 +236,7 @@ def _check(config: str) -> None:
         parse_config(config)
     except ConfigError as error:
         first = error.problems[0]
-        raise InputError(first.path, first.message, "mend what the manifest says") from None
+        raise InputError(first.path, first.message, "fix what the manifest says") from None
 
 
 def _flags(words: Sequence[str], known: Mapping[str, Flag]) -> Iterator[tuple[str, str]]:

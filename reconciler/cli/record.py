@@ -86,7 +86,8 @@ def command(
     asked = {"--end": end, "--match": match, "--ca-file": ca_file}
     _belong_together(prometheus, recording, days, live, asked)
     if not out.name or out.is_dir():
-        raise UsageError("--out", f"{str(out)!r} is no name of a file", "name a file to write to")
+        what = f"{str(out)!r} is not a valid name of a file"
+        raise UsageError("--out", what, "name a file to write to")
     names = Anonymiser() if anonymise else None
     with Progress(sys.stderr) as progress:
         if prometheus is not None:
@@ -150,7 +151,7 @@ def _from_prometheus(
     days, end = when
     moment = datetime.now(UTC) if end is None else parse_rfc3339(end)  # noqa: TID251 - a person's
     if moment is None:
-        raise UsageError("--end", f"{end!r} is no RFC 3339 time")
+        raise UsageError("--end", f"{end!r} is not a valid RFC 3339 time")
     if moment.year not in YEARS:
         what = f"its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}"
         raise UsageError("--end", what)
@@ -188,4 +189,4 @@ def _seconds(text: str) -> float:
     try:
         return duration_seconds(text)
     except ValueError:
-        raise UsageError("--for", f"{text!r} is no duration such as 90s, 30m or 1h") from None
+        raise UsageError("--for", f"{text!r} is not a duration such as 90s, 30m or 1h") from None

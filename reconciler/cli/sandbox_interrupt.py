@@ -105,7 +105,7 @@ def _chosen(
     by_name = {str(each[key]): each for each in running for key in _COLUMNS[:2]}
     missing = [name for name in names if name not in by_name]
     if missing:
-        raise NotFound(missing[0], "is no running instance of the sandbox")
+        raise NotFound(missing[0], "is not a running instance of the sandbox")
     return [by_name[name] for name in dict.fromkeys(names)]
 
 

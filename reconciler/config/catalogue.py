@@ -75,7 +75,7 @@ def load_catalogue(path: str | None = None) -> Catalogue:
     except OSError as error:
         raise InputError(path, why_unreadable(error), hint) from error
     except _NO_CATALOGUE as error:
-        raise InputError(path, "is no instance catalogue", hint) from error
+        raise InputError(path, "is not an instance catalogue", hint) from error
 
 
 def catalogue_beside(named: str | None, directory: Path) -> str | None:
@@ -131,7 +131,7 @@ def _price(stated: str | None) -> UsdPerHour | None:
         return None
     price = Decimal(stated)
     if not price.is_finite() or price <= 0:
-        raise ValueError(f"{stated} is no price")
+        raise ValueError(f"{stated} is not a price")
     return price
 
 

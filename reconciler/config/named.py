@@ -41,7 +41,7 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
         if DEFAULT_FILE in files:
             found.append(str(Path(folder, DEFAULT_FILE)))
     for path in sorted(found):
-        yield path, _problem("is no plain file; name it to read it") if _is_odd(path) else None
+        yield path, _problem("is not a plain file; name it to read it") if _is_odd(path) else None
     for error in unreadable:
         yield str(error.filename), _problem(why_unreadable(error))
     if not found and not unreadable:

@@ -73,7 +73,7 @@ def _unknown_key(location: Location, model: type[BaseModel]) -> str:
     """The message for an unknown key, with the nearest one that is known there."""
     key = str(location[-1])
     if len(location) == 1 and model is SectorConfig and key in _OF_KUBERNETES:
-        return f"unknown key {faults.quoted(key)}; a sector config is no Kubernetes object"
+        return f"unknown key {faults.quoted(key)}; a sector config is not a Kubernetes object"
     known = known_keys(location[:-1], model)
     close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
     nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)

@@ -272,7 +272,7 @@ _OF_THE_SIZE = {
 def _not_of_the_size(name: str) -> str:
     if name in _OF_THE_SIZE:
         key = _OF_THE_SIZE[name]
-        raise out_of_range(f"{name} is no extended resource; state it as `{key}` of the size")
+        raise out_of_range(f"{name} is not an extended resource; state it as `{key}` of the size")
     return name
 
 

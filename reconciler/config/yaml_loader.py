@@ -186,7 +186,7 @@ class _Composer:
         """A scalar with its literal text."""
         text, place = event.value, _place(event)
         if any("\ud800" <= character <= "\udfff" for character in text):
-            raise Unreadable(_problem(place, "half a surrogate pair is no character"))
+            raise Unreadable(_problem(place, "half a surrogate pair is not a character"))
         tag = (event.tag or "").removeprefix(_STANDARD_TAG)
         if tag not in {"", "!", "str", *_PLAIN_TAGS}:
             self._report(place, f"the tag {quoted(tag)} is not allowed")

@@ -134,7 +134,7 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
         yield _refusal(
             "resource/foreign",
             resource.address,
-            f"{resource.step} of a {resource.type}, which is no part of a rendered root module"
+            f"{resource.step} of a {resource.type}, which is not part of a rendered root module"
             f" (allow it with --allow-type {resource.type})",
         )
     if resource.type == LAUNCH_TEMPLATE and resource.step == "replace":
@@ -278,7 +278,7 @@ def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
                 yield _refusal(
                     "module/foreign",
                     f"{prefix}module.{name}",
-                    f"its source {source!r} is no directory of the rendered root module",
+                    f"its source {source!r} is not a directory of the rendered root module",
                 )
             pending.append((f"{prefix}module.{name}.", as_mapping(as_mapping(call).get("module"))))
 

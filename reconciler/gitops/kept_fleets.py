@@ -47,7 +47,7 @@ def _key(fleet: PlannedFleet) -> str:
     """The fleet's key in the variable `fleets`."""
     found = _ADDRESS.fullmatch(fleet.address)
     if found is None:
-        raise Refused(fleet.address, "is no fleet of a rendered root module: apply it by itself")
+        raise Refused(fleet.address, "is not a fleet of a rendered root module: apply it by itself")
     key: str = json.loads(f'"{found[1]}"')
     return key
 

@@ -188,7 +188,7 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
         )
         digest = digest_of(data)
     except _MALFORMED as error:
-        raise InputError(where, "is no report of `reconciler ci plan`", "plan again") from error
+        raise InputError(where, "is not a report of `reconciler ci plan`", "plan again") from error
     if digest != approved.digest:
         what = "was changed after the plan, or is of another version: its digest is wrong"
         raise InputError(where, what, "plan again")

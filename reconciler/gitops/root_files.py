@@ -64,9 +64,9 @@ def allowed_files(named: Sequence[str]) -> dict[str, str]:
         path, _, digest = each.partition("=")
         parts = path.split("/")
         if not all(parts) or {".", ".."} & set(parts):
-            raise UsageError("--allow-file", f"{path[:80]!r} is no path inside DIR")
+            raise UsageError("--allow-file", f"{path[:80]!r} is not a path inside DIR")
         if "=" in each and not re.fullmatch(r"[0-9a-f]{64}", digest):
-            raise UsageError("--allow-file", f"{digest[:80]!r} is no SHA-256 in hexadecimal")
+            raise UsageError("--allow-file", f"{digest[:80]!r} is not a SHA-256 in hexadecimal")
         allowed[path] = digest
     return allowed
 
@@ -237,7 +237,7 @@ def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
     except (ValueError, RecursionError):
         keys = set()
     if keys != {"cluster_name", "fleets"}:
-        yield _refusal("file/changed", shown, "is no JSON object with cluster_name and fleets only")
+        yield _refusal("file/changed", shown, "is not an object with cluster_name and fleets only")
 
 
 def _read(entry: DirEntry[str], length_max: int) -> bytes:

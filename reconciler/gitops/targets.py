@@ -108,7 +108,7 @@ def _inside(path: str) -> str:
     """The path without `.`, or UsageError when it is absolute or leaves the repository."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or not pure.parts or any(p.lower() in _NO_NAMES for p in pure.parts):
-        raise UsageError("path", f"{path[:80]!r} is no path inside the repository")
+        raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
     return str(pure)
 
 

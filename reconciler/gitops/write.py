@@ -100,7 +100,7 @@ def _older_render(directory: Path) -> set[str]:
         return set()
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(
-            str(path), "is no manifest of a render", "remove it to render afresh"
+            str(path), "is not the manifest of a render", "remove it to render afresh"
         ) from None
     if not isinstance(listed, list) or not all(_is_inside(entry) for entry in listed):
         raise UsageError(
@@ -133,7 +133,8 @@ def _present(directory: Path, path: str) -> bytes | None:
 def _refuse_odd(path: Path) -> None:
     """Raise for a pipe, a socket or a device: reading one may never end."""
     if _is_odd(path):
-        raise UsageError(str(path), "is no plain file, and one is rendered there", "move it away")
+        what = "is not a plain file, and one is rendered there"
+        raise UsageError(str(path), what, "move it away")
 
 
 def _is_odd(path: Path) -> bool:

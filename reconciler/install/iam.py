@@ -132,7 +132,7 @@ def _queue_values(url: str, partition: str) -> dict[str, str]:
     if found is None:
         raise UsageError(
             "interruption.queue_url",
-            "is no URL of an SQS queue, so the policy cannot name the queue",
+            "is not the URL of an SQS queue, so the policy cannot name the queue",
             "it looks like https://sqs.us-west-2.amazonaws.com/123456789012/NAME",
         )
     return {"queue_arn": f"arn:{partition}:sqs:{found[1]}:{found[2]}:{found[3]}"}

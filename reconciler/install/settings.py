@@ -57,7 +57,7 @@ class Identity:
         if wants_role and not ROLE.fullmatch(role):
             raise UsageError(
                 "--identity",
-                f"{role!r} is no role",
+                f"{role!r} is not a role",
                 f"{kind}=arn:aws:iam::123456789012:role/NAME",
             )
         return Identity(kind=kind, role_arn=role)
@@ -107,11 +107,12 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     _check_namespace(settings)
     if not _IMAGE.fullmatch(settings.image):
         raise UsageError(
-            "--image", f"{settings.image!r} is no name of an image", "REGISTRY/NAME:TAG"
+            "--image", f"{settings.image!r} is not a valid name of an image", "REGISTRY/NAME:TAG"
         )
     if settings.priority_class and not _PRIORITY_CLASS.fullmatch(settings.priority_class):
         raise UsageError(
-            "--priority-class", f"{settings.priority_class!r} is no name of a PriorityClass"
+            "--priority-class",
+            f"{settings.priority_class!r} is not a valid name of a PriorityClass",
         )
     if settings.replicas < 1:
         raise UsageError("--replicas", "must be 1 or more")
@@ -128,7 +129,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     if config.notifications.slack_hook.get_secret_value():
         raise UsageError(
             "notifications.slack_hook",
-            "a ConfigMap is no place for a secret",
+            "a ConfigMap is not a place for a secret",
             "take it out; the Deployment reads the key slack-hook of the Secret fleet-reconciler",
         )
     if config.kubeconfig:
@@ -154,7 +155,8 @@ def _check_gitops(gitops: Gitops) -> None:
 
 def _check_namespace(settings: InstallSettings) -> None:
     if not _NAMESPACE.fullmatch(settings.namespace):
-        raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
+        what = f"{settings.namespace!r} is not a valid name of a namespace"
+        raise UsageError("--namespace", what)
     if settings.node_watch and len(settings.namespace) > NAMESPACE_MAX - len("-node-watch"):
         raise UsageError("--namespace", "is too long: --node-watch adds -node-watch to it")
 

@@ -15,5 +15,5 @@ def host_and_port(text: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     digits = colon and port.isascii() and port.isdigit() and len(port) <= len(str(_PORT_MAX))
     if not (digits and int(port) <= _PORT_MAX):
-        raise ValueError(f"{text!r} is no HOST:PORT")
+        raise ValueError(f"{text!r} is not a valid HOST:PORT")
     return host, int(port)

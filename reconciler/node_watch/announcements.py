@@ -80,7 +80,7 @@ def scheduled_notices(body: bytes) -> frozenset[AnnotatedNotice]:
     """
     document = _json(body)
     if not isinstance(document, list) or len(document) > EVENTS_MAX:
-        raise MalformedError(f"is no list of at most {EVENTS_MAX} events")
+        raise MalformedError(f"is not a list of at most {EVENTS_MAX} events")
     found: set[AnnotatedNotice] = set()
     for event in map(_mapping, document):
         not_before = http_date(_text(event, "NotBefore"))
@@ -97,7 +97,7 @@ def group_terminates(body: bytes) -> bool:
     """
     text = body.decode("ascii", "replace").strip()
     if not _STATE.fullmatch(text):
-        raise MalformedError("is no lifecycle state")
+        raise MalformedError("is not a lifecycle state")
     return text == _TERMINATED
 
 
@@ -105,19 +105,19 @@ def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise MalformedError("is no JSON") from error
+        raise MalformedError("is not JSON") from error
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise MalformedError("is no object")
+        raise MalformedError("is not an object")
     return value
 
 
 def _text(document: Mapping[str, Any], key: str) -> str:
     value = document.get(key)
     if not isinstance(value, str) or len(value) > 64:
-        raise MalformedError(f"{key} is no text of at most 64 characters")
+        raise MalformedError(f"{key} is not a text of at most 64 characters")
     return value
 
 

@@ -165,7 +165,7 @@ def _place(url: str) -> tuple[str, int]:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 80
     except ValueError as error:
-        raise UsageError("--metadata-url", f"{url!r} is no address: {error}") from error
+        raise UsageError("--metadata-url", f"{url!r} is not a valid address: {error}") from error
     if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query:
         raise UsageError("--metadata-url", f"{url!r} is not http://HOST[:PORT]", METADATA_URL)
     return host, port

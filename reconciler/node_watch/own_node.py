@@ -55,7 +55,7 @@ class OwnNodeClient:
 
     def __init__(self, place: ApiPlace, name: str) -> None:
         if not _NAME.fullmatch(name):
-            raise UsageError("--node-name", f"{name!r} is no name of a node")
+            raise UsageError("--node-name", f"{name!r} is not a valid name of a node")
         host, port = _host_and_port(place.url)
         self._place = place
         self._path = f"/api/v1/nodes/{name}"
@@ -128,7 +128,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 443
     except ValueError as error:
-        raise UsageError("--api-server", f"{url!r} is no address: {error}") from error
+        raise UsageError("--api-server", f"{url!r} is not a valid address: {error}") from error
     if parts.scheme != "https" or not host or parts.path.strip("/") or parts.query:
         raise UsageError("--api-server", f"{url!r} is not https://HOST[:PORT]")
     return host, port
@@ -166,7 +166,7 @@ def _decoded(body: Mapping[str, Any]) -> OwnNode:
     annotations = metadata.get("annotations") or {}
     taints = spec.get("taints") or []
     if not all(isinstance(text, str) for text in annotations.values()):
-        raise InputError("node", "an annotation is no text")
+        raise InputError("node", "an annotation is not text")
     return OwnNode(
         resource_version=str(metadata["resourceVersion"]),
         provider_id=str(spec.get("providerID") or ""),

@@ -30,16 +30,16 @@ def check_git_address(address: str, place: str, instead: str) -> SplitResult:
             name alone before the host is one too over http, where tokens are written so.
     """
     if not address or address.startswith("-") or any(c in address for c in "\n\r\0"):
-        raise UsageError(place, f"{address[:60]!r} is no git address")
+        raise UsageError(place, f"{address[:60]!r} is not a git address")
     try:
         parts = urlsplit(address)
         _ = parts.port
     except ValueError as error:
-        raise UsageError(place, f"is no address: {error}") from None
+        raise UsageError(place, f"is not a valid address: {error}") from None
     if parts.password or scrub(address) != address:
         raise UsageError(place, "the address carries a secret: a password or token", instead)
     if _HELPER.match(address) or ("://" in address and parts.scheme not in _SCHEMES):
-        raise UsageError(place, f"{address[:60]!r} is no git address that is followed", _FORMS)
+        raise UsageError(place, f"{address[:60]!r} is not a git address that is followed", _FORMS)
     return parts
 
 
@@ -54,7 +54,7 @@ def check_branch(branch: str, place: str) -> None:
         UsageError: It is none.
     """
     if _BRANCH.fullmatch(branch) is None:
-        raise UsageError(place, f"{branch[:60]!r} is no branch name")
+        raise UsageError(place, f"{branch[:60]!r} is not a valid branch name")
 
 
 def check_token_is_hidden(parts: SplitResult, place: str) -> None:

@@ -28,7 +28,7 @@ def open_plain(path: Path) -> BufferedReader:
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     return os.fdopen(handle, "rb")
 
 

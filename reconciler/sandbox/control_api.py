@@ -81,7 +81,7 @@ def read_body(body: bytes) -> Mapping[str, Any]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InputError("body", f"is no JSON: {error}") from error
+        raise InputError("body", f"is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise InputError("body", "is no JSON object")
+        raise InputError("body", "is not a JSON object")
     return document

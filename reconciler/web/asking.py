@@ -103,7 +103,7 @@ def _get(listen: str, path: str, token: bytes | None, timeout_seconds: float) ->
 
 
 def _no_reconciler(listen: str, status: int) -> InputError:
-    return InputError(listen, f"is no reconciler's status endpoint (HTTP {status})")
+    return InputError(listen, f"is not a reconciler's status endpoint (HTTP {status})")
 
 
 def _read(listen: str, status: int, body: bytes) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
     [
         (
             ("status", "--status-url", "nonsense"),
-            "--status-url: 'nonsense' is no HOST:PORT (for example 127.0.0.1:9235)",
+            "--status-url: 'nonsense' is not a valid HOST:PORT (for example 127.0.0.1:9235)",
         ),
         (
             ("status", "--status-url", "127.0.0.1:1"),
@@ -212,7 +212,7 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
         ),
         (
             ("manifest", "good.yaml", "--image", "a b"),
-            "--image: 'a b' is no name of an image (REGISTRY/NAME:TAG)",
+            "--image: 'a b' is not a valid name of an image (REGISTRY/NAME:TAG)",
         ),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",

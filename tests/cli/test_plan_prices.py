@@ -106,5 +106,5 @@ def test_file_that_is_no_catalogue_is_one_line(desk: Desk, content: str) -> None
     cluster = desk.write("cluster.json", listing(pod("p")))
     answer = desk.plan("--cluster", cluster, "--catalogue", file)
     assert answer.code == 1
-    assert answer.err.startswith(f"error: {file}: is no instance catalogue")
+    assert answer.err.startswith(f"error: {file}: is not an instance catalogue")
     assert "Traceback" not in answer.err

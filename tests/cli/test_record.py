@@ -151,15 +151,15 @@ def test_token_with_a_line_end_is_never_shown(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--prometheus", "ftp://x"], "is no http:// or https:// URL"),
+        (["--prometheus", "ftp://x"], "is not an http:// or https:// URL"),
         (["--prometheus", "http://127.0.0.1:1", "--days", "0.02"], "not reached"),
         (["--prometheus", "http://x", "--recording", "y"], "cannot be combined"),
         (["--prometheus", "http://x", "--for", "1h"], "is only for watching"),
         (["--recording", "absent"], "holds no demand-*.jsonl.gz"),
         (["--match", "a=b"], "needs --prometheus"),
         (["--days", "3"], "a live cluster has no recorded past"),
-        (["--for", "soon"], "is no duration"),
-        (["--prometheus", "http://x", "--end", "now"], "is no RFC 3339 time"),
+        (["--for", "soon"], "is not a duration"),
+        (["--prometheus", "http://x", "--end", "now"], "is not a valid RFC 3339 time"),
         (["--prometheus", "http://x", "--end", "0001-01-01T00:00:00Z"], "its year is 1, not from"),
     ],
 )
@@ -263,7 +263,7 @@ def test_name_of_no_file_is_refused(
 ) -> None:
     """Not after all days were read, and not as an unexpected error."""
     assert run([*recorded(tmp_path), "--out", out]) == 2
-    assert "is no name of a file" in capsys.readouterr().err
+    assert "is not a valid name of a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])

@@ -102,7 +102,7 @@ def test_secret_anywhere_in_the_address_is_refused_unseen(url: str) -> None:
 )
 def test_address_that_git_is_not_let_use_is_refused(url: str) -> None:
     """Git would say so after the install, or start a program of that name."""
-    with pytest.raises(UsageError, match="is no git address"):
+    with pytest.raises(UsageError, match="is not a git address"):
         GitSettings(url=url)
 
 

@@ -113,9 +113,9 @@ def test_deeply_nested_answers_are_refused_cleanly() -> None:
         with pytest.raises(Refused, match="answered 200"):
             PrometheusServer(PrometheusSettings(url=url)).query("up", NOW)
         address = url.removeprefix("http://")
-        with pytest.raises(InputError, match="is no reconciler's status endpoint"):
+        with pytest.raises(InputError, match="is not a reconciler's status endpoint"):
             asking.ask_status(address)
-        with pytest.raises(InputError, match="is no reconciler's status endpoint"):
+        with pytest.raises(InputError, match="is not a reconciler's status endpoint"):
             asking.ask_explanations(address, {"pod": ["a/b"]})
 
 

@@ -91,7 +91,7 @@ class AutoScalingCloud:
         with translated(where, changing=False):
             found = self._reader(region).named([fleet_id])
         if not found:
-            raise NotFound(where, f"is no group of {self._cluster} in {region}")
+            raise NotFound(where, f"is not a group of {self._cluster} in {region}")
         return found[0]
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:

@@ -87,7 +87,7 @@ class Ec2FleetCloud:
         for fleet in state.fleets:
             if fleet.id == fleet_id:
                 return fleet
-        raise NotFound(f"fleet {fleet_id}", f"is no fleet of {self._cluster} in {region}")
+        raise NotFound(f"fleet {fleet_id}", f"is not a fleet of {self._cluster} in {region}")
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Make the fleet aim at `capacity` instances, ending none."""

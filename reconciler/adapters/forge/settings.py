@@ -37,11 +37,11 @@ class ForgeSettings:
             parts = urlsplit(self.api_url)
             _ = parts.port
         except ValueError as error:
-            raise UsageError("forge", f"is no address: {error}") from None
+            raise UsageError("forge", f"is not a valid address: {error}") from None
         if parts.username or parts.password:
             raise UsageError("forge", "the address carries a name or password")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError("forge", f"{self.api_url[:60]!r} is no http address")
+            raise UsageError("forge", f"{self.api_url[:60]!r} is not an http address")
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise UsageError("forge", "a token is never sent over plain http", "use https")
 

@@ -70,7 +70,7 @@ def _names(listed: bytes) -> list[str]:
 
 def _check_revision(revision: str) -> None:
     if _REVISION.fullmatch(revision) is None:
-        raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
+        raise UsageError("revision", f"{revision[:60]!r} is not a valid name of a commit")
 
 
 def _ask(directory: str, *arguments: str) -> bytes | None:

@@ -367,7 +367,7 @@ def _checked(path: str) -> str:
     parts = PurePosixPath(path).parts
     odd = not parts or path != "/".join(parts) or any(c in path for c in "\0\n")
     if odd or path.startswith(("/", ":")) or any(p.lower() in {"..", ".git"} for p in parts):
-        raise UsageError("path", f"{path[:80]!r} is no path inside the repository")
+        raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
     return path
 
 

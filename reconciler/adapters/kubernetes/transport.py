@@ -309,7 +309,7 @@ def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
         return InputError(where, problems[0], hint)
     # What the client's loader does with a broken file depends on where it is broken.
     text = " ".join(str(error).split()) or type(error).__name__
-    return InputError(where, f"is no usable kubeconfig: {text}"[:300], hint)
+    return InputError(where, f"is not a usable kubeconfig: {text}"[:300], hint)
 
 
 def _not_opened(file: str) -> str | None:

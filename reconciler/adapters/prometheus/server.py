@@ -70,7 +70,7 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise UsageError("--prometheus", f"is no address: {error}") from None
+        raise UsageError("--prometheus", f"is not a valid address: {error}") from None
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(
             "--prometheus",
@@ -78,7 +78,7 @@ def _check_url(url: str) -> None:
             "a token belongs into RECONCILER_PROMETHEUS_TOKEN_FILE",
         )
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError("--prometheus", "is no http:// or https:// URL")
+        raise UsageError("--prometheus", "is not an http:// or https:// URL")
 
 
 class PrometheusServer:

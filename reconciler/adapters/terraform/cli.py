@@ -147,7 +147,7 @@ class TerraformCli:
                     if not name.endswith("/modules.json")
                 }
         except _UNREADABLE_ZIP as error:
-            what = "is no saved plan whose configuration can be read"
+            what = "is not a saved plan whose configuration can be read"
             raise ToolError(file, what, "plan again") from error
 
     def apply(self, file: str) -> str:

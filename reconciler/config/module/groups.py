@@ -30,7 +30,7 @@ def _provider(fleet: WrittenFleet) -> Iterator[Problem]:
 def _name(fleet: WrittenFleet) -> Iterator[Problem]:
     name = fleet.fleet.entry.auto_scaling_group or ""
     if fleet.fleet.is_group and (len(name) > NAME_MAX or ":" in name or not name.isprintable()):
-        message = f"{quoted(name)} is no name of a group: to {NAME_MAX} characters, no colon"
+        message = f"{quoted(name)} is not a valid group name: to {NAME_MAX} characters, no colon"
         location = (*fleet.node.location, "auto_scaling_group")
         yield fleet.document.problem(MODULE_VALUE, location, message)
 

@@ -54,7 +54,7 @@ def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
     if key in OURS:
         yield LABELS_RESERVED, f"label {quoted(key)} is reserved: it is set for every node"
     elif match is None:
-        yield NAME_LABEL, f"{quoted(key)} is no label key ([prefix/]name)"
+        yield NAME_LABEL, f"{quoted(key)} is not a valid label key ([prefix/]name)"
     elif _refused_by_kubelet(match["prefix"] or ""):
         yield LABELS_RESERVED, f"label {quoted(key)}: the kubelet refuses to start with it"
     if value and (wrong := label_value_fault(value)) is not None:
@@ -70,7 +70,7 @@ def _taint_faults(taint: Mapping) -> Iterator[str]:
     """What is wrong with one taint."""
     key, value = taint.text("key"), text_of(taint.get("value"))
     if key is not None and _KEY.fullmatch(key) is None:
-        yield f"{quoted(key)} is no taint key ([prefix/]name)"
+        yield f"{quoted(key)} is not a valid taint key ([prefix/]name)"
     if key == DRAINING:
         yield f"taint {DRAINING} marks nodes that are being emptied"
     if value and (wrong := label_value_fault(value)) is not None:

@@ -23,7 +23,7 @@ def label_value_fault(text: str) -> str | None:
         return f"{quoted(text)} has {len(text)} characters, a label value has at most 63"
     if _LABEL_VALUE.fullmatch(text) is None:
         return (
-            f"{quoted(text)} is no label value: letters, digits, '-', '_', '.',"
+            f"{quoted(text)} is not a valid label value: letters, digits, '-', '_', '.',"
             " a letter or digit at both ends"
         )
     return None

@@ -52,7 +52,7 @@ def _hindrances(fleet: FleetDescription) -> Iterator[str]:
         )
     user_data = user_data_of(template)
     if user_data is None:
-        yield "its user data is no text, so it cannot stand in a config; new nodes would not join"
+        yield "its user data is not text, so it cannot stand in a config; new nodes would not join"
     elif holds_secret(user_data):
         yield "its user data holds what looks like a secret, which must not stand in a config"
 

@@ -34,7 +34,7 @@ def split_answers(body: bytes, where: str, home: Region) -> list[tuple[Region, M
                 raise InputError(where, "holds no answer of the AWS CLI that is used here", HINT)
             region = answer.get("Region", home)
             if not isinstance(region, str) or not region:
-                raise InputError(where, "its `Region` is no region's name", HINT)
+                raise InputError(where, "its `Region` is not a region's name", HINT)
             answers.append((Region(region), answer))
     return answers
 

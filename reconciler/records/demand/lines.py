@@ -220,7 +220,7 @@ class LineDecoder:
             schedule = cron_job_schedule(wire.schedule)
         except ValueError as error:
             shown = f"{wire.schedule[:80]!r}"
-            raise ValueError(f"schedule: {shown} is no cron schedule: {error}") from error
+            raise ValueError(f"schedule: {shown} is not a valid cron schedule: {error}") from error
         return CronDemand(
             at=at,
             id=wire.id,
@@ -327,7 +327,7 @@ def _time_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"time_zone: {name[:80]!r} is no time zone") from error
+        raise ValueError(f"time_zone: {name[:80]!r} is not a time zone") from error
     return name
 
 

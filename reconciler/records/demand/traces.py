@@ -77,7 +77,7 @@ def _cells(line: bytes) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(line.decode("utf-8-sig", errors="replace"))), [])
     except csv.Error as error:
-        raise ValueError(f"it is no line of CSV: {error}") from error
+        raise ValueError(f"it is not a line of CSV: {error}") from error
 
 
 def _columns(header: Sequence[str], where: str) -> dict[str, int]:
@@ -163,7 +163,7 @@ class _Rows:
         except ValueError:
             value = math.nan
         if not 0 <= value <= most:
-            raise ValueError(f"{column}: {text[:40]!r} is no amount from 0 to {most:,.0f}")
+            raise ValueError(f"{column}: {text[:40]!r} is not an amount from 0 to {most:,.0f}")
         return value
 
     def _moment(self, cells: Sequence[str], column: str) -> datetime:

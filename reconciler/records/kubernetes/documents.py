@@ -174,7 +174,7 @@ def _lenient_envelope(document: bytes, where: str = "") -> _EnvelopeWire:
         return _EnvelopeWire()
     items, kind, version = (loaded.get(key) for key in ("items", "kind", "apiVersion"))
     if where and not isinstance(items, list | None):
-        raise InputError(where, "its `items` is no list", HINT)
+        raise InputError(where, "its `items` is not a list", HINT)
     return _EnvelopeWire(
         kind=printable(kind) if isinstance(kind, str) else None,
         api_version=printable(version) if isinstance(version, str) else None,

@@ -224,7 +224,7 @@ def decode_fleet_state(text: str) -> Memory:
         ValueError: It cannot be read, is of another version, or is absurdly long.
     """
     if len(text) > TEXT_MAX:
-        raise ValueError(f"{len(text)} characters are no state of ours")
+        raise ValueError(f"{len(text)} characters are not a state that this program wrote")
     state = _FLEET_STATE.decode(text)
     if state.version != VERSION:
         raise ValueError(f"version {state.version} of the state is not known")

@@ -375,7 +375,7 @@ def _host_ports(wire: SharedSpecWire) -> tuple[HostPort, ...]:
         if not number:
             continue
         if not 0 < number < 65_536:
-            raise ValueError(f"{number} is no port")
+            raise ValueError(f"{number} is not a valid port")
         ports.add(
             HostPort(
                 address=port.host_ip or "0.0.0.0",  # noqa: S104 - the API's word for any address

@@ -33,7 +33,7 @@ def decode_proof(text: str) -> KeptProof:
         ValueError: It cannot be read, or is absurdly long.
     """
     if len(text) > TEXT_MAX:
-        raise ValueError(f"{len(text)} characters are no proof of ours")
+        raise ValueError(f"{len(text)} characters are not a proof that this program wrote")
     wire = _KEPT_PROOF.decode(text)
     return KeptProof(
         cluster_uid=printable(wire.cluster_uid),

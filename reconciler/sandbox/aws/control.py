@@ -118,7 +118,7 @@ class Control:
     def _post_interrupt(self, _query: Query, body: Body) -> Body:
         seconds = body.get("notice_seconds", NOTICE_SECONDS)
         if not isinstance(seconds, int | float) or seconds < 0:
-            raise InputError("interrupt", "notice_seconds is no duration")
+            raise InputError("interrupt", "notice_seconds is not a duration")
         return {"interrupted": list(self.world.interrupt(_ids(body, "interrupt"), seconds))}
 
     def _post_announce(self, _query: Query, body: Body) -> Body:
@@ -127,7 +127,7 @@ class Control:
         if kind is None:
             raise InputError("announce", f"kind is none of {', '.join(known)}")
         if not isinstance(seconds, int | float):
-            raise InputError("announce", "starts_in_seconds is no duration")
+            raise InputError("announce", "starts_in_seconds is not a duration")
         return {"announced": list(self.world.announce(kind, _ids(body, "announce"), seconds))}
 
     def _get_capacity(self, _query: Query, _body: Body) -> Body:
@@ -139,7 +139,7 @@ class Control:
             raise InputError("capacity", f"unknown keys {', '.join(sorted(unknown))}")
         limit = CapacityLimit(**body)
         if not isinstance(limit.remaining, int):
-            raise InputError("capacity", "remaining is no integer")
+            raise InputError("capacity", "remaining is not an integer")
         self.faults.limit(limit)
         return asdict(limit)
 
@@ -186,5 +186,5 @@ class Control:
 def _ids(body: Body, what: str) -> list[str]:
     ids = body.get("instance_ids")
     if not isinstance(ids, list):
-        raise InputError(what, "instance_ids is no list")
+        raise InputError(what, "instance_ids is not a list")
     return list(map(str, ids))

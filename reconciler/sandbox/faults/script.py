@@ -70,12 +70,12 @@ def read_seed(document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """The seed of a request, and the rest of it.
 
     Raises:
-        InputError: The seed is no whole number.
+        InputError: The seed is not a whole number.
     """
     rest = dict(document)
     seed = rest.pop("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise InputError("seed", "is no whole number")
+        raise InputError("seed", "is not a whole number")
     return seed, rest
 
 

@@ -8,7 +8,7 @@ from tests.cli.importing.desk import SUBNETS, Desk, Json, fleet, template
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (fleet("fleet-2", "small", tags={"sector": "my sector"}), "is no label value"),
+        (fleet("fleet-2", "small", tags={"sector": "my sector"}), "is not a valid label value"),
         (fleet("fleet-2", "small", tags={"sector": "gpu", "kind": "gpu"}), "built-in size"),
         (fleet("fleet-2", "medium", tags={"sector": "x" * 60}), "at most 63 fit"),
     ],

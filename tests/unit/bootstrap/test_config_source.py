@@ -130,7 +130,7 @@ def test_config_refused_for_its_catalogue_is_read_again_once_mended(
     catalogue.write_text("[1]")
     more = "" if stated else f"catalogue: {catalogue}\n"
     file.write_text(CONFIG.replace("5", "9") + more)
-    with pytest.raises(InputError, match="is no instance catalogue"):
+    with pytest.raises(InputError, match="is not an instance catalogue"):
         source.refresh()
     assert source.refresh() is False
     catalogue.write_text(own)
@@ -276,7 +276,7 @@ def test_catalogue_that_cannot_be_read_leaves_the_config_in_force(file: Path, co
     catalogue = file.parent / "catalogue.json"
     catalogue.write_text(content)
     file.write_text(CONFIG.replace("5", "9") + f"catalogue: {catalogue}\n")
-    with pytest.raises(InputError, match="is no instance catalogue"):
+    with pytest.raises(InputError, match="is not an instance catalogue"):
         source.refresh()
     assert source.refresh() is False
     assert max_capacity(source) == 5

@@ -253,7 +253,7 @@ def test_pipe_is_read_when_it_is_named_and_not_when_it_is_found(
     pipe = tmp_path / "sectors.yaml"
     os.mkfifo(pipe)
     assert run(["validate", str(tmp_path), "-o", "table"]) == 2
-    assert capsys.readouterr().out == f"{pipe}: is no plain file; name it to read it\n"
+    assert capsys.readouterr().out == f"{pipe}: is not a plain file; name it to read it\n"
     writer = threading.Thread(target=pipe.write_text, args=(COMPLETE,))
     writer.start()
     assert run(["validate", str(pipe), "-o", "table"]) == 0

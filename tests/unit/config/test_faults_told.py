@@ -69,4 +69,4 @@ def test_slack_hook_is_never_shown() -> None:
 def test_kubernetes_object_is_named_as_such(key: str) -> None:
     """The nearest key of a sector config to apiVersion is `interruption`, which helps little."""
     (problem,) = problems_of(f"{key}: v1\n")
-    assert problem.message == f"unknown key '{key}'; a sector config is no Kubernetes object"
+    assert problem.message == f"unknown key '{key}'; a sector config is not a Kubernetes object"

@@ -71,7 +71,7 @@ def test_lock_file_without_an_end_fills_no_memory(tmp_path: Path) -> None:
         plans.keep(report(plan()), module)
     (module / LOCK).unlink()
     os.mkfifo(module / LOCK)
-    with pytest.raises(OSError, match="is no regular file"):
+    with pytest.raises(OSError, match="is not a regular file"):
         plans.keep(report(plan()), module)
 
 

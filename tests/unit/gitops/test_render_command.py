@@ -127,6 +127,6 @@ def test_pipe_where_a_file_is_rendered_is_refused(
     call = ["render", "--config", str(config), "--out", str(out)]
     assert run([*call, "--cluster-name", "a"]) == 2
     error = capsys.readouterr().err
-    assert f"{out / path}: is no plain file, and one is rendered there (move it away)" in error
+    assert f"{out / path}: is not a plain file, and one is rendered there (move it away)" in error
     assert run(call) == 2
     assert sorted(each.name for each in out.iterdir()) == [path]

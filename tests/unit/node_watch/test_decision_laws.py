@@ -23,7 +23,7 @@ NOTICE = st.builds(
     st.sampled_from(["terminate", "stop", "scheduled-change", "rebalance-recommendation"]),
     st.integers(-20, 40),
 )
-PROBLEMS = st.sampled_from([(), ("events/maintenance/scheduled: is no JSON",)])
+PROBLEMS = st.sampled_from([(), ("events/maintenance/scheduled: is not JSON",)])
 GRACEFUL = NOTICE.filter(lambda notice: not notice.forced)
 SAID = st.one_of(
     st.builds(Announcements, notices=st.frozensets(NOTICE, max_size=3), problems=PROBLEMS),

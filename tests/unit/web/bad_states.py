@@ -64,7 +64,9 @@ def api_server_down(scene: Scene) -> None:
 def config_refused(scene: Scene) -> None:
     """A typo was pushed."""
     scene.cycle()
-    problem = Problem(line=3, column=5, path="regions", code="config/type", message="5 is no list")
+    problem = Problem(
+        line=3, column=5, path="regions", code="config/type", message="5 is not a list"
+    )
     scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
 
 
@@ -140,7 +142,7 @@ STATES = tuple(
         (ec2_throttles, "failing", "EC2 does not answer", "RequestLimitExceeded"),
         (region_silent, "degraded", "EC2 does not answer in us-east-1", "asked for nothing"),
         (api_server_down, "failing", "API server unreachable", "not heard of for 61 s"),
-        (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is no list"),
+        (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),
         (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),
         (not_the_leader, "standby", "Not the leader", "current leader: pod-2"),
         (no_capacity, "limited", "No capacity for 1 pod", f"primary-small: {COOLING}"),

@@ -112,9 +112,11 @@ def test_start_that_takes_too_long_is_failing() -> None:
 
 def test_refused_config_is_part_of_the_verdict() -> None:
     """The loop works with a config that nobody wants any more."""
-    problem = Problem(line=3, column=5, path="regions", code="config/type", message="5 is no list")
+    problem = Problem(
+        line=3, column=5, path="regions", code="config/type", message="5 is not a list"
+    )
     with Scene() as scene:
         scene.cycle()
         scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
-        shown = "Config refused: 3:5: config/type: 5 is no list"
+        shown = "Config refused: 3:5: config/type: 5 is not a list"
         assert verdict(scene) == ("degraded", [shown])

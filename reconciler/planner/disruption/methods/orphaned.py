@@ -60,7 +60,7 @@ def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
     if not builder.stuck_ends.take(orphan.instance.id):
         builder.hold(STUCK_CAP, instance=orphan.instance.id)
         return
-    because = f"its fleet {orphan.fleet_id} is gone and it is no node"
+    because = f"its fleet {orphan.fleet_id} is gone and it is not a node"
     action = _termination(orphan, "stuck-instance", because)
     _remove(builder, orphan, action)
 

@@ -57,7 +57,7 @@ def test_compressed_trace_is_read() -> None:
         ("a,b\n1,2\n", "trace.csv:1: no column for submit, duration or end, cpu or cpu_milli"),
         ("", "trace.csv:1: no column"),
         ("submit_s,duration,cpu,memory\n1,2,3,4\n5,x,7,8\n", "trace.csv:3: duration: 'x' is no"),
-        ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is no amount"),
+        ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is not an amount"),
         ("submit_s,duration,cpu,memory\nsoon,2,3,4\n", "submit: 'soon' is neither seconds nor"),
         ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit: '1e300' is more than ten years"),
         ("submit_s,duration,cpu,memory\n1,2\n", "trace.csv:2: it has too few columns"),
@@ -65,7 +65,7 @@ def test_compressed_trace_is_read() -> None:
         ("submit_s,duration,cpu,memory\r1,2,3,4\r", "trace.csv:1: it has a carriage return within"),
         (
             f"submit_s,duration,cpu,memory,note\n1,2,3,4,{'x' * 200_000}\n",
-            "trace.csv:2: it is no line of CSV: field larger than",
+            "trace.csv:2: it is not a line of CSV: field larger than",
         ),
         (
             "submit_s,duration,cpu,memory\n9999-12-31T23:59:59,2,3,4\n",

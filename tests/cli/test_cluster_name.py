@@ -51,7 +51,7 @@ def test_variable_that_is_no_name_is_refused(
     monkeypatch.setenv("RECONCILER_CLUSTER_NAME", "../x y")
     assert run([*COMMANDS[command]]) == 2
     assert capsys.readouterr().err.startswith(
-        "error: RECONCILER_CLUSTER_NAME: '../x y' is no label"
+        "error: RECONCILER_CLUSTER_NAME: '../x y' is not a valid label"
     )
     assert not (folder / "out").exists()
 

@@ -93,7 +93,7 @@ def test_secret_anywhere_in_the_address_is_refused_unseen(url: str) -> None:
         lambda: GitSettings(url=url),
         lambda: check_git_address(url, "--repository", "a Secret"),
     ):
-        with pytest.raises(UsageError, match=r"carries a secret|is no address"):
+        with pytest.raises(UsageError, match=r"carries a secret|is not a valid address"):
             make()
 
 

@@ -56,7 +56,7 @@ def test_compressed_trace_is_read() -> None:
     [
         ("a,b\n1,2\n", "trace.csv:1: no column for submit, duration or end, cpu or cpu_milli"),
         ("", "trace.csv:1: no column"),
-        ("submit_s,duration,cpu,memory\n1,2,3,4\n5,x,7,8\n", "trace.csv:3: duration: 'x' is no"),
+        ("submit_s,duration,cpu,memory\n1,2,3,4\n5,x,7,8\n", "trace.csv:3: duration: 'x' is not"),
         ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is not an amount"),
         ("submit_s,duration,cpu,memory\nsoon,2,3,4\n", "submit: 'soon' is neither seconds nor"),
         ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit: '1e300' is more than ten years"),

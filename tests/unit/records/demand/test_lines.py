@@ -137,9 +137,9 @@ POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
         (line(**POD, until="2026-03-02T00:00:00Z", ran_seconds=1), "ran_seconds: a pod with"),
         (line(kind="pdb", id="x"), "exactly one of min_available and max_unavailable"),
         (line(kind="pdb", id="x", min_available="150%"), "min_available"),
-        (line(kind="cron", id="x", schedule="every day", spec={}), "schedule: 'every day' is not a"),
+        (line(kind="cron", id="x", schedule="every day", spec={}), "schedule: 'every day' is not"),
         (line(kind="cron", id="x", schedule="0 0 3 * * *", spec={}), "it has 6 fields, not 5"),
-        (line(kind="cron", id="x", schedule="@every 1h", spec={}), "schedule: '@every 1h' is not a"),
+        (line(kind="cron", id="x", schedule="@every 1h", spec={}), "schedule: '@every 1h' is not"),
         (
             line(kind="cron", id="x", schedule="0 3 * * *", time_zone="Mars", spec=POD["spec"]),
             "time_zone",

@@ -79,15 +79,15 @@ def moment_of(value: Any) -> datetime | None:
         case str():
             moment = datetime.fromisoformat(value)
         case bool():
-            raise ValueError("a truth value is not a time")
+            raise ValueError("a truth value is not a date")
         case int() | float():
             moment = _from_seconds(value)
         case _:
-            raise ValueError(f"{type(value).__name__} is not a time")
+            raise ValueError(f"{type(value).__name__} is not a date")
     try:
         in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{moment.isoformat()} is not a time") from error
+        raise ValueError(f"{moment.isoformat()} is not a date") from error
     if in_utc.year not in YEARS:
         raise ValueError(f"its year is {in_utc.year}, not from {YEARS[0]} to {YEARS[-1]}")
     return in_utc
@@ -97,7 +97,7 @@ def _from_seconds(seconds: float) -> datetime:
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OSError, OverflowError) as error:
-        raise ValueError(f"{seconds!r} s is not a time") from error
+        raise ValueError(f"{seconds!r} s is not a date") from error
 
 
 def error_code_in(text: str, otherwise: str) -> str:

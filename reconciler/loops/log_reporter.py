@@ -91,8 +91,8 @@ class LogReporter:
 
     def cycle_ended(self, report: CycleReport) -> None:
         """Log the cycle: at once when something changed or it was slow, else now and then."""
-        if report.unkept is not None and self._repeats.is_news(events.MEMORY_NOT_KEPT):
-            self._log.warning(events.MEMORY_NOT_KEPT, reason=str(report.unkept))
+        if report.unkept is not None and self._repeats.is_news(events.STATE_NOT_SAVED):
+            self._log.warning(events.STATE_NOT_SAVED, reason=str(report.unkept))
         if report.error is not None:
             self._log_failure(report)
             return

@@ -6,7 +6,12 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.loops.memory import OwnMemory, to_remember, with_raises, with_refusals
+from reconciler.loops.saved_state import (
+    UnsavedState,
+    annotations_to_save,
+    with_raises,
+    with_refusals,
+)
 from reconciler.model.actions import INTERRUPTION, SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.notices import MessageId, emptied_messages, settled_messages
@@ -129,7 +134,7 @@ class ReconcileLoop:
     """Deletes messages of the interruption queue; called in each cycle that acts as the leader,
     with those of which the cycle's snapshot shows that nothing is left to do, and with those of
     them about instances that a lifecycle hook holds and that are empty."""
-    _memory: OwnMemory = field(default_factory=OwnMemory)
+    _unsaved: UnsavedState = field(default_factory=UnsavedState)
     _planned_at: datetime | None = None
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
@@ -167,7 +172,7 @@ class ReconcileLoop:
         now = self.clock.monotonic_seconds
         began = now()
         seen = self.observe()
-        snapshot = replace(self._memory.recalled(seen), previous_at=self._planned_at)
+        snapshot = replace(self._unsaved.recalled(seen), previous_at=self._planned_at)
         observed = now()
         plan = self.plan(snapshot)
         planned = now()
@@ -181,14 +186,14 @@ class ReconcileLoop:
                 plan.actions, self.reporter.action_ended, self.changes.demand_waits
             )
             plan = with_raises(with_refusals(plan, outcomes), outcomes)
-            self._memory.note(seen, plan)
+            self._unsaved.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:
                 notices = plan.notices
                 self.settle(settled_messages(notices), emptied_messages(notices))
-                unkept = self._keep(to_remember(seen, plan, outcomes))
+                unkept = self._keep(annotations_to_save(seen, plan, outcomes))
         else:
-            self._memory.forget()
+            self._unsaved.forget()
         return CycleReport(
             number=self._cycles,
             snapshot=snapshot,

@@ -9,14 +9,14 @@ from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
 from reconciler.model.fleet import PriceSource
 from reconciler.model.ids import NodeName, PodKey, Region
-from reconciler.model.memory import (
-    DemandMemory,
-    FleetMemory,
+from reconciler.model.notices import NoticeOutcome
+from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
-    RaiseMemory,
+    SavedDemandState,
+    SavedFleetState,
+    SavedRaise,
 )
-from reconciler.model.notices import NoticeOutcome
 from reconciler.model.snapshot import Ignored
 
 
@@ -243,9 +243,9 @@ class Plan:
     fleets: tuple[FleetPlan, ...] = ()
     cost: Cost
     kept: tuple[Kept, ...] = ()
-    memories: tuple[FleetMemory, ...] = ()
+    fleet_states: tuple[SavedFleetState, ...] = ()
     """What the loop must remember about fleets after this cycle."""
-    demands: tuple[DemandMemory, ...] = ()
+    demands: tuple[SavedDemandState, ...] = ()
     """The same about demand that nodes were asked for."""
     lost_fleets: tuple[LostFleet, ...] = ()
     """The same about fleets that instances name and EC2 does not."""
@@ -255,7 +255,7 @@ class Plan:
     """Whether cluster and fleets belong together."""
     clock_skew_seconds: int = 0
     """How far our clock is ahead of EC2's and the API server's; negative when it is behind."""
-    raises: tuple[RaiseMemory, ...] = ()
+    raises: tuple[SavedRaise, ...] = ()
     """The same about how far targets were raised before; what this plan raises comes on top."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """The same about where EC2 took spot instances of ours back in the last half hour."""

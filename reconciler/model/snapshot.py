@@ -17,14 +17,14 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import Region
-from reconciler.model.memory import (
-    DemandMemory,
-    FleetMemory,
+from reconciler.model.notices import Notice
+from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
-    RaiseMemory,
+    SavedDemandState,
+    SavedFleetState,
+    SavedRaise,
 )
-from reconciler.model.notices import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -61,14 +61,14 @@ class ClusterState:
     """From the Lease annotation; None when no drain is known."""
     last_descheduled_at: datetime | None = None
     """The same of the descheduler's last eviction."""
-    memories: tuple[FleetMemory, ...] = ()
-    demands: tuple[DemandMemory, ...] = ()
+    fleet_states: tuple[SavedFleetState, ...] = ()
+    demands: tuple[SavedDemandState, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
     stuck_ends: tuple[StuckEnd, ...] = ()
     """Instances that never joined and were ended in the last hour, as far as it is remembered."""
     proof: KeptProof | None = None
     """From our own Lease: that this cluster's nodes were instances of our fleets before."""
-    raises: tuple[RaiseMemory, ...] = ()
+    raises: tuple[SavedRaise, ...] = ()
     """How far targets were raised of late."""
     resumed_updates: tuple[str, ...] = ()
     """Fleets whose halted rolling update a person lets go on, from the Lease."""

@@ -1,7 +1,7 @@
 """What plans may buy: the next nodes of a fleet, and how much of them."""
 
 from reconciler.model.ids import FleetKey
-from reconciler.model.memory import InterruptedPool
+from reconciler.model.saved_state import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.balancing import similar_offers
 from reconciler.planner.capacity.problem.problem import Balanced, Offer

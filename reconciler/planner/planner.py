@@ -152,7 +152,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in view.inventory.fleets),
         cost=_cost(builder),
         kept=kept,
-        memories=view.inventory.memories,
+        fleet_states=view.inventory.fleet_states,
         demands=tuple(
             builder.purchases.remembered[key] for key in sorted(builder.purchases.remembered)
         ),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from reconciler.model.ids import FleetKey, Region
-from reconciler.model.memory import DemandMemory
+from reconciler.model.saved_state import SavedDemandState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Purchases:
     """Pods that asked for some of them."""
     nano_usd_per_hour: int = 0
     """What the nodes that pods asked for cost; the bounds are on the same ones."""
-    remembered: dict[tuple[str, str, Region], DemandMemory] = field(default_factory=dict)
+    remembered: dict[tuple[str, str, Region], SavedDemandState] = field(default_factory=dict)
     """Purchases to be remembered, by kind of pods, fleet and region."""
     quarantined: dict[int, str] = field(default_factory=dict)
     """Numbers of classes for which nothing is bought any more, and why."""

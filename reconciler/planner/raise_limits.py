@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.model.memory import RaiseMemory
 from reconciler.model.plan import NewNodes
+from reconciler.model.saved_state import SavedRaise
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import nano_usd
@@ -52,13 +52,13 @@ class RaiseLimit:
         return max(0, self.most - self.used)
 
 
-def recent_raises(raises: Sequence[RaiseMemory], at: datetime) -> tuple[RaiseMemory, ...]:
+def recent_raises(raises: Sequence[SavedRaise], at: datetime) -> tuple[SavedRaise, ...]:
     """The raises that still count; one noted in the future, by another clock, counts as now."""
     known = sorted((replace(r, at=min(r.at, at)) for r in raises), key=lambda r: r.at)
     return tuple(r for r in known if at - r.at < HOUR + RAISES_TOGETHER)
 
 
-def with_raise(raises: Sequence[RaiseMemory], added: RaiseMemory) -> tuple[RaiseMemory, ...]:
+def with_raise(raises: Sequence[SavedRaise], added: SavedRaise) -> tuple[SavedRaise, ...]:
     """The raises with another one, counted to those of the last minutes where there are any."""
     if added.nodes <= 0:
         return tuple(raises)

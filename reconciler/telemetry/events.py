@@ -24,7 +24,7 @@ ACTION_PLANNED: Final = "action_planned"
 ACTION_REFUSED: Final = "action_refused"
 ACTION_FAILED: Final = "action_failed"
 ACTION_OUTCOME_UNKNOWN: Final = "action_outcome_unknown"
-MEMORY_NOT_KEPT: Final = "memory_not_kept"
+STATE_NOT_SAVED: Final = "state_not_saved"
 
 CLUSTER_BINDING: Final = "cluster_binding"
 """Whether this is the cluster of the fleets' instances: at start and at each change."""

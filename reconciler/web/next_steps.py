@@ -1,4 +1,4 @@
-"""What happens next, and when: what the last plan, its memories and its timers say."""
+"""What happens next, and when: from the last plan, its saved state and its timers."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -51,12 +51,12 @@ def _next_plan(view: View, plan: Plan) -> NextStep:
 
 
 def _cool_offs(plan: Plan) -> Iterator[NextStep]:
-    for memory in plan.memories:
-        if memory.unavailable_until is not None and memory.unavailable_until > plan.at:
+    for saved in plan.fleet_states:
+        if saved.unavailable_until is not None and saved.unavailable_until > plan.at:
             yield NextStep(
-                at=memory.unavailable_until,
-                what=f"{memory.fleet} in {memory.region} is asked for nodes again",
-                why=f"cool-off after {counted_noun(memory.failures, 'failure')}: {memory.reason}",
+                at=saved.unavailable_until,
+                what=f"{saved.fleet} in {saved.region} is asked for nodes again",
+                why=f"cool-off after {counted_noun(saved.failures, 'failure')}: {saved.reason}",
             )
 
 

@@ -68,7 +68,7 @@ def fleet_rows(view: View) -> tuple[FleetRow, ...]:
     plan = view.plan
     if plan is None:
         return ()
-    rests = {(m.fleet, m.region): m.unavailable_until for m in plan.memories}
+    rests = {(m.fleet, m.region): m.unavailable_until for m in plan.fleet_states}
     rows = []
     for fleet in plan.fleets:
         place = (fleet.fleet, fleet.region)

@@ -10,7 +10,7 @@ from reconciler.model.actions import DRAINING_TAINT, FLEET_STATE, LAST_DRAIN, UN
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.ids import InstanceId, NodeName, PodKey, Region
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.contract.cluster_worlds import WORLDS, ClusterWorld
 
@@ -171,13 +171,13 @@ def test_deleted_node_is_gone(world: ClusterWorld) -> None:
 
 def test_lease_remembers_and_forgets(world: ClusterWorld) -> None:
     """A restart would repeat a drain before its pause is over."""
-    memory = FleetMemory(fleet="primary-small", region=Region("us-west-2"), failures=2)
+    memory = SavedFleetState(fleet="primary-small", region=Region("us-west-2"), failures=2)
     world.port.remember({LAST_DRAIN: "2026-01-31T12:00:00Z"})
     world.port.remember({FLEET_STATE: encode_fleet_state([memory])})
-    state = world.until(lambda s: s.memories == (memory,))
+    state = world.until(lambda s: s.fleet_states == (memory,))
     assert state.last_drain_at == datetime(2026, 1, 31, 12, tzinfo=UTC)
     world.port.remember({LAST_DRAIN: None})
-    world.until(lambda s: s.last_drain_at is None and s.memories == (memory,))
+    world.until(lambda s: s.last_drain_at is None and s.fleet_states == (memory,))
 
 
 def test_wait_ends_when_the_cluster_is_closed(world: ClusterWorld) -> None:

@@ -23,7 +23,7 @@ from reconciler.loops.election import Election, ElectionTiming
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
 from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.ids import Region
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.ports.leases import LeaseRecord, Leases
 from reconciler.records.kubernetes import encode_fleet_state
 from reconciler.sandbox.cluster.server import ClusterServer
@@ -166,21 +166,21 @@ def test_lease_in_the_namespace_of_a_tenant_keeps_nobody_from_leading(api: Trans
 
 def test_state_on_the_lease_of_a_tenant_is_not_read(api: Transport) -> None:
     """A tenant's annotation made all fleets unavailable."""
-    state = encode_fleet_state([FleetMemory(fleet="a", region=Region("r"), failures=9)])
+    state = encode_fleet_state([SavedFleetState(fleet="a", region=Region("r"), failures=9)])
     tenant, ours = LeaseHome(namespace="default"), LeaseHome(namespace="kube-system")
     Verbs(api, tenant).remember({FLEET_STATE: state, LAST_DRAIN: "2026-01-31T12:00:00Z"})
     with closing(KubernetesCluster(api, lease_home=ours)) as cluster:
         seen = cluster.observe()
-    assert (seen.memories, seen.last_drain_at) == ((), None)
+    assert (seen.fleet_states, seen.last_drain_at) == ((), None)
 
 
 def test_state_on_our_lease_is_read(api: Transport) -> None:
     """A restart would forget which fleets have no capacity."""
-    memory = FleetMemory(fleet="a", region=Region("r"), failures=1)
+    memory = SavedFleetState(fleet="a", region=Region("r"), failures=1)
     ours = LeaseHome(namespace="kube-system")
     Verbs(api, ours).remember({FLEET_STATE: encode_fleet_state([memory])})
     with closing(KubernetesCluster(api, lease_home=ours)) as cluster:
-        assert cluster.observe().memories == (memory,)
+        assert cluster.observe().fleet_states == (memory,)
 
 
 def test_namespace_of_the_manifest_is_made_for_the_first_lease(api: Transport) -> None:

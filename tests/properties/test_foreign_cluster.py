@@ -86,7 +86,7 @@ def test_foreign_cluster_never_ends_drains_or_deletes_anything(case: Case, other
             snapshot,
             cluster=replace(
                 snapshot.cluster,
-                memories=made.memories,
+                fleet_states=made.fleet_states,
                 demands=made.demands,
                 lost_fleets=made.lost_fleets,
                 stuck_ends=made.stuck_ends,

@@ -4,7 +4,7 @@ from typing import Any
 
 from reconciler.model.actions import INTERRUPTION
 from reconciler.model.cluster import Node, Pod
-from reconciler.records.kubernetes import ClusterObject, Memory
+from reconciler.records.kubernetes import ClusterObject, SavedState
 
 
 def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
@@ -15,7 +15,7 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
     """
     if before is after:
         return False
-    if isinstance(after if before is None else before, Memory):
+    if isinstance(after if before is None else before, SavedState):
         return False  # its writer knows it already, and no other part acts on it
     match before, after:
         case Pod() as old, Pod() as new:

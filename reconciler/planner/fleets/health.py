@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
@@ -104,18 +104,18 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
 
 def memories_after(
     snapshot: Snapshot, signs: Mapping[FleetKey, Signs], settings: PlannerSettings
-) -> dict[tuple[str, Region], FleetMemory]:
+) -> dict[tuple[str, Region], SavedFleetState]:
     """Every fleet's memory after this snapshot, by name and region.
 
     What is derived twice from the same signs comes to the same: a Lease that was written, but is
     still seen as it was before, counts nothing twice.
     """
     stable = timedelta(seconds=settings.spot_return.stable_seconds if settings.spot_return else 0)
-    known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.memories)
+    known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.fleet_states)
     memories = {(m.fleet, m.region): m for m in known}
     for key, sign in signs.items():
         place = (key.name, key.region)
-        before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
+        before = memories.get(place, SavedFleetState(fleet=key.name, region=key.region))
         after = _with_silence(before, sign, snapshot.at)
         if not sign.silent:
             after = _with_errors(after, sign, snapshot.at)
@@ -132,7 +132,7 @@ def memories_after(
     return memories
 
 
-def _not_ahead(memory: FleetMemory, at: datetime) -> FleetMemory:
+def _not_ahead(memory: SavedFleetState, at: datetime) -> SavedFleetState:
     """What was noted while a clock was ahead: such a time counts as now.
 
     A fleet would stay closed, or no new error be counted, until the clock has caught up.
@@ -148,7 +148,7 @@ def _not_ahead(memory: FleetMemory, at: datetime) -> FleetMemory:
     )
 
 
-def _is_old(memory: FleetMemory, at: datetime) -> bool:
+def _is_old(memory: SavedFleetState, at: datetime) -> bool:
     """Of a fleet that the config no longer names: whether nothing of it is of the last hour."""
     moments = (
         memory.unavailable_until,
@@ -160,7 +160,7 @@ def _is_old(memory: FleetMemory, at: datetime) -> bool:
     return all(m is None or at - m > FORGOTTEN_AFTER for m in moments)
 
 
-def refused(memory: FleetMemory, reason: str, at: datetime) -> FleetMemory:
+def refused(memory: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
     """The memory of a fleet that EC2 refused at once to raise: no history will tell of it."""
     failures = memory.failures + 1
     until = at + cool_off(failures)
@@ -173,12 +173,12 @@ def refused(memory: FleetMemory, reason: str, at: datetime) -> FleetMemory:
     )
 
 
-def _with_silence(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+def _with_silence(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
     since = (memory.silent_since or at) if sign.silent else None
     return replace(memory, silent_since=since)
 
 
-def _with_errors(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+def _with_errors(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
     """Count errors that were not counted before; a fleet that launches again has recovered."""
     live, counted = sign.live, memory.last_error_at
     if live is None:
@@ -206,7 +206,7 @@ def _with_errors(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
     )
 
 
-def _recovered(memory: FleetMemory, sign: Signs) -> FleetMemory:
+def _recovered(memory: SavedFleetState, sign: Signs) -> SavedFleetState:
     """All that was asked for is there, and some of it came after the last error."""
     error, launched = memory.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
@@ -216,7 +216,7 @@ def _recovered(memory: FleetMemory, sign: Signs) -> FleetMemory:
     return replace(memory, failures=0)
 
 
-def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+def _with_shortfall(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
     """Since when EC2 has held less than the target.
 
     The fleet's history tells whether that began earlier, unless it was known, and whole, before.
@@ -224,12 +224,12 @@ def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemo
     live = sign.live
     if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
         return replace(memory, below_target_since=None)
-    first_sight = memory == FleetMemory(fleet=memory.fleet, region=memory.region)
+    first_sight = memory == SavedFleetState(fleet=memory.fleet, region=memory.region)
     since = memory.below_target_since or (live.changed_at if first_sight else None) or at
     return replace(memory, below_target_since=min(since, at))
 
 
-def _forgotten(memory: FleetMemory, stable: timedelta, at: datetime) -> FleetMemory:
+def _forgotten(memory: SavedFleetState, stable: timedelta, at: datetime) -> SavedFleetState:
     """Failures of long ago; the time of the last error stays while EC2 may still show it.
 
     Nor is that time forgotten before spot capacity counts as stable.
@@ -243,7 +243,11 @@ def _forgotten(memory: FleetMemory, stable: timedelta, at: datetime) -> FleetMem
 
 
 def unavailable(
-    state: str, sign: Signs | None, memory: FleetMemory | None, at: datetime, init_seconds: float
+    state: str,
+    sign: Signs | None,
+    memory: SavedFleetState | None,
+    at: datetime,
+    init_seconds: float,
 ) -> str:
     """Why the fleet cannot serve new demand now; empty when it can.
 
@@ -268,7 +272,7 @@ def unavailable(
     return _short(sign, sign.live, memory, at, init_seconds)
 
 
-def _cooling(memory: FleetMemory, at: datetime) -> str:
+def _cooling(memory: SavedFleetState, at: datetime) -> str:
     if memory.unavailable_until is None or memory.unavailable_until <= at:
         return ""
     what = memory.reason or "capacity errors"
@@ -278,7 +282,7 @@ def _cooling(memory: FleetMemory, at: datetime) -> str:
 
 
 def _short(
-    sign: Signs, live: Fleet, memory: FleetMemory | None, at: datetime, init_seconds: float
+    sign: Signs, live: Fleet, memory: SavedFleetState | None, at: datetime, init_seconds: float
 ) -> str:
     """Return since when the fleet lacks instances, in words; a launch begins the time again."""
     if memory is None or memory.below_target_since is None:

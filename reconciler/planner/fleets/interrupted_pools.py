@@ -13,8 +13,8 @@ from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
-from reconciler.model.memory import InterruptedPool
 from reconciler.model.notices import SPOT_ACTIONS
+from reconciler.model.saved_state import InterruptedPool
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.fleets.interruptions import (

@@ -10,7 +10,7 @@ from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
-from reconciler.model.memory import FleetMemory, InterruptedPool
+from reconciler.model.saved_state import InterruptedPool, SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
@@ -148,7 +148,7 @@ class Inventory:
     """Nodes of our fleets that are to be replaced in time: no destination for pods of others."""
     updates: Mapping[FleetKey, Update] = field(default_factory=dict)
     """Rolling updates that are not finished."""
-    memories: tuple[FleetMemory, ...] = ()
+    fleet_states: tuple[SavedFleetState, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """Where EC2 took spot instances back of late: new ones are rather bought elsewhere."""
@@ -237,7 +237,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         noticed=noticed,
         outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),
         updates=updates,
-        memories=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(memories[place] for place in sorted(memories)),
         interrupted_pools=pools_after(snapshot, settings, owners, binding),
     )
 
@@ -338,7 +338,7 @@ def _status(
     snapshot: Snapshot,
     settings: PlannerSettings,
     sign: Signs | None,
-    memories: Mapping[tuple[str, Region], FleetMemory],
+    memories: Mapping[tuple[str, Region], SavedFleetState],
 ) -> FleetStatus:
     """`members` are its nodes, how many of them have joined, and who is set aside."""
     nodes, joined, aside = members

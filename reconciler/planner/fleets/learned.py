@@ -14,7 +14,7 @@ from reconciler.model.cluster import NO_RESOURCES, Resources
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
@@ -30,13 +30,13 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
 
     Memories change only where EC2 shows the fleet.
     """
-    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
     fleets: list[FleetStatus] = []
     for status in inventory.fleets:
         by_type = _seen_by_type(status, inventory.instance_of_node)
         seen = least_of(list(by_type.values())) if by_type else None
         place = (status.key.name, status.key.region)
-        before = memories.get(place, FleetMemory(fleet=place[0], region=place[1]))
+        before = memories.get(place, SavedFleetState(fleet=place[0], region=place[1]))
         after = before
         if status.live is not None:
             after = _learning(before, seen, version_of(status), at)
@@ -47,7 +47,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
     return replace(
         inventory,
         fleets=tuple(fleets),
-        memories=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(memories[place] for place in sorted(memories)),
     )
 
 
@@ -74,8 +74,8 @@ def _seen_by_type(
 
 
 def _learning(
-    memory: FleetMemory, seen: Resources | None, version: str, at: datetime
-) -> FleetMemory:
+    memory: SavedFleetState, seen: Resources | None, version: str, at: datetime
+) -> SavedFleetState:
     """What is known after this snapshot; the least counts, so that it comes to rest."""
     shown = NO_RESOURCES if seen is None else _lasting(seen)
     before = memory.learned if memory.learned_version == version else NO_RESOURCES

@@ -11,7 +11,7 @@ from datetime import timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, NodeName, Region
-from reconciler.model.memory import LostFleet
+from reconciler.model.saved_state import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.fleets.stuck import NodesByInstance, has_holes

@@ -5,7 +5,7 @@ launch template version, the time and their number in the batch. Number k is emp
 that came after that time take pods, so that the fleet never has fewer of these than before: a node
 that is Ready may still have a start-up taint.
 Everything else is read from the nodes again in each cycle; only a halt is remembered (on the Lease,
-`FleetMemory.halted_version`). Model: AWS CloudFormation's AutoScalingRollingUpdate policy
+`SavedFleetState.halted_version`). Model: AWS CloudFormation's AutoScalingRollingUpdate policy
 (MinInstancesInService, MaxBatchSize, PauseTime).
 """
 
@@ -19,8 +19,8 @@ from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
-from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import FleetUpdate, UpdateState
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.calendar import in_window
 from reconciler.planner.fleets.drain_taints import is_draining
@@ -139,7 +139,7 @@ def find_updates(
     fleets: Iterable[FleetNodes],
     instances: Mapping[NodeName, Instance],
     stuck: Sequence[StuckInstance],
-    memories: Mapping[tuple[str, Region], FleetMemory],
+    memories: Mapping[tuple[str, Region], SavedFleetState],
     snapshot: Snapshot,
     settings: PlannerSettings,
 ) -> Mapping[FleetKey, Update]:
@@ -175,10 +175,10 @@ def find_updates(
 
 
 def halted_after(
-    memories: Mapping[tuple[str, Region], FleetMemory],
+    memories: Mapping[tuple[str, Region], SavedFleetState],
     fleets: Iterable[FleetNodes],
     updates: Mapping[FleetKey, Update],
-) -> dict[tuple[str, Region], FleetMemory]:
+) -> dict[tuple[str, Region], SavedFleetState]:
     """Return the memories with the halts of this snapshot; those of earlier versions are dropped.
 
     Args:
@@ -189,7 +189,7 @@ def halted_after(
     after = dict(memories)
     for fleet in fleets:
         place = (fleet.key.name, fleet.key.region)
-        known = after.get(place) or FleetMemory(fleet=place[0], region=place[1])
+        known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         update = updates.get(fleet.key)
         version = fleet.live.launch_template_version if fleet.live else ""
         memory = known
@@ -205,8 +205,8 @@ def halted_after(
 
 
 def with_resumed(
-    memories: Mapping[tuple[str, Region], FleetMemory], resumed: Iterable[str]
-) -> dict[tuple[str, Region], FleetMemory]:
+    memories: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
+) -> dict[tuple[str, Region], SavedFleetState]:
     """Return the memories in which no fleet that a person named is halted.
 
     Args:
@@ -281,7 +281,7 @@ def _failure(
     return ""
 
 
-def _why_halted(memory: FleetMemory | None, version: str, failure: str) -> str:
+def _why_halted(memory: SavedFleetState | None, version: str, failure: str) -> str:
     """Why the update stands still; empty while it goes on."""
     if memory is not None and memory.halted_version == version:
         return memory.halted_because

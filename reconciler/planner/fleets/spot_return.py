@@ -3,7 +3,7 @@
 A spot fleet is back when it is available and had no error for `spot_return.stable_for`. Its
 stand-ins are replaced in batches, one an hour. The nodes of a batch carry the annotation
 `SPOT_RETURN` with the time at which the batch began; when the last one began is kept with what is
-remembered of the spot fleet (`FleetMemory.spot_return_at`), as nodes that have left tell nothing.
+remembered of the spot fleet (`SavedFleetState.spot_return_at`), since nodes that left tell nothing.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from typing import Final
 from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.outdated import Outdated
@@ -62,13 +62,13 @@ def with_spot_returns(
     for each in find_fallbacks(inventory, at, settings.instance_init_seconds):
         if FALLBACK_FROM in each.node.annotations:
             nodes.setdefault(each.instead_of, []).append(each)
-    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
     statuses = {status.key: status for status in inventory.fleets}
     outdated = dict(inventory.outdated)
     found: list[SpotReturn] = []
     for key, stand_ins in sorted(nodes.items()):
         place = (key.name, key.region)
-        before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
+        before = memories.get(place, SavedFleetState(fleet=key.name, region=key.region))
         trouble = _trouble(statuses[key], before, stable, at)
         batch = {
             each.node.name: began
@@ -86,7 +86,7 @@ def with_spot_returns(
     changed = replace(
         inventory,
         outdated=dict(sorted(outdated.items())),
-        memories=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(memories[place] for place in sorted(memories)),
     )
     return changed, tuple(found)
 
@@ -107,7 +107,7 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
     )
 
 
-def _trouble(status: FleetStatus, memory: FleetMemory, stable: timedelta, at: datetime) -> str:
+def _trouble(status: FleetStatus, memory: SavedFleetState, stable: timedelta, at: datetime) -> str:
     """Why the spot fleet does not count as back; empty when it does."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"
@@ -128,7 +128,7 @@ def _began(node: Node, at: datetime) -> datetime | None:
 
 
 def _last_batch(
-    memory: FleetMemory, batch: Mapping[NodeName, datetime], at: datetime
+    memory: SavedFleetState, batch: Mapping[NodeName, datetime], at: datetime
 ) -> datetime | None:
     """When the latest batch began, as long as that matters."""
     known = memory.spot_return_at

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import FALLBACK_FROM
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, Region
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 
 
@@ -39,7 +39,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
         young_seconds: Nodes older than this that do not say so are none.
     """
     found: list[FallbackNode] = []
-    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
     for status in inventory.fleets:
         if status.settings.spot or status.settings.departing or not status.nodes:
             continue
@@ -73,7 +73,7 @@ def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:
 
 def _unavailable_then(
     spot: Sequence[FleetStatus],
-    memories: Mapping[tuple[str, Region], FleetMemory],
+    memories: Mapping[tuple[str, Region], SavedFleetState],
     launched: datetime,
 ) -> FleetKey | None:
     """The first of the fleets, in the order of the config, that was unavailable at a moment."""
@@ -82,7 +82,7 @@ def _unavailable_then(
 
 def _unavailable_at(
     spot: Sequence[FleetStatus],
-    memories: Mapping[tuple[str, Region], FleetMemory],
+    memories: Mapping[tuple[str, Region], SavedFleetState],
     launched: datetime,
 ) -> Iterator[FleetKey]:
     for status in spot:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
@@ -118,8 +118,8 @@ def has_holes(snapshot: Snapshot) -> bool:
 
 
 def with_stuck(
-    memory: FleetMemory, stuck: Sequence[Instance], joined: datetime | None, at: datetime
-) -> FleetMemory:
+    memory: SavedFleetState, stuck: Sequence[Instance], joined: datetime | None, at: datetime
+) -> SavedFleetState:
     """The memory of one fleet: each instance counts once, one that joined later ends the row.
 
     Args:

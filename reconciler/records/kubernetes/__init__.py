@@ -2,12 +2,6 @@
 
 from reconciler.records.kubernetes.documents import Page, RawObject, decode_page, split_documents
 from reconciler.records.kubernetes.fields import API_GROUPS
-from reconciler.records.kubernetes.memory import (
-    LEASE_NAME,
-    LEASE_NAMESPACE,
-    Memory,
-    encode_fleet_state,
-)
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
     Decoded,
@@ -15,6 +9,12 @@ from reconciler.records.kubernetes.objects import (
     ObjectDecoder,
 )
 from reconciler.records.kubernetes.proof import encode_proof
+from reconciler.records.kubernetes.saved_state import (
+    LEASE_NAME,
+    LEASE_NAMESPACE,
+    SavedState,
+    encode_fleet_state,
+)
 from reconciler.records.kubernetes.state import (
     assemble,
     decode_cluster,
@@ -28,10 +28,10 @@ __all__ = [
     "ClusterObject",
     "Decoded",
     "Identity",
-    "Memory",
     "ObjectDecoder",
     "Page",
     "RawObject",
+    "SavedState",
     "assemble",
     "decode_cluster",
     "decode_page",

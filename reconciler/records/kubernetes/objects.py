@@ -24,10 +24,10 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
 from reconciler.records.kubernetes.fields import labels_of, printable
-from reconciler.records.kubernetes.memory import LEASE_NAME, Memory, decode_lease
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder
 from reconciler.records.kubernetes.policy import decode_budget
+from reconciler.records.kubernetes.saved_state import LEASE_NAME, SavedState, decode_lease
 from reconciler.records.kubernetes.storage import (
     decode_claim,
     decode_storage_class,
@@ -46,7 +46,7 @@ ClusterObject = (
     | StorageClass
     | CsiNode
     | Namespace
-    | Memory
+    | SavedState
 )
 
 NAMESPACED = frozenset({"Pod", "DaemonSet", "PodDisruptionBudget", "PersistentVolumeClaim"})
@@ -98,7 +98,7 @@ class ObjectDecoder:
         except (ValueError, OverflowError, RecursionError) as error:
             return unreadable(kind, bytes(raw), reason_of(error))
         ignored = None
-        if isinstance(value, Memory) and value.unreadable:
+        if isinstance(value, SavedState) and value.unreadable:
             ignored = Ignored(code="unreadable", kind=kind, name=identity[2])
         return Decoded(identity=identity, value=value, ignored=ignored)
 
@@ -110,7 +110,7 @@ def identity_of(kind: str, value: ClusterObject) -> Identity:
             return kind, value.key.namespace, value.key.name, value.key.uid
         case DaemonSet() | PodDisruptionBudget() | PersistentVolumeClaim():
             return kind, value.namespace, value.name, ""
-        case Memory():
+        case SavedState():
             return kind, value.namespace, LEASE_NAME, ""
         case _:
             return kind, "", value.name, ""

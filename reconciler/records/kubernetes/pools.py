@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from reconciler.model.memory import InterruptedPool
+from reconciler.model.saved_state import InterruptedPool
 from reconciler.records.kubernetes.fields import printable, utc
 
 POOLS_MAX = 200

@@ -22,7 +22,6 @@ from reconciler.model.snapshot import ClusterState, Ignored
 from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.fields import API_GROUPS
-from reconciler.records.kubernetes.memory import LEASE_NAMESPACE, Memory
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
     Decoded,
@@ -30,6 +29,7 @@ from reconciler.records.kubernetes.objects import (
     ObjectDecoder,
     unreadable,
 )
+from reconciler.records.kubernetes.saved_state import LEASE_NAMESPACE, SavedState
 
 
 def decode_cluster(
@@ -89,7 +89,7 @@ def assemble(
     by_type: defaultdict[type, list[Any]] = defaultdict(list)
     for kind, alike in groupby(values, key=type):
         by_type[kind] += alike
-    memory = _without_repeats(next(iter(by_type.get(Memory, ())), Memory()))
+    saved = _without_repeats(next(iter(by_type.get(SavedState, ())), SavedState()))
     counted = (
         Ignored(code="unused-kind", kind=kind, count=count)
         for kind, count in (unused or {}).items()
@@ -104,16 +104,16 @@ def assemble(
         storage_classes=tuple(sorted(by_type.get(StorageClass, ()), key=_name)),
         csi_nodes=tuple(sorted(by_type.get(CsiNode, ()), key=_name)),
         namespaces=tuple(sorted(by_type.get(Namespace, ()), key=_name)),
-        last_drain_at=memory.last_drain_at,
-        last_descheduled_at=memory.last_descheduled_at,
-        memories=memory.fleets,
-        demands=memory.demands,
-        lost_fleets=memory.lost_fleets,
-        stuck_ends=memory.stuck_ends,
-        proof=memory.proof,
-        raises=memory.raises,
-        resumed_updates=memory.resumed_updates,
-        interrupted_pools=memory.interrupted_pools,
+        last_drain_at=saved.last_drain_at,
+        last_descheduled_at=saved.last_descheduled_at,
+        fleet_states=saved.fleets,
+        demands=saved.demands,
+        lost_fleets=saved.lost_fleets,
+        stuck_ends=saved.stuck_ends,
+        proof=saved.proof,
+        raises=saved.raises,
+        resumed_updates=saved.resumed_updates,
+        interrupted_pools=saved.interrupted_pools,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -131,30 +131,30 @@ def without_foreign_leases(decoded: list[Decoded], namespace: str) -> list[Decod
     Files may hold the Lease of an install in any namespace. When they hold one alone, it is meant;
     of several only that of `namespace` counts, since anybody can make one in a namespace of theirs.
     """
-    leases = [each for each in decoded if isinstance(each.value, Memory)]
+    leases = [each for each in decoded if isinstance(each.value, SavedState)]
     if len(leases) <= 1:
         return decoded
     foreign = {
         id(each)
         for each in leases
-        if isinstance(each.value, Memory) and each.value.namespace != namespace
+        if isinstance(each.value, SavedState) and each.value.namespace != namespace
     }
     return [each for each in decoded if id(each) not in foreign]
 
 
-def _without_repeats(memory: Memory) -> Memory:
-    """The memory in order, of a fleet or demand that is named twice the last entry."""
-    fleets = {(each.fleet, each.region): each for each in memory.fleets}
-    demands = {(each.demand, each.fleet, each.region): each for each in memory.demands}
-    lost = {(each.region, each.id): each for each in memory.lost_fleets}
+def _without_repeats(saved: SavedState) -> SavedState:
+    """Return the saved state in order; of a fleet or demand that is named twice, the last entry."""
+    fleets = {(each.fleet, each.region): each for each in saved.fleets}
+    demands = {(each.demand, each.fleet, each.region): each for each in saved.demands}
+    lost = {(each.region, each.id): each for each in saved.lost_fleets}
     return replace(
-        memory,
+        saved,
         fleets=tuple(fleets[key] for key in sorted(fleets)),
         demands=tuple(demands[key] for key in sorted(demands)),
         lost_fleets=tuple(lost[key] for key in sorted(lost)),
-        stuck_ends=tuple(sorted({each.instance: each for each in memory.stuck_ends}.values())),
-        raises=tuple(sorted(memory.raises, key=lambda each: each.at)),
-        interrupted_pools=tuple(sorted(set(memory.interrupted_pools))),
+        stuck_ends=tuple(sorted({each.instance: each for each in saved.stuck_ends}.values())),
+        raises=tuple(sorted(saved.raises, key=lambda each: each.at)),
+        interrupted_pools=tuple(sorted(set(saved.interrupted_pools))),
     )
 
 

@@ -26,8 +26,8 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.ids import FleetId, NodeName
-from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.ports.changes import Window
@@ -139,20 +139,20 @@ def test_stop_during_planning_acts_no_more() -> None:
 
 def test_cool_offs_are_kept_on_the_lease_once() -> None:
     """A restart that forgets a capacity error asks the same empty pool again."""
-    memory = FleetMemory(
+    memory = SavedFleetState(
         fleet="primary-small", region=HOME, failures=2, unavailable_until=NOW + timedelta(hours=1)
     )
-    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
     scene.run(3)
     remembered = [call for call in scene.world.calls if call.operation == "remember"]
     assert [call.detail for call in remembered] == [FLEET_STATE]
-    assert scene.cluster.observe().memories == (memory,)
+    assert scene.cluster.observe().fleet_states == (memory,)
 
 
 def test_lease_that_cannot_be_written_holds_nothing_up() -> None:
     """Missing rights on Leases must not stop scaling, and must be said."""
-    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
-    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
     scene.world.fail_next("remember", Unavailable("lease", "no answer"))
     scene.run(2)
     first = scene.recorder.reports[0]
@@ -204,7 +204,7 @@ def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
     scene.world.fail_next("set_target_capacity", limit)
     scene.run(4)
     assert [scene.world.target(each) for each in (scene.fleet, spare)] == [0, 1]
-    (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
+    (memory,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
     assert (memory.fleet, memory.failures) == ("primary-small", 1)
     assert "VcpuLimitExceeded" in memory.reason
     asked = [c for c in scene.world.calls if c.operation == "set_target_capacity"]
@@ -259,8 +259,8 @@ def test_dry_run_makes_no_changing_call_whatever_happens() -> None:
 
 def test_dry_run_without_anything_to_do_writes_no_lease() -> None:
     """A plan without actions has no outcome to tell a dry run by."""
-    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
-    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
     dry(scene)
     scene.run(3)
     assert scene.world.lease_annotations == {}
@@ -273,7 +273,7 @@ def test_dry_run_remembers_from_cycle_to_cycle() -> None:
     scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
     scene.world.fleets.set_target(scene.world.fleets.records[scene.fleet], 2)
     scene.run(3)
-    first, *_, last = [p.memories[0].below_target_since for p in scene.recorder.plans]
+    first, *_, last = [p.fleet_states[0].below_target_since for p in scene.recorder.plans]
     assert first == last is not None
 
 
@@ -282,9 +282,9 @@ def test_memory_outlives_a_lease_that_cannot_be_written() -> None:
     told = []
 
     def planned(snapshot: Snapshot) -> Plan:
-        told.append(snapshot.cluster.memories)
-        memory = FleetMemory(fleet="primary-small", region=HOME, failures=len(told))
-        return replace(EMPTY, memories=(memory,))
+        told.append(snapshot.cluster.fleet_states)
+        memory = SavedFleetState(fleet="primary-small", region=HOME, failures=len(told))
+        return replace(EMPTY, fleet_states=(memory,))
 
     scene = Scene(planned=planned)
     scene.world.fail_next("remember", Unavailable("lease", "no answer"), times=9)
@@ -294,23 +294,25 @@ def test_memory_outlives_a_lease_that_cannot_be_written() -> None:
 
 def test_lease_that_another_process_wrote_counts_more_than_our_own_memory() -> None:
     """A leader of yesterday would overwrite what the leader of today has learned."""
-    scene = Scene(planned=lambda snapshot: replace(EMPTY, memories=snapshot.cluster.memories))
-    other = FleetMemory(fleet="primary-small", region=HOME, failures=7)
+    scene = Scene(
+        planned=lambda snapshot: replace(EMPTY, fleet_states=snapshot.cluster.fleet_states)
+    )
+    other = SavedFleetState(fleet="primary-small", region=HOME, failures=7)
     scene.run(2)
     scene.world.lease_annotations[FLEET_STATE] = encode_fleet_state([other])
     scene.run(2)
-    assert scene.recorder.plans[-1].memories == (other,)
+    assert scene.recorder.plans[-1].fleet_states == (other,)
     assert [c for c in scene.world.calls if c.operation == "remember"] == []
 
 
 def test_standby_trusts_the_lease_and_not_itself() -> None:
     """What a standby planned was never done."""
-    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
+    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
     seen = []
 
     def planned(snapshot: Snapshot) -> Plan:
-        seen.append(snapshot.cluster.memories)
-        return replace(EMPTY, memories=(memory,))
+        seen.append(snapshot.cluster.fleet_states)
+        return replace(EMPTY, fleet_states=(memory,))
 
     scene = Scene(planned=planned)
     scene.acting = False
@@ -325,7 +327,7 @@ def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
     limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
     scene.world.fail_next("set_target_capacity", limit, times=4)
     scene.run(6)
-    (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
+    (memory,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
     assert memory.failures == 1
 
 

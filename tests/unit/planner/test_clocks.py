@@ -81,7 +81,7 @@ def test_clock_ahead_of_the_others_ends_nothing() -> None:
     assert made.clock_skew_seconds == 3600
     assert {k.code for k in made.kept} == {"clock-skew"}
     assert DRAIN_STARTED not in {getattr(a, "key", "") for a in made.actions}
-    assert [m.stuck_in_a_row for m in made.memories] == [0]
+    assert [m.stuck_in_a_row for m in made.fleet_states] == [0]
 
 
 def test_clock_behind_the_others_ends_nothing() -> None:

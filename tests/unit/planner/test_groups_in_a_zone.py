@@ -8,7 +8,7 @@ import pytest
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
-from reconciler.loops.memory import to_remember, with_raises
+from reconciler.loops.saved_state import annotations_to_save, with_raises
 from reconciler.model.cluster import Node, Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
@@ -218,7 +218,7 @@ class Life:
             made = plan(snapshot, self.settings)
             outcomes: list[Outcome] = []
             self.executor.execute(made.actions, outcomes.append)
-            kept = to_remember(snapshot, with_raises(made, outcomes), outcomes)
+            kept = annotations_to_save(snapshot, with_raises(made, outcomes), outcomes)
             if kept:
                 self.cluster.remember(kept)
             self.bought += sum(new.nodes for new in made.new_nodes)

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.memory import DemandMemory
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedDemandState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -42,7 +42,7 @@ def wrong(name: str, seconds_old: float = 60, **changed: Any) -> Node:
 
 def planned(
     *objects: Pod | Node,
-    demands: tuple[DemandMemory, ...] = (),
+    demands: tuple[SavedDemandState, ...] = (),
     fleet: FleetSettings = FLEET,
     **live: Any,
 ) -> Plan:
@@ -57,7 +57,7 @@ def bought(made: Plan) -> int:
     return sum(a.to_capacity - a.from_capacity for a in made.actions if isinstance(a, SetCapacity))
 
 
-def first_purchase() -> DemandMemory:
+def first_purchase() -> SavedDemandState:
     """What the first plan remembers, made five minutes ago."""
     (memory,) = planned(POD).demands
     return replace(memory, bought_at=ago(300))
@@ -112,7 +112,7 @@ def test_second_node_in_vain_quarantines_the_pods_with_their_reason() -> None:
     assert made.quarantined == 1
 
 
-def quarantined() -> DemandMemory:
+def quarantined() -> SavedDemandState:
     """A kind of pods that has had its chances."""
     return replace(first_purchase(), strikes=2, judged_at=ago(30))
 
@@ -217,7 +217,7 @@ def test_plan_remembers_the_same_in_every_order() -> None:
     """A Lease that changes with every cycle would be written with every cycle."""
     pods = [make_pod(f"p{n}", sector="primary", cpu=f"{n + 1}00m") for n in range(4)]
 
-    def remembered(*objects: Pod) -> tuple[DemandMemory, ...]:
+    def remembered(*objects: Pod) -> tuple[SavedDemandState, ...]:
         snapshot: Snapshot = make_snapshot(*objects, cloud=make_cloud(make_fleet(FLEET)))
         return plan(snapshot, make_settings(FLEET)).demands
 
@@ -247,7 +247,7 @@ SPREAD = make_pods(
 )
 
 
-def zonal_plan(*objects: Pod | Node, demands: tuple[DemandMemory, ...] = ()) -> Plan:
+def zonal_plan(*objects: Pod | Node, demands: tuple[SavedDemandState, ...] = ()) -> Plan:
     """The plan of two fleets, each in a zone of its own."""
     nodes = [o for o in objects if isinstance(o, Node)]
     lives = [make_fleet(f, sum(n.labels["fleet"] == f.name for n in nodes)) for f in ZONAL]
@@ -268,7 +268,7 @@ def zonal_node(fleet: FleetSettings, ready_seconds: float = 60, *, good: bool = 
     return replace(node, labels=type(node.labels)(labels))
 
 
-def bought_in_both_zones() -> tuple[DemandMemory, ...]:
+def bought_in_both_zones() -> tuple[SavedDemandState, ...]:
     """What the plan that asked both fleets remembers, made five minutes ago."""
     made = zonal_plan(*SPREAD)
     assert [m.fleet for m in made.demands] == [fleet.name for fleet in ZONAL]

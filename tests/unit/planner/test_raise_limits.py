@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.loops.memory import with_raises
+from reconciler.loops.saved_state import with_raises
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Pod
-from reconciler.model.memory import RaiseMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedRaise
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.raise_limits import recent_raises, with_raise
@@ -43,7 +43,7 @@ def alone(count: int, name: str = "alone", **changed: Any) -> tuple[Pod, ...]:
     return make_pods(count, name, cpu="3", **changed)
 
 
-def planned(pods: int, running: int = 0, *raised: RaiseMemory, **limits: Any) -> Plan:
+def planned(pods: int, running: int = 0, *raised: SavedRaise, **limits: Any) -> Plan:
     """The plan for pods that ask for a node each, beside full nodes."""
     nodes = [make_node(f"n{i}", FLEET, unschedulable=True) for i in range(running)]
     waiting = alone(pods)
@@ -86,10 +86,10 @@ def test_limit_is_the_reason_of_pods_that_may_not_share_a_node_too() -> None:
     assert (asked(made), codes(made)) == (3, {"raise-limit"})
 
 
-def raised_before(nodes: int, seconds: float = 600, **changed: Any) -> RaiseMemory:
+def raised_before(nodes: int, seconds: float = 600, **changed: Any) -> SavedRaise:
     """A raise some time ago, by nodes at 0.10 USD per hour."""
     cost = nodes * 10**8
-    return RaiseMemory(at=ago(seconds), nodes=nodes, nano_usd_per_hour=cost, **changed)
+    return SavedRaise(at=ago(seconds), nodes=nodes, nano_usd_per_hour=cost, **changed)
 
 
 def test_what_was_raised_within_the_hour_counts() -> None:
@@ -138,7 +138,7 @@ def test_minimum_is_raised_whatever_the_limit_and_does_not_count() -> None:
 
 
 def with_headroom(
-    *nodes: int, pods: int = 0, raised: tuple[RaiseMemory, ...] = (), **limits: Any
+    *nodes: int, pods: int = 0, raised: tuple[SavedRaise, ...] = (), **limits: Any
 ) -> Plan:
     """The plan for items of headroom, each of so many nodes, beside pods that wait."""
     items = tuple(Headroom(sector="primary", nodes=count) for count in nodes)
@@ -230,7 +230,7 @@ def test_raise_whose_answer_was_lost_counts() -> None:
 
 def test_raises_of_a_few_minutes_are_kept_as_one_from_the_first_on() -> None:
     """The Lease would grow with every plan, or the hour never end."""
-    kept: tuple[RaiseMemory, ...] = ()
+    kept: tuple[SavedRaise, ...] = ()
     for minute in range(120):
         at = NOW + timedelta(minutes=minute)
         kept = with_raise(recent_raises(kept, at), replace(raised_before(1), at=at))

@@ -8,7 +8,7 @@ import pytest
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
-from reconciler.loops.memory import to_remember
+from reconciler.loops.saved_state import annotations_to_save
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import InvariantViolated
@@ -86,7 +86,7 @@ class Life:
             snapshot = observe(self.cluster, [self.cloud], [HOME], self.world.clock)
             made = plan(snapshot, self.settings)
             outcomes = executor.execute(made.actions, lambda _: None)
-            kept = to_remember(snapshot, made, outcomes)
+            kept = annotations_to_save(snapshot, made, outcomes)
             if kept:
                 self.cluster.remember(kept)
             self.plans.append(made)

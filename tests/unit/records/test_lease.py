@@ -9,12 +9,12 @@ import pytest
 
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
-from reconciler.model.memory import (
-    DemandMemory,
-    FleetMemory,
+from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
-    RaiseMemory,
+    SavedDemandState,
+    SavedFleetState,
+    SavedRaise,
 )
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import decode_cluster, encode_fleet_state, split_documents
@@ -39,8 +39,8 @@ def lease(**annotations: str) -> dict[str, Any]:
 
 def test_lease_gives_back_what_was_remembered() -> None:
     """A restart would forget which fleets have no capacity, and ask them again."""
-    memories = (
-        FleetMemory(
+    fleet_states = (
+        SavedFleetState(
             fleet="primary-small",
             region=Region("us-west-2"),
             unavailable_until=AT,
@@ -56,25 +56,25 @@ def test_lease_gives_back_what_was_remembered() -> None:
         lease(
             last_drain="2026-01-31T12:00:00Z",
             last_descheduled="2026-01-31T12:00:00Z",
-            fleet_state=encode_fleet_state(memories),
+            fleet_state=encode_fleet_state(fleet_states),
         )
     )
     assert (state.last_drain_at, state.last_descheduled_at) == (AT, AT)
-    assert state.memories == memories
+    assert state.fleet_states == fleet_states
 
 
 def test_any_amount_that_a_node_may_state_is_remembered() -> None:
     """One node of 8 PiB made the whole state unreadable: every fleet would be asked again."""
-    huge = FleetMemory(
+    huge = SavedFleetState(
         fleet="primary-small",
         region=Region("us-west-2"),
         learned=FrozenMap({"memory": 2**53, "nvidia.com/gpu": 2**63 - 1}),
     )
     state = decode(lease(fleet_state=encode_fleet_state([huge])))
-    assert state.memories == (huge,)
+    assert state.fleet_states == (huge,)
 
 
-DEMAND = DemandMemory(
+DEMAND = SavedDemandState(
     demand="0123456789abcdef",
     fleet="primary-small",
     region=Region("us-west-2"),
@@ -89,7 +89,7 @@ LOST = LostFleet(id=FleetId("fleet-1"), region=Region("us-west-2"), since=AT)
 
 def test_lease_gives_back_demand_and_lost_fleets() -> None:
     """A restart would begin a runaway afresh, or the wait for orphans."""
-    memory = FleetMemory(
+    memory = SavedFleetState(
         fleet="primary-small",
         region=Region("us-west-2"),
         reason="InsufficientInstanceCapacity",
@@ -98,14 +98,14 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
         last_stuck_launched_at=AT,
     )
     state = decode(lease(fleet_state=encode_fleet_state([memory], [DEMAND], [LOST])))
-    assert state.memories == (memory,)
+    assert state.fleet_states == (memory,)
     assert state.demands == (DEMAND,)
     assert state.lost_fleets == (LOST,)
 
 
 def test_lease_gives_back_how_far_targets_were_raised() -> None:
     """The next leader would raise them as far again within the same hour."""
-    raised = RaiseMemory(
+    raised = SavedRaise(
         at=AT, nodes=7, nano_usd_per_hour=7 * 10**8, nodes_before=3, nano_usd_before=3 * 10**8
     )
     assert decode(lease(fleet_state=encode_fleet_state([], raises=[raised]))).raises == (raised,)
@@ -142,7 +142,7 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
     """The API server refuses the whole object over 256 KiB, and nothing would be kept at all."""
     region = Region("ap-southeast-2")
     fleets = [
-        FleetMemory(
+        SavedFleetState(
             fleet=f"a-sector-with-a-long-name-{n:05}-xlarge",
             region=region,
             reason="allLaunchSpecsTemporarilyBlacklisted",
@@ -163,7 +163,7 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
     text = encode_fleet_state(fleets, demands, lost)
     assert len(text) < 200 * 1024
     state = decode(lease(fleet_state=text))
-    assert max(f.fleet for f in state.memories) == fleets[-1].fleet
+    assert max(f.fleet for f in state.fleet_states) == fleets[-1].fleet
     assert {d.strikes for d in state.demands} == {2}
 
 
@@ -188,7 +188,7 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
 def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) -> None:
     """A typing error in an annotation must not stand in the way of every cycle."""
     state = decode(lease(last_drain="soon", last_descheduled="never", fleet_state=text))
-    assert (state.last_drain_at, state.memories, state.demands) == (None, (), ())
+    assert (state.last_drain_at, state.fleet_states, state.demands) == (None, (), ())
     assert state.last_descheduled_at is None
     assert [each.kind for each in state.ignored] == ["Lease"]
 
@@ -196,7 +196,7 @@ def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) ->
 def test_state_of_before_versions_is_read() -> None:
     """An upgrade would forget every cool-off at once."""
     text = '{"fleets":[{"fleet":"a","region":"us-west-2","failures":2}]}'
-    (memory,) = decode(lease(fleet_state=text)).memories
+    (memory,) = decode(lease(fleet_state=text)).fleet_states
     assert (memory.fleet, memory.failures) == ("a", 2)
 
 
@@ -208,7 +208,7 @@ def test_leases_of_others_are_nothing_to_us() -> None:
 
 def lease_in(namespace: str, failures: int) -> dict[str, Any]:
     """A Lease with a state, in a namespace."""
-    memory = FleetMemory(fleet="a", region=Region("r"), failures=failures)
+    memory = SavedFleetState(fleet="a", region=Region("r"), failures=failures)
     found = lease(fleet_state=encode_fleet_state([memory]))
     found["metadata"]["namespace"] = namespace
     return found
@@ -223,7 +223,7 @@ def decoded(*leases: dict[str, Any], namespace: str) -> ClusterState:
 def test_one_lease_in_files_counts_wherever_it_is() -> None:
     """Files of an install elsewhere are planned without naming its namespace."""
     state = decoded(lease_in("old", 3), namespace="ops")
-    assert [each.failures for each in state.memories] == [3]
+    assert [each.failures for each in state.fleet_states] == [3]
     assert state.ignored == ()
 
 
@@ -232,7 +232,7 @@ def test_of_several_leases_only_that_of_the_install_counts(order: tuple[str, str
     """Anybody may make one in a namespace of his own, and say that no fleet is available."""
     leases = [lease_in(each, 1 if each == "ops" else 9) for each in order]
     state = decoded(*leases, namespace="ops")
-    assert [each.failures for each in state.memories] == [1]
+    assert [each.failures for each in state.fleet_states] == [1]
     assert [(each.code, each.kind, each.count) for each in state.ignored] == [
         ("unused-kind", "Lease", 1)
     ]
@@ -241,5 +241,5 @@ def test_of_several_leases_only_that_of_the_install_counts(order: tuple[str, str
 def test_of_several_leases_none_counts_when_none_is_of_the_install() -> None:
     """Which of them is meant cannot be known."""
     state = decoded(lease_in("one", 1), lease_in("two", 2), namespace="ops")
-    assert state.memories == ()
+    assert state.fleet_states == ()
     assert [each.count for each in state.ignored] == [2]

@@ -8,7 +8,6 @@ from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.cluster import Node, Owner, Pod
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import FleetId, InstanceId, NodeName
-from reconciler.model.memory import FleetMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import (
     Cost,
@@ -20,6 +19,7 @@ from reconciler.model.plan import (
     Reason,
     Unplaceable,
 )
+from reconciler.model.saved_state import SavedFleetState
 from tests.builders import HOME, amounts, make_node, make_pod, make_spec
 from tests.unit.web.scene import Scene
 
@@ -125,8 +125,8 @@ def last_cycle(
         ),
         held=(Held(node=there[1].name, code="safety-stop"),),
         cost=cost(len(there)),
-        memories=(
-            FleetMemory(
+        fleet_states=(
+            SavedFleetState(
                 fleet="gpu-large",
                 region=HOME,
                 failures=2,

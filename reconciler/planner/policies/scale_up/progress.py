@@ -15,7 +15,7 @@ import numpy as np
 
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import FleetKey, Region
-from reconciler.model.memory import DemandMemory
+from reconciler.model.saved_state import SavedDemandState
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
 from reconciler.planner.disruption.drains.idleness import counted, is_empty
@@ -92,7 +92,7 @@ def judge_demand(builder: PlanBuilder) -> None:
     for each in builder.waiting:
         waiting.setdefault(kinds.of_class(each), []).append(each)
     bound = _Bound(view, kinds)
-    of_kind: dict[str, list[DemandMemory]] = {}
+    of_kind: dict[str, list[SavedDemandState]] = {}
     for memory in known:
         of_kind.setdefault(memory.demand, []).append(memory)
     for demand, memories in of_kind.items():
@@ -130,7 +130,7 @@ def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
-def _has_zones(view: ClusterView, memory: DemandMemory) -> bool:
+def _has_zones(view: ClusterView, memory: SavedDemandState) -> bool:
     """Whether EC2 chooses among several zones for the nodes that were asked for."""
     offer = view.offers.get(FleetKey(name=memory.fleet, region=memory.region))
     return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
@@ -156,10 +156,10 @@ class _Bound:
 
 def _judged(
     builder: PlanBuilder,
-    memories: Sequence[DemandMemory],
+    memories: Sequence[SavedDemandState],
     waiting: list[WaitingClass],
     bound: _Bound,
-) -> list[DemandMemory]:
+) -> list[SavedDemandState]:
     """What is still to be remembered of one kind of pods after this snapshot.
 
     Fleets that were asked in one plan, for two zones say, are one try: it counts as failed once.
@@ -181,8 +181,8 @@ def _judged(
 
 
 def _struck(
-    builder: PlanBuilder, memories: Sequence[DemandMemory], waiting: list[WaitingClass]
-) -> list[DemandMemory]:
+    builder: PlanBuilder, memories: Sequence[SavedDemandState], waiting: list[WaitingClass]
+) -> list[SavedDemandState]:
     """The same, with one strike more where the nodes of the last purchase refuse the pods."""
     view = builder.view
     floor = max((m.judged_at for m in memories if m.judged_at), default=None)
@@ -208,7 +208,7 @@ def _struck(
 def _wait_for_binding(
     builder: PlanBuilder,
     waiting: Iterable[WaitingClass],
-    refusing: Mapping[DemandMemory, Sequence[Node]],
+    refusing: Mapping[SavedDemandState, Sequence[Node]],
     until: datetime,
 ) -> None:
     """Ask for no more nodes until kube-scheduler has had its time with those that just came."""
@@ -221,17 +221,17 @@ def _wait_for_binding(
         builder.purchases.awaiting_bind[each.pod_class.number] = why
 
 
-def _status_of(view: ClusterView, memory: DemandMemory) -> FleetStatus | None:
+def _status_of(view: ClusterView, memory: SavedDemandState) -> FleetStatus | None:
     return view.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
 
 
-def _is_out_of_reach(view: ClusterView, memory: DemandMemory) -> bool:
+def _is_out_of_reach(view: ClusterView, memory: SavedDemandState) -> bool:
     """Whether it is unknown what the fleet is now, because EC2 did not answer about it."""
     status = _status_of(view, memory)
     return status is not None and status.out_of_reach
 
 
-def _has_changed(view: ClusterView, memory: DemandMemory) -> bool:
+def _has_changed(view: ClusterView, memory: SavedDemandState) -> bool:
     """Whether the fleet launches other nodes now than when they were asked for."""
     status = _status_of(view, memory)
     if status is None or status.out_of_reach:
@@ -239,7 +239,7 @@ def _has_changed(view: ClusterView, memory: DemandMemory) -> bool:
     return version_of(status) != memory.version
 
 
-def _dated(view: ClusterView, memory: DemandMemory) -> DemandMemory:
+def _dated(view: ClusterView, memory: SavedDemandState) -> SavedDemandState:
     """The memory of pods that wait, with no time in the future.
 
     Noted by a clock that was ahead, no node would ever have come for it.
@@ -250,7 +250,7 @@ def _dated(view: ClusterView, memory: DemandMemory) -> DemandMemory:
     )
 
 
-def _came_for(view: ClusterView, memory: DemandMemory) -> list[Node]:
+def _came_for(view: ClusterView, memory: SavedDemandState) -> list[Node]:
     """The fleet's nodes that were made since it was first asked for them."""
     status = _status_of(view, memory)
     nodes = status.nodes if status is not None else ()
@@ -259,7 +259,7 @@ def _came_for(view: ClusterView, memory: DemandMemory) -> list[Node]:
 
 def _told_apart(
     builder: PlanBuilder,
-    memory: DemandMemory,
+    memory: SavedDemandState,
     floor: datetime | None,
     waiting: Sequence[WaitingClass],
 ) -> tuple[list[Node], list[Taken]]:
@@ -297,7 +297,7 @@ def _bind_until(view: ClusterView, node: Node) -> datetime:
     return min(ready_at + BIND_GRACE, latest)
 
 
-def _gone(view: ClusterView, memory: DemandMemory) -> DemandMemory | None:
+def _gone(view: ClusterView, memory: SavedDemandState) -> SavedDemandState | None:
     """Return what is remembered of failed purchases once no such pod waits any more."""
     gone_at = min(memory.gone_at or view.at, view.at)
     if not memory.strikes or view.at - gone_at > FORGOTTEN_AFTER:
@@ -368,7 +368,7 @@ def note_purchases(builder: PlanBuilder) -> None:
             if purchase not in builder.purchases.remembered:
                 if key not in versions:
                     versions[key] = version_of(view.statuses[key])
-                builder.purchases.remembered[purchase] = DemandMemory(
+                builder.purchases.remembered[purchase] = SavedDemandState(
                     demand=demand,
                     fleet=key.name,
                     region=key.region,

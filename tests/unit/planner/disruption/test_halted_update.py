@@ -11,7 +11,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from tests.builders import (
     HOME,
     ago,
@@ -73,7 +73,7 @@ def test_version_that_does_not_work_halts_the_update(
     assert marked(made) == {"a": None}
     assert drained(made) == []
     assert {k.code for k in made.kept} >= {"rolling-update-halted"}
-    (memory,) = [m for m in made.memories if m.halted_version]
+    (memory,) = [m for m in made.fleet_states if m.halted_version]
     assert (memory.halted_version, memory.halted_because) == (NEW, update.because)
 
 
@@ -90,22 +90,22 @@ def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
     assert ends == [("i-x", False)]
 
 
-def remembered(**changed: Any) -> tuple[FleetMemory, ...]:
+def remembered(**changed: Any) -> tuple[SavedFleetState, ...]:
     """What the Lease says of the fleet."""
-    return (FleetMemory(fleet=FLEET.name, region=HOME, **changed),)
+    return (SavedFleetState(fleet=FLEET.name, region=HOME, **changed),)
 
 
 def test_halt_lasts_until_the_version_changes() -> None:
     """The failed node is gone by then, and the next one would fail as well."""
     objects: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b")]
     known = remembered(halted_version=NEW, halted_because="it did not work")
-    made = made_of(*objects, memories=known)
+    made = made_of(*objects, fleet_states=known)
     assert state(made) == "halted"
     assert made.updates[0].because == "it did not work"
     assert marked(made) == {}
-    made = made_of(*objects, memories=remembered(halted_version="6", halted_because="old"))
+    made = made_of(*objects, fleet_states=remembered(halted_version="6", halted_because="old"))
     assert state(made) == "waiting"
-    assert [m for m in made.memories if m.halted_version] == []
+    assert [m for m in made.fleet_states if m.halted_version] == []
 
 
 def test_person_lets_a_halted_update_go_on() -> None:
@@ -119,13 +119,13 @@ def test_person_lets_a_halted_update_go_on() -> None:
         CRASHING,
     ]
     known = remembered(halted_version=NEW, halted_because="it did not work")
-    made = made_of(*objects, new="c", memories=known, resumed_updates=("elsewhere",))
+    made = made_of(*objects, new="c", fleet_states=known, resumed_updates=("elsewhere",))
     assert state(made) == "halted"
-    made = made_of(*objects, new="c", memories=known, resumed_updates=(FLEET.name,))
+    made = made_of(*objects, new="c", fleet_states=known, resumed_updates=(FLEET.name,))
     assert state(made) == "canary"
-    (memory,) = [m for m in made.memories if m.resumed_version]
+    (memory,) = [m for m in made.fleet_states if m.resumed_version]
     assert (memory.halted_version, memory.resumed_version) == ("", NEW)
-    made = made_of(*objects, new="c", memories=(memory,))
+    made = made_of(*objects, new="c", fleet_states=(memory,))
     assert state(made) == "canary"
 
 

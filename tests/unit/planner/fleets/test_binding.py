@@ -18,8 +18,8 @@ from reconciler.model.binding import StuckEnd
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
-from reconciler.model.memory import LostFleet
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import LostFleet
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import StuckEndSettings
 from tests.builders import (
@@ -72,7 +72,7 @@ def test_empty_cluster_with_the_config_of_another_ends_nothing_however_often_it_
     assert codes(made) == {f"i-{n}": "unproven-cluster" for n in range(6)}
     assert made.binding.verdict == "unproven"
     assert "check the kubeconfig context" in made.binding.because
-    assert made.memories == ()
+    assert made.fleet_states == ()
 
 
 def test_cluster_with_nodes_of_others_ends_nothing() -> None:

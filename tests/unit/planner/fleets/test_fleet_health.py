@@ -9,8 +9,8 @@ import pytest
 from reconciler.model.actions import SetCapacity
 from reconciler.model.fleet import Fleet, FleetEvent
 from reconciler.model.ids import InstanceId
-from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
@@ -37,7 +37,7 @@ INIT = timedelta(seconds=SETTINGS.instance_init_seconds)
 
 def planned(
     fleet: Fleet,
-    memory: FleetMemory | None = None,
+    memory: SavedFleetState | None = None,
     *,
     at: datetime = NOW,
     instances: tuple[Any, ...] = (),
@@ -46,13 +46,13 @@ def planned(
 ) -> Plan:
     """The plan for one pending pod."""
     cloud = make_cloud(fleet, instances=instances, **changed)
-    memories = (memory,) if memory else ()
-    return plan(make_snapshot(make_pod(), cloud=cloud, memories=memories, at=at), settings)
+    fleet_states = (memory,) if memory else ()
+    return plan(make_snapshot(make_pod(), cloud=cloud, fleet_states=fleet_states, at=at), settings)
 
 
-def only(made: Plan) -> FleetMemory:
+def only(made: Plan) -> SavedFleetState:
     """The memory of the one fleet."""
-    (memory,) = made.memories
+    (memory,) = made.fleet_states
     return memory
 
 
@@ -75,7 +75,7 @@ def test_capacity_error_is_remembered_until_its_cool_off_ends() -> None:
 )
 def test_cool_off_doubles_across_restarts_up_to_half_an_hour(failures: int, minutes: int) -> None:
     """A pool that is empty for a day would be stormed every five minutes."""
-    before = FleetMemory(
+    before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=failures - 1, last_error_at=ago(900)
     )
     memory = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(10),)), before))
@@ -103,14 +103,14 @@ def test_fleet_that_launches_all_it_was_asked_for_begins_anew() -> None:
     """An empty pool of last week would cost half an hour on-demand today."""
     node = make_node("n", FLEET, created_at=ago(50))
     fleet = make_fleet(FLEET, 1)
-    before = FleetMemory(fleet=FLEET.name, region=HOME, failures=4, last_error_at=ago(900))
+    before = SavedFleetState(fleet=FLEET.name, region=HOME, failures=4, last_error_at=ago(900))
     made = planned(fleet, before, instances=(make_instance(node, fleet),))
     assert only(made).failures == 0
 
 
 def test_failures_of_long_ago_are_forgotten() -> None:
     """The Lease would fill with fleets that failed once."""
-    before = FleetMemory(
+    before = SavedFleetState(
         fleet=FLEET.name,
         region=HOME,
         failures=4,
@@ -118,7 +118,9 @@ def test_failures_of_long_ago_are_forgotten() -> None:
         unavailable_until=ago(2 * 3600),
         reason="InsufficientInstanceCapacity",
     )
-    assert only(planned(make_fleet(FLEET), before)) == FleetMemory(fleet=FLEET.name, region=HOME)
+    assert only(planned(make_fleet(FLEET), before)) == SavedFleetState(
+        fleet=FLEET.name, region=HOME
+    )
 
 
 def test_fleet_below_its_target_for_too_long_is_unavailable_without_any_error() -> None:
@@ -143,7 +145,7 @@ def test_each_launch_is_progress() -> None:
     """A large fleet that grows slowly and well would be given up half-way."""
     node = make_node("n", FLEET, created_at=ago(100))
     fleet = make_fleet(FLEET, 5)
-    before = FleetMemory(fleet=FLEET.name, region=HOME, below_target_since=ago(5000))
+    before = SavedFleetState(fleet=FLEET.name, region=HOME, below_target_since=ago(5000))
     made = planned(fleet, before, instances=(make_instance(node, fleet),))
     assert not closed(made)
     assert only(made).below_target_since == ago(5000)
@@ -151,7 +153,7 @@ def test_each_launch_is_progress() -> None:
 
 def test_fleet_that_reaches_its_target_is_available_at_once() -> None:
     """New demand would stay on the dearer fleet although the cheaper one works again."""
-    before = FleetMemory(fleet=FLEET.name, region=HOME, below_target_since=ago(5000))
+    before = SavedFleetState(fleet=FLEET.name, region=HOME, below_target_since=ago(5000))
     made = planned(make_fleet(FLEET, 2, fulfilled_capacity=2.0), before)
     assert not closed(made)
     assert only(made).below_target_since is None
@@ -159,7 +161,9 @@ def test_fleet_that_reaches_its_target_is_available_at_once() -> None:
 
 def test_clock_that_jumps_back_does_not_close_or_open_a_fleet() -> None:
     """Times of the future count as now."""
-    before = FleetMemory(fleet=FLEET.name, region=HOME, below_target_since=NOW + timedelta(hours=2))
+    before = SavedFleetState(
+        fleet=FLEET.name, region=HOME, below_target_since=NOW + timedelta(hours=2)
+    )
     made = planned(make_fleet(FLEET, 2), before)
     assert only(made).below_target_since == NOW
     assert not closed(made)
@@ -168,7 +172,7 @@ def test_clock_that_jumps_back_does_not_close_or_open_a_fleet() -> None:
 def test_cool_off_that_ends_in_the_far_future_is_cut() -> None:
     """A clock was a year ahead when EC2 failed: the fleet would buy nothing for a year."""
     future = NOW + timedelta(days=365)
-    before = FleetMemory(
+    before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=1, last_error_at=future, unavailable_until=future
     )
     memory = only(planned(make_fleet(FLEET), before))
@@ -178,7 +182,7 @@ def test_cool_off_that_ends_in_the_far_future_is_cut() -> None:
 
 def test_errors_count_although_the_last_one_was_noted_in_the_future() -> None:
     """Until the clock has caught up, no capacity error would move demand on."""
-    before = FleetMemory(
+    before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=1, last_error_at=NOW + timedelta(days=365)
     )
     after = NOW + timedelta(seconds=20)
@@ -193,9 +197,9 @@ def test_silence_noted_in_the_future_counts_from_now() -> None:
     settings = make_settings(TWO_REGIONS, regions=(HOME, AWAY))
     quiet: dict[str, Any] = {"regions": frozenset({AWAY}), "silent": frozenset({HOME})}
     noted = NOW + timedelta(days=365)
-    before = FleetMemory(fleet=TWO_REGIONS.name, region=HOME, silent_since=noted)
+    before = SavedFleetState(fleet=TWO_REGIONS.name, region=HOME, silent_since=noted)
     made = planned(away, before, settings=settings, **quiet)
-    assert next(m for m in made.memories if m.region == HOME).silent_since == NOW
+    assert next(m for m in made.fleet_states if m.region == HOME).silent_since == NOW
 
 
 TWO_REGIONS = make_fleet_settings(regions=(HOME, AWAY))
@@ -214,7 +218,7 @@ def test_region_that_is_silent_for_a_moment_does_not_fill_another() -> None:
     made = planned(away, settings=settings, **quiet)
     assert raised(made) == []
     assert "does not answer" in closed(made)
-    memory = next(m for m in made.memories if m.region == HOME)
+    memory = next(m for m in made.fleet_states if m.region == HOME)
     assert memory.silent_since == NOW
     later = planned(away, memory, at=NOW + INIT, settings=settings, **quiet)
     assert raised(later) == [(AWAY, 1)]
@@ -239,9 +243,9 @@ def test_silent_region_never_looks_empty() -> None:
 
 def test_silent_region_keeps_what_is_remembered_of_its_fleets() -> None:
     """An outage would forget every cool-off."""
-    memory = FleetMemory(fleet=FLEET.name, region=HOME, failures=3, below_target_since=ago(60))
+    memory = SavedFleetState(fleet=FLEET.name, region=HOME, failures=3, below_target_since=ago(60))
     cloud = make_cloud(regions=frozenset(), silent=frozenset({HOME}))
-    made = plan(make_snapshot(cloud=cloud, memories=(memory,)), SETTINGS)
+    made = plan(make_snapshot(cloud=cloud, fleet_states=(memory,)), SETTINGS)
     assert only(made) == replace(memory, silent_since=NOW)
 
 
@@ -273,16 +277,20 @@ def test_instance_without_a_fleet_fulfils_no_target() -> None:
 
 def test_memory_of_a_fleet_that_the_config_dropped_goes_after_an_hour() -> None:
     """The Lease would keep every fleet that there ever was."""
-    young = FleetMemory(fleet="gone", region=HOME, failures=1, last_error_at=ago(1800))
-    old = FleetMemory(fleet="gone", region=AWAY, stuck_in_a_row=2, last_stuck_launched_at=ago(9000))
+    young = SavedFleetState(fleet="gone", region=HOME, failures=1, last_error_at=ago(1800))
+    old = SavedFleetState(
+        fleet="gone", region=AWAY, stuck_in_a_row=2, last_stuck_launched_at=ago(9000)
+    )
     cloud = make_cloud(make_fleet(FLEET))
-    made = plan(make_snapshot(cloud=cloud, memories=(young, old)), SETTINGS)
-    assert made.memories == (young,)
+    made = plan(make_snapshot(cloud=cloud, fleet_states=(young, old)), SETTINGS)
+    assert made.fleet_states == (young,)
 
 
 def test_fleet_that_was_whole_a_moment_ago_is_not_short_for_long() -> None:
     """One interrupted spot instance would close it: its demand is bought elsewhere at once."""
-    whole = FleetMemory(fleet=FLEET.name, region=HOME, learned=amounts(cpu=4), learned_version="x")
+    whole = SavedFleetState(
+        fleet=FLEET.name, region=HOME, learned=amounts(cpu=4), learned_version="x"
+    )
     live = make_fleet(FLEET, 3, changed_at=ago(1560), fulfilled_capacity=2.0)
     made = planned(live, whole)
     assert not closed(made)

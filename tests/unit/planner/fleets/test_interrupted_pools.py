@@ -9,9 +9,9 @@ import pytest
 from reconciler.model.actions import SetCapacity
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
-from reconciler.model.memory import InterruptedPool
 from reconciler.model.notices import MessageId, Notice
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import InterruptedPool
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings

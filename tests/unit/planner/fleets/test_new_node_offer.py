@@ -14,7 +14,7 @@ from reconciler.model.cluster import (
     Toleration,
 )
 from reconciler.model.fleet import Instance
-from reconciler.model.memory import FleetMemory
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
@@ -155,25 +155,29 @@ FLEET = make_fleet_settings()
 
 
 def remembered_from(
-    fleet: FleetSettings, *nodes: Node, before: tuple[FleetMemory, ...] = ()
+    fleet: FleetSettings, *nodes: Node, before: tuple[SavedFleetState, ...] = ()
 ) -> Any:
     """What a cycle that sees these nodes of a fleet keeps on the Lease."""
     live = make_fleet(fleet, len(nodes))
     cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
-    return plan(make_snapshot(*nodes, cloud=cloud, memories=before), make_settings(fleet)).memories
+    return plan(
+        make_snapshot(*nodes, cloud=cloud, fleet_states=before), make_settings(fleet)
+    ).fleet_states
 
 
 def offered_later(
-    memories: tuple[FleetMemory, ...],
+    fleet_states: tuple[SavedFleetState, ...],
     fleet: FleetSettings = FLEET,
     hours: float = 1,
     **changed: Any,
 ) -> str:
     """What is offered some time after the last node was seen to be gone."""
     cloud = make_cloud(make_fleet(fleet, **changed))
-    gone = plan(make_snapshot(cloud=cloud, memories=memories), make_settings(fleet)).memories
+    gone = plan(
+        make_snapshot(cloud=cloud, fleet_states=fleet_states), make_settings(fleet)
+    ).fleet_states
     at = NOW + timedelta(hours=hours)
-    return offered(fleet, cloud=cloud, memories=gone, at=at, reserved=amounts(memory="4Gi"))
+    return offered(fleet, cloud=cloud, fleet_states=gone, at=at, reserved=amounts(memory="4Gi"))
 
 
 def smaller(memory: str = "15Gi", **more: Any) -> Node:
@@ -189,9 +193,9 @@ def test_what_the_last_node_offered_is_remembered() -> None:
 
 def test_daemons_are_taken_off_what_is_remembered() -> None:
     """A new node would be filled with pods where its daemons have to go."""
-    memories = remembered_from(FLEET, smaller())
+    fleet_states = remembered_from(FLEET, smaller())
     daemon = make_daemon_set(memory="1Gi")
-    assert offered(FLEET, memories=memories, daemon_sets=(daemon,)) == "14Gi"
+    assert offered(FLEET, fleet_states=fleet_states, daemon_sets=(daemon,)) == "14Gi"
 
 
 def test_least_that_was_seen_is_remembered() -> None:
@@ -205,12 +209,12 @@ def test_least_that_was_seen_counts_beside_larger_nodes() -> None:
     small = remembered_from(FLEET, smaller("13Gi"))
     larger = smaller("15Gi")
     cloud = make_cloud_of([larger], make_fleet(FLEET, 1))
-    assert offered(FLEET, larger, cloud=cloud, memories=small) == "13Gi"
+    assert offered(FLEET, larger, cloud=cloud, fleet_states=small) == "13Gi"
     day_after = remembered_from(FLEET, larger, before=small)
     (memory,) = day_after
     assert memory.unseen_since == NOW
     at = NOW + timedelta(hours=24.1)
-    assert offered(FLEET, larger, cloud=cloud, memories=day_after, at=at) == "15Gi"
+    assert offered(FLEET, larger, cloud=cloud, fleet_states=day_after, at=at) == "15Gi"
 
 
 @pytest.mark.parametrize(("seconds", "bought"), [(60, []), (901, ["primary-b"])])
@@ -231,17 +235,17 @@ def test_device_of_a_node_that_has_just_come_is_counted_on(
 
 def test_what_was_remembered_is_forgotten_after_a_day() -> None:
     """An image with more room, tagged as the old one was, would never be tried."""
-    memories = remembered_from(FLEET, smaller())
-    assert offered_later(memories, hours=24) == "15Gi"
-    assert offered_later(memories, hours=24.1) == "12Gi"
+    fleet_states = remembered_from(FLEET, smaller())
+    assert offered_later(fleet_states, hours=24) == "15Gi"
+    assert offered_later(fleet_states, hours=24.1) == "12Gi"
 
 
 def test_what_was_remembered_is_forgotten_when_the_fleet_launches_something_else() -> None:
     """Kubelet's reservations are in the launch template: what it changes has to be seen anew."""
-    memories = remembered_from(FLEET, smaller())
-    assert offered_later(memories, launch_template_version="2") == "12Gi"
+    fleet_states = remembered_from(FLEET, smaller())
+    assert offered_later(fleet_states, launch_template_version="2") == "12Gi"
     other = replace(FLEET, options=(make_option("other.type"),))
-    assert offered_later(memories, other) == "12Gi"
+    assert offered_later(fleet_states, other) == "12Gi"
 
 
 def test_devices_are_not_remembered() -> None:
@@ -251,7 +255,7 @@ def test_devices_are_not_remembered() -> None:
     (memory,) = remembered_from(fleet, bare)
     assert set(memory.learned) == {"cpu", "memory", "pods"}
     wants = make_pod(cpu="1m", memory="1Mi", requests={"nvidia/gpu": 1})
-    snapshot = make_snapshot(wants, cloud=make_cloud(make_fleet(fleet)), memories=(memory,))
+    snapshot = make_snapshot(wants, cloud=make_cloud(make_fleet(fleet)), fleet_states=(memory,))
     assert plan(snapshot, make_settings(fleet)).fleets[0].target == 1
 
 

@@ -18,8 +18,8 @@ from reconciler.model.actions import (
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
-from reconciler.model.memory import LostFleet
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan

@@ -19,8 +19,8 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     DisruptionBudget,
@@ -75,7 +75,7 @@ def settings_of(**changed: Any) -> PlannerSettings:
 def planned(
     *nodes: Node,
     pods: list[Pod] | None = None,
-    memory: FleetMemory | None = None,
+    memory: SavedFleetState | None = None,
     target: int = 0,
     **changed: Any,
 ) -> Plan:
@@ -90,16 +90,16 @@ def planned(
             *nodes,
             *running,
             cloud=make_cloud_of(nodes, *fleets),
-            memories=(memory,) if memory else (),
+            fleet_states=(memory,) if memory else (),
         ),
         settings,
     )
 
 
-def error(seconds_ago: float, **changed: Any) -> FleetMemory:
+def error(seconds_ago: float, **changed: Any) -> SavedFleetState:
     """The spot fleet after a capacity error."""
     at = ago(seconds_ago)
-    return FleetMemory(
+    return SavedFleetState(
         fleet=SPOT.name,
         region=HOME,
         last_error_at=at,
@@ -169,7 +169,7 @@ def test_nothing_happens_while_it_is_off() -> None:
     ],
 )
 def test_spot_must_have_been_stable(
-    memory: FleetMemory, stable_seconds: float, begins: bool
+    memory: SavedFleetState, stable_seconds: float, begins: bool
 ) -> None:
     """Pods that go to and fro between spot and on-demand are worse off than on either."""
     made = planned(
@@ -177,13 +177,13 @@ def test_spot_must_have_been_stable(
     )
     assert bool(marked(made)) is begins
     assert any(each.code == "spot-return" for each in made.kept) is not begins
-    (kept,) = [m for m in made.memories if m.fleet == SPOT.name]
+    (kept,) = [m for m in made.fleet_states if m.fleet == SPOT.name]
     assert kept.last_error_at == (memory.last_error_at if not begins else kept.last_error_at)
 
 
 def test_next_batch_begins_an_hour_after_the_last() -> None:
     """The first one shows whether spot holds."""
-    last = FleetMemory(fleet=SPOT.name, region=HOME, spot_return_at=ago(3000))
+    last = SavedFleetState(fleet=SPOT.name, region=HOME, spot_return_at=ago(3000))
     made = planned(stand_in("a"), memory=last)
     assert marked(made) == []
     assert made.fallbacks[0].waits == "the next batch begins in 10m"
@@ -194,7 +194,7 @@ def test_next_batch_begins_an_hour_after_the_last() -> None:
 def test_time_of_the_batch_outlives_its_nodes() -> None:
     """Nodes that have left carry no annotation any more."""
     made = planned(stand_in("a", batch=60), stand_in("b"))
-    assert [m.spot_return_at for m in made.memories if m.fleet == SPOT.name] == [ago(60)]
+    assert [m.spot_return_at for m in made.fleet_states if m.fleet == SPOT.name] == [ago(60)]
     assert marked(made) == []
 
 
@@ -270,7 +270,7 @@ def test_annotation_by_somebody_else_breaks_nothing(text: str) -> None:
     node = stand_in("a")
     node = replace(node, annotations=FrozenMap({**node.annotations, SPOT_RETURN: text}))
     made = planned(node)
-    assert all(m.spot_return_at in {None, NOW} for m in made.memories)
+    assert all(m.spot_return_at in {None, NOW} for m in made.fleet_states)
 
 
 def test_node_that_can_never_leave_takes_no_place_in_a_batch() -> None:

@@ -7,8 +7,8 @@ import pytest
 from reconciler.model.actions import FALLBACK_FROM, AnnotateNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import FallbackNodes, Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
@@ -28,9 +28,9 @@ STEADY = make_fleet_settings("steady", spot=False, price="0.3")
 OTHER = make_fleet_settings("steady", "other", spot=False, price="0.3")
 
 
-def rest(begun_ago: float = 240, left: float = 60, failures: int = 1) -> FleetMemory:
+def rest(begun_ago: float = 240, left: float = 60, failures: int = 1) -> SavedFleetState:
     """The spot fleet after a capacity error."""
-    return FleetMemory(
+    return SavedFleetState(
         fleet=SPOT.name,
         region=HOME,
         failures=failures,
@@ -51,7 +51,10 @@ def busy(node: Node) -> Pod:
 
 
 def planned(
-    *nodes: Node, memory: FleetMemory | None = None, spot: FleetSettings = SPOT, minimum: int = 0
+    *nodes: Node,
+    memory: SavedFleetState | None = None,
+    spot: FleetSettings = SPOT,
+    minimum: int = 0,
 ) -> Plan:
     """The plan with full nodes."""
     steady = replace(STEADY, min_capacity=minimum)
@@ -63,7 +66,7 @@ def planned(
             *nodes,
             *pods,
             cloud=make_cloud_of(nodes, *fleets),
-            memories=(memory,) if memory else (),
+            fleet_states=(memory,) if memory else (),
         ),
         make_settings(spot, steady, OTHER),
     )

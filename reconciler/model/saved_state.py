@@ -11,7 +11,7 @@ from reconciler.model.ids import FleetId, Region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetMemory:
+class SavedFleetState:
     """One fleet: its failures, how long it rests, what its nodes offered."""
 
     fleet: str
@@ -34,7 +34,7 @@ class FleetMemory:
     learned: Resources = NO_RESOURCES
     """The least that Ready nodes offered while the fleet was of `learned_version`."""
     learned_version: str = ""
-    """What its nodes were made from then, as in `DemandMemory.version`."""
+    """What its nodes were made from then, as in `SavedDemandState.version`."""
     unseen_since: datetime | None = None
     """Since when no node offers as little any more; None while one does."""
     halted_version: str = ""
@@ -48,7 +48,7 @@ class FleetMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemandMemory:
+class SavedDemandState:
     """Nodes that were asked for, for pods of one kind, from one fleet."""
 
     demand: str
@@ -68,7 +68,7 @@ class DemandMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RaiseMemory:
+class SavedRaise:
     """By how much targets were raised for pods and headroom in a few minutes."""
 
     at: datetime

@@ -19,15 +19,15 @@ from reconciler.model.actions import (
 )
 from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
-from reconciler.model.memory import (
-    DemandMemory,
-    FleetMemory,
-    InterruptedPool,
-    LostFleet,
-    RaiseMemory,
-)
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import (
+    InterruptedPool,
+    LostFleet,
+    SavedDemandState,
+    SavedFleetState,
+    SavedRaise,
+)
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused
 from reconciler.planner.raise_limits import with_raise
@@ -35,14 +35,14 @@ from reconciler.records.kubernetes import encode_fleet_state, encode_proof
 from reconciler.records.times import rfc3339
 
 
-def to_remember(
+def annotations_to_save(
     snapshot: Snapshot, plan: Plan, outcomes: Iterable[Outcome]
 ) -> dict[str, str | None]:
     """Annotations that differ from those that the snapshot shows.
 
     Args:
         snapshot: What was observed, the Lease as it is.
-        plan: Its memories are what holds after this cycle.
+        plan: Its saved states are what holds after this cycle.
         outcomes: Pods that the rescheduler moved, or the descheduler evicted, begin its pause
             afresh.
     """
@@ -57,7 +57,7 @@ def to_remember(
     if any(_was_moved_to_spot(each) for each in done):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     if snapshot.cluster.resumed_updates:
-        annotations[RESUME_UPDATE] = None  # the plan's memories say what was resumed
+        annotations[RESUME_UPDATE] = None  # the plan says what was resumed
     if any(_was_evicted_by("deschedule", each) for each in done):
         annotations[LAST_DESCHEDULED] = rfc3339(snapshot.at)
     return annotations
@@ -69,17 +69,17 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     Such a refusal of ModifyFleet (a limit of vCPUs, say) shows in no history. The fleet rests as
     after any other capacity error, and demand moves on.
     """
-    memories = {(m.fleet, m.region): m for m in plan.memories}
+    fleet_states = {(m.fleet, m.region): m for m in plan.fleet_states}
     for outcome in outcomes:
         action = outcome.action
         if not isinstance(action, SetCapacity) or outcome.error != InsufficientCapacity.__name__:
             continue
         place = (action.fleet, action.region)
-        known = memories.get(place, FleetMemory(fleet=action.fleet, region=action.region))
+        known = fleet_states.get(place, SavedFleetState(fleet=action.fleet, region=action.region))
         if known.unavailable_until is not None and known.unavailable_until > plan.at:
             continue  # a minimum is asked for all the same: the rest that it is in goes on
-        memories[place] = refused(known, outcome.detail, plan.at)
-    return replace(plan, memories=tuple(memories[place] for place in sorted(memories)))
+        fleet_states[place] = refused(known, outcome.detail, plan.at)
+    return replace(plan, fleet_states=tuple(fleet_states[place] for place in sorted(fleet_states)))
 
 
 def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
@@ -94,7 +94,7 @@ def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     }
     bought = [new for new in plan.new_nodes if (new.fleet, new.region) in taken]
     nodes_before, nano_usd_before = plan.ran_before
-    added = RaiseMemory(
+    added = SavedRaise(
         at=plan.at,
         nodes=sum(new.nodes for new in bought),
         nano_usd_per_hour=sum(new.nano_usd_per_hour for new in bought),
@@ -105,11 +105,11 @@ def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 
 @dataclass(slots=True)
-class OwnMemory:
+class UnsavedState:
     """What this process knows and the Lease does not show: not yet, or never in a dry run."""
 
     _plan: Plan | None = None
-    _beside: str = ""
+    _observed_with_plan: str = ""
     """What the Lease showed when the plan was made: anything newer counts more than ours."""
 
     def recalled(self, observed: Snapshot) -> Snapshot:
@@ -117,12 +117,12 @@ class OwnMemory:
         plan = self._plan
         if plan is None:
             return observed
-        if _observed(observed) != self._beside:
+        if _observed(observed) != self._observed_with_plan:
             self.forget()
             return observed
         cluster = replace(
             observed.cluster,
-            memories=plan.memories,
+            fleet_states=plan.fleet_states,
             demands=plan.demands,
             lost_fleets=plan.lost_fleets,
             stuck_ends=plan.stuck_ends,
@@ -136,7 +136,7 @@ class OwnMemory:
 
     def note(self, observed: Snapshot, plan: Plan) -> None:
         """A plan was carried out: what it remembers holds, whether or not the Lease took it."""
-        self._plan, self._beside = plan, _observed(observed)
+        self._plan, self._observed_with_plan = plan, _observed(observed)
 
     def forget(self) -> None:
         """Another process acts: what it keeps on the Lease counts."""
@@ -156,11 +156,11 @@ def _observed(snapshot: Snapshot) -> str:
 
 
 _Parts = tuple[
-    tuple[FleetMemory, ...],
-    tuple[DemandMemory, ...],
+    tuple[SavedFleetState, ...],
+    tuple[SavedDemandState, ...],
     tuple[LostFleet, ...],
     tuple[StuckEnd, ...],
-    tuple[RaiseMemory, ...],
+    tuple[SavedRaise, ...],
     tuple[InterruptedPool, ...],
 ]
 
@@ -168,7 +168,7 @@ _Parts = tuple[
 def _parts(of: Plan | ClusterState) -> _Parts:
     """What plan and cluster both hold of it, in the order in which it is encoded."""
     return (
-        of.memories,
+        of.fleet_states,
         of.demands,
         of.lost_fleets,
         of.stuck_ends,

@@ -19,12 +19,12 @@ from reconciler.model.actions import (
 from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
-from reconciler.model.memory import (
-    DemandMemory,
-    FleetMemory,
+from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
-    RaiseMemory,
+    SavedDemandState,
+    SavedFleetState,
+    SavedRaise,
 )
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
@@ -60,17 +60,17 @@ Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class SavedState:
     """The Lease's annotations, read."""
 
     last_drain_at: datetime | None = None
     last_descheduled_at: datetime | None = None
-    fleets: tuple[FleetMemory, ...] = ()
-    demands: tuple[DemandMemory, ...] = ()
+    fleets: tuple[SavedFleetState, ...] = ()
+    demands: tuple[SavedDemandState, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
     stuck_ends: tuple[StuckEnd, ...] = ()
     proof: KeptProof | None = None
-    raises: tuple[RaiseMemory, ...] = ()
+    raises: tuple[SavedRaise, ...] = ()
     resumed_updates: tuple[str, ...] = ()
     """Names of fleets, as a person wrote them."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
@@ -98,7 +98,7 @@ class _LeaseWire(Wire):
     metadata: _LeaseMetadataWire
 
 
-class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
+class _SavedFleetWire(Struct, gc=False, omit_defaults=True):
     fleet: str
     region: str
     unavailable_until: datetime | None = None
@@ -149,7 +149,7 @@ class _RaiseWire(Struct, gc=False, omit_defaults=True):
 
 
 class _FleetStateWire(Struct, gc=False):
-    fleets: tuple[_FleetMemoryWire, ...] = ()
+    fleets: tuple[_SavedFleetWire, ...] = ()
     demands: tuple[_DemandWire, ...] = ()
     lost_fleets: tuple[_LostFleetWire, ...] = ()
     stuck_ends: tuple[_StuckEndWire, ...] = ()
@@ -164,7 +164,7 @@ _MOMENT = Decoder(datetime)
 _ENCODER = Encoder(order="sorted")
 
 
-def decode_lease(raw: bytes | Raw) -> Memory | None:
+def decode_lease(raw: bytes | Raw) -> SavedState | None:
     """Decode a Lease: None when it is not ours; ValueError when it cannot be read at all.
 
     An annotation that cannot be read is taken as absent: a person may have edited it, and a
@@ -177,10 +177,10 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
     stated = (wire.last_drain, wire.last_descheduled)
     last_drain_at, last_descheduled_at = moments = [_stated_moment(text) for text in stated]
     unreadable = any(text and at is None for text, at in zip(stated, moments, strict=True))
-    memory = Memory()
+    saved = SavedState()
     try:
         if wire.fleet_state:
-            memory = decode_fleet_state(wire.fleet_state)
+            saved = decode_fleet_state(wire.fleet_state)
     except (ValueError, OverflowError, RecursionError):
         unreadable = True
     proof: KeptProof | None = None
@@ -191,7 +191,7 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
         unreadable = True
     written = bool(wire.fleet_state)
     return replace(
-        memory,
+        saved,
         proof=proof,
         last_drain_at=last_drain_at,
         resumed_updates=_names(wire.resume_update),
@@ -217,7 +217,7 @@ def _stated_moment(text: str | None) -> datetime | None:
         return None
 
 
-def decode_fleet_state(text: str) -> Memory:
+def decode_fleet_state(text: str) -> SavedState:
     """Read the annotation `fleet-state`.
 
     Raises:
@@ -228,7 +228,7 @@ def decode_fleet_state(text: str) -> Memory:
     state = _FLEET_STATE.decode(text)
     if state.version != VERSION:
         raise ValueError(f"version {state.version} of the state is not known")
-    return Memory(
+    return SavedState(
         fleets=tuple(map(_fleet, state.fleets)),
         demands=tuple(map(_demand, state.demands)),
         lost_fleets=tuple(
@@ -244,8 +244,8 @@ def decode_fleet_state(text: str) -> Memory:
     )
 
 
-def _fleet(each: _FleetMemoryWire) -> FleetMemory:
-    return FleetMemory(
+def _fleet(each: _SavedFleetWire) -> SavedFleetState:
+    return SavedFleetState(
         fleet=each.fleet,
         region=Region(each.region),
         unavailable_until=utc(each.unavailable_until),
@@ -266,8 +266,8 @@ def _fleet(each: _FleetMemoryWire) -> FleetMemory:
     )
 
 
-def _demand(each: _DemandWire) -> DemandMemory:
-    return DemandMemory(
+def _demand(each: _DemandWire) -> SavedDemandState:
+    return SavedDemandState(
         demand=each.demand,
         fleet=each.fleet,
         region=Region(each.region),
@@ -279,8 +279,8 @@ def _demand(each: _DemandWire) -> DemandMemory:
     )
 
 
-def _raise(each: _RaiseWire) -> RaiseMemory:
-    return RaiseMemory(
+def _raise(each: _RaiseWire) -> SavedRaise:
+    return SavedRaise(
         at=_moment(each.at),
         nodes=each.nodes,
         nano_usd_per_hour=each.nano_usd_per_hour,
@@ -294,11 +294,11 @@ def _moment(moment: datetime) -> datetime:
 
 
 def encode_fleet_state(
-    memories: Iterable[FleetMemory],
-    demands: Iterable[DemandMemory] = (),
+    fleet_states: Iterable[SavedFleetState],
+    demands: Iterable[SavedDemandState] = (),
     lost_fleets: Iterable[LostFleet] = (),
     stuck_ends: Iterable[StuckEnd] = (),
-    raises: Iterable[RaiseMemory] = (),
+    raises: Iterable[SavedRaise] = (),
     interrupted_pools: Iterable[InterruptedPool] = (),
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
@@ -306,7 +306,7 @@ def encode_fleet_state(
     Of more than fits those that matter longest are kept: the latest cool-offs, the kinds of pods
     that have failed most often, the fleets that have been lost for longest.
     """
-    fleets = [m for m in memories if m != FleetMemory(fleet=m.fleet, region=m.region)]
+    fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)
     wanted = sorted(demands, key=lambda d: (-d.strikes, -d.bought_at.timestamp(), d.demand))
     lost = sorted(lost_fleets, key=lambda each: (each.since, each.region, each.id))
@@ -334,7 +334,7 @@ def encode_fleet_state(
     return _ENCODER.encode(state).decode()
 
 
-def _raise_wire(each: RaiseMemory) -> _RaiseWire:
+def _raise_wire(each: SavedRaise) -> _RaiseWire:
     return _RaiseWire(
         at=each.at,
         nodes=each.nodes,
@@ -344,14 +344,14 @@ def _raise_wire(each: RaiseMemory) -> _RaiseWire:
     )
 
 
-def _weight_of_fleet(memory: FleetMemory) -> tuple[float, int, str, str]:
-    until = memory.unavailable_until or memory.below_target_since or memory.silent_since
+def _weight_of_fleet(saved: SavedFleetState) -> tuple[float, int, str, str]:
+    until = saved.unavailable_until or saved.below_target_since or saved.silent_since
     latest = until.timestamp() if until else 0.0
-    return latest, memory.stuck_in_a_row, memory.fleet, memory.region
+    return latest, saved.stuck_in_a_row, saved.fleet, saved.region
 
 
-def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
-    return _FleetMemoryWire(
+def _fleet_wire(each: SavedFleetState) -> _SavedFleetWire:
+    return _SavedFleetWire(
         fleet=each.fleet,
         region=each.region,
         unavailable_until=each.unavailable_until,
@@ -372,7 +372,7 @@ def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
     )
 
 
-def _demand_wire(each: DemandMemory) -> _DemandWire:
+def _demand_wire(each: SavedDemandState) -> _DemandWire:
     return _DemandWire(
         demand=each.demand,
         fleet=each.fleet,

@@ -19,7 +19,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import fork_server
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.terraform import kept_provider
 
 _HERE = Path(__file__).parent

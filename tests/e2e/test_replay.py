@@ -17,12 +17,12 @@ from reconciler.adapters.kubernetes import KubernetesCluster, Transport, connect
 from reconciler.cli.main import run
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.simulation.plots import recorded_targets
-from tests.asked import rounds
 from tests.e2e.plotting import VARIABLE
 from tests.e2e.promises import Tally
 from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.scene import FleetShape, Scene
 from tests.e2e.varied_work import varied_work
+from tests.full_proofs import rounds
 
 pytestmark = [pytest.mark.nightly]
 

@@ -17,11 +17,11 @@ from urllib3.exceptions import HTTPError
 from reconciler.adapters.kubernetes import Transport
 from reconciler.model.errors import OutcomeUnknown
 from reconciler.sandbox.control_plane.plane import ControlPlane
-from tests.asked import rounds
 from tests.e2e.installed import NAMESPACE, apply, documents, manifest, remove, token_kubeconfig
 from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.worst_tenant import NAMESPACE as HOSTILE
 from tests.e2e.worst_tenant import WorstTenantProcess, account_of_edit
+from tests.full_proofs import rounds
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
 from tests.waiting import until

@@ -1,7 +1,7 @@
 """A service on a fleet that gets a new launch template version."""
 
-from tests.asked import rounds
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
+from tests.full_proofs import rounds
 
 NODES = rounds(8, 40)
 BATCH = 4

@@ -16,8 +16,8 @@ from reconciler.planner.descheduler_settings import (
 )
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.simulation.process import Process
-from tests.asked import rounds
 from tests.builders import make_fleet_settings
+from tests.full_proofs import rounds
 from tests.life.descheduled import HOUR, LOW, Evictions, apps, settings_of
 from tests.life.stage import shape_of
 

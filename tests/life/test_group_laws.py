@@ -1,7 +1,8 @@
 """No group's desired capacity is lowered except by ending a chosen instance that was drained.
 
 Random programs with groups beside fleets, people who set instances aside and protect them, who
-lower and raise desired capacities by hand, faults and crashes: `RECONCILER_ASKED=1` plays 2,000.
+lower and raise desired capacities by hand, faults and crashes. `RECONCILER_FULL_PROOFS=1` plays
+2,000.
 """
 
 import sys
@@ -10,12 +11,12 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.life.group_laws import DesiredCapacities
 from tests.life.programs import KINDS_OF_GROUPS, MANY_GROUPS, Config, Program, Step, programs
 from tests.life.running import Life
 
-USUAL, ASKED = 25, 2000
+USUAL, FULL = 25, 2000
 TOLD_EVERY = 100
 
 
@@ -33,7 +34,7 @@ def test_desired_capacity_falls_only_with_a_chosen_drained_instance(
     closing_lines: list[str],
 ) -> None:
     """Lowered by itself, the group ends an instance of its own choice, running jobs and all."""
-    count, tally = rounds(USUAL, ASKED), Counter[str]()
+    count, tally = rounds(USUAL, FULL), Counter[str]()
 
     @settings(
         max_examples=count,

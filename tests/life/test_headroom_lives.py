@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from reconciler.model.plan import Plan
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.life.programs import Program, programs
 from tests.life.running import Life
 

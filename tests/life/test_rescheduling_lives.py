@@ -13,8 +13,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
 from reconciler.simulation.process import Process
-from tests.asked import rounds
 from tests.builders import make_fleet_settings
+from tests.full_proofs import rounds
 from tests.life.descheduled import HOUR, LOW, Evictions, apps, settings_of
 from tests.life.stage import SPOT_RESCHEDULER, shape_of
 

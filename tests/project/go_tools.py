@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.asked import rounds
+from tests.full_proofs import rounds
 
 BUILD_SECONDS_MAX = 900
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
@@ -22,7 +22,7 @@ def helm() -> str:
 
 
 def promtool() -> str:
-    """Return Prometheus' own test program; built when the long proofs are asked for.
+    """Return Prometheus' own test program; built when all rounds of the long proofs are to be run.
 
     It has hundreds of dependencies: the build takes minutes.
     """
@@ -35,7 +35,7 @@ def go_tool(name: str, module: str, *, costly: bool = False) -> str:
     Args:
         name: Of the program.
         module: The Go package and its version, as `go install` takes it.
-        costly: Whether it is built only with RECONCILER_ASKED=1.
+        costly: Whether it is built only with RECONCILER_FULL_PROOFS=1.
     """
     found = shutil.which(name)
     if found:
@@ -45,7 +45,9 @@ def go_tool(name: str, module: str, *, costly: bool = False) -> str:
         if shutil.which("go") is None:
             pytest.skip(f"{name} is not on the PATH, and there is no Go to build it with")
         if costly and rounds(0, 1) == 0:
-            pytest.skip(f"{name} is not on the PATH; RECONCILER_ASKED=1 builds it, in minutes")
+            pytest.skip(
+                f"{name} is not on the PATH; RECONCILER_FULL_PROOFS=1 builds it, in minutes"
+            )
         _build(name, module, cache)
     return str(cache / name)
 

@@ -14,7 +14,7 @@ from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.assets import MODULES, module_sources
 from reconciler.gitops.kept_fleets import kept_variables
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.terraform.cases import REQUIRED, Case, Values, make_case
 from tests.terraform.offline_root import OFFLINE_PROVIDER
 from tests.terraform.program import TerraformProgram, find_terraform

@@ -18,7 +18,7 @@ from reconciler.model.errors import ConfigError
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.properties.rendering.configs import drawn
 from tests.properties.rendering.hcl import STRING
 from tests.properties.rendering.hostile import hostile_documents

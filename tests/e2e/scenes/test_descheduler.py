@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tests.asked import rounds
 from tests.e2e.scene import FleetShape, Scene
 from tests.e2e.scenes.violations import VIOLATIONS, Violation, tidy
+from tests.full_proofs import rounds
 
 QUIET_PLANS = 4
 QUIET_MINUTES = rounds(0, 30)
@@ -59,7 +59,7 @@ def test_violation_goes_and_nothing_else_moves(
     )
 
 
-@pytest.mark.skipif(not QUIET_MINUTES, reason="half an hour of quiet: RECONCILER_ASKED=1")
+@pytest.mark.skipif(not QUIET_MINUTES, reason="half an hour of quiet: RECONCILER_FULL_PROOFS=1")
 @pytest.mark.timeout(0)
 def test_all_policies_together_come_to_rest(scene: Scene, closing_lines: list[str]) -> None:
     """What one policy moves, another one could move back for as long as the cluster exists."""

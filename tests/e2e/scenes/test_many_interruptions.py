@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from reconciler.model.cluster import Pod
-from tests.asked import rounds
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
+from tests.full_proofs import rounds
 
 NODES = rounds(10, 100)
 PODS_EACH = 15

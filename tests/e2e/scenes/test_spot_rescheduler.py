@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.model.snapshot import ClusterState
-from tests.asked import rounds
 from tests.e2e.plotting import Plot
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
+from tests.full_proofs import rounds
 
 _CONFIG = """\
 scale_in: {idle_threshold: 20s, settle_time: 5s, utilization_threshold: 0}

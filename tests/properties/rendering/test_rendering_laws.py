@@ -15,7 +15,7 @@ from reconciler.config.loader import parse_config
 from reconciler.gitops.render import TFVARS, render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.errors import ConfigError
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.properties.rendering.configs import Document, drawn
 from tests.properties.rendering.hcl import STRING, read_hcl, skeleton
 from tests.properties.rendering.hostile import BASE, hostile_documents, places_of

@@ -16,7 +16,7 @@ import pytest
 
 from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.faults.aws import AwsFaults
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.sandbox.gitops.pipeline_on_aws import (
     BUCKET,
     KEY,

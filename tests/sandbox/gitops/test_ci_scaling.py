@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.sandbox.gitops.pipeline_on_aws import config, new_pipeline
 from tests.sandbox.gitops.watched_account import Watched, watched_account
 from tests.terraform.needs import needs_provider, real_terraform

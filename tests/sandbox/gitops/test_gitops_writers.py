@@ -14,7 +14,7 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import NotFound, ReconcilerError
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.git_remote import git, make_remote, write_and_push
 from tests.sandbox.gitops.loop_world import ImmediateClock, config
 
@@ -73,12 +73,12 @@ def test_two_writers_and_a_person_at_once_lose_and_repeat_nothing(
     work: Path, closing_lines: list[str]
 ) -> None:
     """Two replicas and colleagues push at the same moment, round after round."""
-    asked = rounds(8, 50)
+    count = rounds(8, 50)
     git(work.parent, "clone", "-q", "remote.git", "other")
     other = work.parent / "other"
     attempts = []
     with Writer(work) as one, Writer(work) as two:
-        for number in range(asked):
+        for number in range(count):
             git(work, "pull", "-q", "--rebase", "origin", "main")
             write_and_push(work, "sectors.yaml", config(number + 10), f"Round {number}")
             failures: list[BaseException] = []
@@ -104,14 +104,14 @@ def test_two_writers_and_a_person_at_once_lose_and_repeat_nothing(
             assert failures == []
         quiet = [status.state for loop in (one, two) for status in loop.once().clusters]
     log = subjects(work)
-    assert [s for s in log if s.startswith("Round")] == [f"Round {n}" for n in range(asked)][::-1]
-    assert [s for s in log if s.startswith("Note")] == [f"Note {n}" for n in range(asked)][::-1]
+    assert [s for s in log if s.startswith("Round")] == [f"Round {n}" for n in range(count)][::-1]
+    assert [s for s in log if s.startswith("Note")] == [f"Note {n}" for n in range(count)][::-1]
     rendered = [s for s in log if s.startswith("Render")]
-    assert len(rendered) == asked
+    assert len(rendered) == count
     assert quiet == ["unchanged", "unchanged"]
     assert max(attempts) <= SETTINGS.attempts_max
     closing_lines.append(
-        f"{asked} rounds, {len(log)} commits: {len(rendered)} renders, none lost, none twice;"
+        f"{count} rounds, {len(log)} commits: {len(rendered)} renders, none lost, none twice;"
         f" turns taken again {sum(attempts) - len(attempts)} times, at most {max(attempts)}"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.faults.script import FaultScript
-from tests.asked import rounds
+from tests.full_proofs import rounds
 from tests.sandbox.gitops.team import Team, sector
 from tests.sandbox.gitops.workloads import deploy, limit_disruptions
 from tests.terraform.needs import needs_provider, real_terraform

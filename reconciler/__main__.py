@@ -1,4 +1,4 @@
-"""The program's beginning, for `reconciler` and `python -m reconciler`: quiet when interrupted."""
+"""The entry point of `reconciler` and `python -m reconciler`; an interrupt shows no traceback."""
 
 import os
 import signal
@@ -10,19 +10,19 @@ EXIT_INTERRUPTED: Final = 130
 EXIT_TERMINATED: Final = 143
 """128 + SIGTERM, as a container's runtime says of a process that the signal ended."""
 FIRST_PROCESS: Final = 1
-"""The kernel drops signals to it that it has no handler for."""
+"""Process id 1: the kernel drops signals to it that it has no handler for."""
 
 
 def main() -> None:
     """Load the command line and run it; ends the process.
 
-    Loading takes half a second, in which nothing has begun: Ctrl-C ends the process at once then.
+    Loading takes half a second. Nothing has begun by then, so Ctrl-C ends the process at once.
     """
     if os.getpid() == FIRST_PROCESS and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        # Until a command has a handler of its own, and at the second SIGTERM after that.
+        # Holds until a command installs its own handler, and again for a second SIGTERM.
         signal.signal(signal.SIGTERM, _terminate_at_once)
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:  # else it is to be ignored, as under nohup
+    if handler is signal.default_int_handler:  # else it stays ignored, as under nohup
         signal.signal(signal.SIGINT, _end_at_once)
     from reconciler.cli.main import main as run_command_line  # noqa: PLC0415 - see above
 

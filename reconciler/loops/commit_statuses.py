@@ -1,4 +1,4 @@
-"""What the second loop shows beside config commits: each end once, failures told, nothing lost."""
+"""Publishes commit statuses for config commits, each result once; failed ones are retried."""
 
 from collections.abc import Iterable
 
@@ -11,29 +11,30 @@ DESCRIPTION_MAX = 140
 
 
 class CommitStatuses:
-    """Shows the end of each config beside the commit that changed it last.
+    """Publishes the result of each config on the commit that changed the config last.
 
     Args:
-        forge: Where; None shows nothing.
+        forge: Where statuses are published; None: nowhere.
     """
 
     def __init__(self, forge: Forge | None) -> None:
         self._forge = forge
         self._shown: dict[str, tuple[CommitId | None, CommitStatus]] = {}
-        """The last one per config: fifty clusters must not cost fifty calls at every commit."""
+        """The last one per config, so that a new commit does not cost one call per config."""
 
     def show(
         self, tip: CommitId, ends: Iterable[tuple[CommitId | None, ClusterStatus]]
     ) -> tuple[str, ...]:
-        """Show what is new.
+        """Publish what is new.
 
         Args:
-            tip: The newest commit; a failure is shown there, once, when the config's own commit
-                is too old to be known.
-            ends: Config commit (None: too old to be known) and what came of it, one per config.
+            tip: The newest commit; when the config's own commit is too old to be known, a failure
+                is published here, once.
+            ends: Config commit (None: too old to be known) and its result, one per config.
 
         Returns:
-            Why statuses that may be taken another time were not; one refused for good is dropped.
+            Why statuses that will be retried were not accepted; one that was refused permanently is
+            dropped.
         """
         if self._forge is None:
             return ()
@@ -53,7 +54,7 @@ class CommitStatuses:
         return tuple(missed)
 
     def _known(self, commit: CommitId | None, status: CommitStatus) -> bool:
-        """Whether there is nothing to show: fifty old configs would cost fifty calls a commit."""
+        """Return whether there is nothing to publish; old configs cost no call per commit."""
         last = self._shown.get(status.context)
         if commit is not None:
             return last == (commit, status)

@@ -1,4 +1,4 @@
-"""Finds in each commit of the branch the config that the capacity loop has to run with."""
+"""Finds the config in each commit of the branch that the capacity loop has to run with."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,17 +12,17 @@ from reconciler.model.errors import ConfigError, InvariantViolated, ReconcilerEr
 from reconciler.ports.repository import Commit, CommitId, Repository
 
 VERSIONS_MAX: Final = 20
-"""Older versions of a config that are tried when the one at the head has faults."""
+"""How many older versions of a config are tried when the one at the head has faults."""
 
 
 class ConfigFollower:
-    """Looks at each commit that was fetched; the last valid config is found again after a restart.
+    """Looks at each fetched commit; after a restart the last valid config is found again.
 
     Args:
-        repository: The config repository; has just been fetched when `look` is called.
+        repository: The config repository; it must have been fetched right before `look` is called.
         patterns: Paths of sector configs, see `find_targets`.
         cluster: The capacity loop's; empty: that of the only config.
-        heard: Told when the answer is another one than before.
+        heard: Called when the answer differs from the previous one.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class ConfigFollower:
         self._tip: CommitId | None = None
         self._last: Followed | None = None
         self._named: dict[str, str] = {}
-        """The cluster that a config names, by git's name of its content."""
+        """The cluster that a config names, by the git blob id of its content."""
 
     def look(self, tip: Commit) -> None:
-        """Tell what the branch says now, unless that was told already.
+        """Report the config of a commit, unless the same was reported before.
 
-        Trouble with this config must not keep the configs of other clusters from being rendered:
-        it is told, never raised.
+        A fault of this config must not keep the configs of other clusters from being rendered, so
+        it is reported and never raised.
         """
         if tip.id == self._tip:
             return
@@ -85,19 +85,19 @@ class ConfigFollower:
             return Followed(config=older, trouble=str(error), problems=error.problems)
 
     def _knows(self, path: str) -> bool:
-        """Whether a valid version was told before: that one stays in force."""
+        """Return whether a valid version was reported before; that one stays in force."""
         last = None if self._last is None else self._last.config
         return last is not None and last.path == path
 
     def _older(self, tip: Commit, path: str) -> FollowedConfig | None:
-        """The newest valid version before the one at the head, as far as history was fetched."""
+        """Return the newest valid version before the head, as far back as history was fetched."""
         for commit in self._repository.changes(tip.id, path, VERSIONS_MAX)[1:]:
             with suppress(ReconcilerError):
                 return self._version(commit, path)
         return None
 
     def _version(self, commit: CommitId, path: str) -> FollowedConfig:
-        """A config as a commit has it.
+        """Return a config as a commit has it.
 
         Raises:
             ConfigError: It has faults.

@@ -1,4 +1,4 @@
-"""Tells a log what came, changed and ended since the last plan: demand as simulations read it."""
+"""Logs which pods came, changed and ended since the last plan, in the form simulations read."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,15 +12,15 @@ from reconciler.records.demand import Seen, changes, encode_line, seen_in
 
 
 class DemandRecorder:
-    """A reporter that writes demand down; it never waits and changes nothing.
+    """A reporter that records demand; it never waits and changes nothing.
 
     A pod is named by its UID; pods of DaemonSets and static pods are left out, as they come with
     nodes. Each day begins with everything that is there, so that its file can be read alone.
 
     Args:
-        log: Where lines go. What it does not take is told again with the next plan.
-        keep_seconds: How long lines are kept: older pods are told as created so long ago.
-        counted: Told `taken` or `behind` for each plan with something to write down.
+        log: Where lines go. Lines that it does not accept are written again with the next plan.
+        keep_seconds: How long lines are kept: older pods are written as created this long ago.
+        counted: Called with `taken` or `behind` for each plan that has something to record.
     """
 
     def __init__(self, log: DemandLog, keep_seconds: float, counted: Callable[[str], None]) -> None:
@@ -30,7 +30,7 @@ class DemandRecorder:
         self._before = Seen()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """Write down how the snapshot differs from the one before."""
+        """Record how the snapshot differs from the one before."""
         at = snapshot.at
         fleets = {f.fleet: (f.target, f.joined) for f in plan.fleets}
         now = seen_in(snapshot.cluster, snapshot.cloud, at, fleets)
@@ -42,7 +42,7 @@ class DemandRecorder:
             self._before = now
 
     def action_ended(self, outcome: Outcome) -> None:
-        """Do nothing: an action is no demand."""
+        """Ignored: actions are not demand."""
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Do nothing: the plan was told already."""
+        """Ignored: the demand was recorded with the plan."""

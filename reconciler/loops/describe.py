@@ -1,4 +1,4 @@
-"""Actions in words: their name, what they are about, before and after; for log, metrics, page."""
+"""Describes actions in words for logs, metrics and pages: name, subject, before and after."""
 
 from dataclasses import dataclass
 from typing import assert_never
@@ -23,7 +23,7 @@ class ActionText:
     """One action for people."""
 
     name: str
-    """The contract's word: `set-capacity`."""
+    """The action's name in the JSON contract, such as `set-capacity`."""
     subject: str
     """The object: a fleet, a node, a pod, an instance."""
     facts: dict[str, Value]
@@ -33,7 +33,7 @@ class ActionText:
 
 
 def describe(action: AnyAction) -> ActionText:
-    """The action in words."""
+    """Return the action in words."""
     match action:
         case SetCapacity():
             return ActionText(

@@ -1,4 +1,4 @@
-"""Drift between config and EC2 as each cycle sees it: told once per change."""
+"""Reports drift between config and EC2, once per change."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,9 +20,9 @@ class DriftReporter:
     """A Reporter that compares what EC2 has with the config in force.
 
     Args:
-        compare: What differs, from what EC2 answered.
-        shown: Hears of everything that differs now, whenever that changed.
-        tell: Takes one message for people per change.
+        compare: Returns what differs between the config and EC2's answers.
+        shown: Called with everything that differs now, whenever that changed.
+        tell: Called with one message for people per change.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class DriftReporter:
         self._log: Any = structlog.get_logger()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Compare; of a Region that did not answer stays what was known."""
+        """Compare; for a Region that did not answer, the last known drift stays."""
         cloud = snapshot.cloud
         if cloud is None:
             return
@@ -60,10 +60,10 @@ class DriftReporter:
         self._tell(Scrubber().text("\n".join([*lines[:LINES_MAX], *more])))
 
     def action_ended(self, outcome: Outcome) -> None:
-        """No action mends drift: that is Terraform's."""
+        """Ignored: actions do not remove drift, Terraform does."""
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """A cycle's end says nothing about drift."""
+        """Ignored: the end of a cycle says nothing about drift."""
 
 
 def _facts(drift: LiveDrift) -> dict[str, str]:

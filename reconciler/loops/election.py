@@ -1,11 +1,11 @@
-"""Leader election: of several replicas, one acts; who holds the Lease is that one.
+"""Leader election: of several replicas, the one that holds the Lease acts.
 
 The rules are client-go's: candidates never compare clocks. A candidate takes the Lease when it has
 seen it unchanged for its whole lease duration, by its own clock: only renewals that it saw count,
-no time that another wrote. One that somebody deleted counts as unchanged: its holder still acts. A
-leader that did not renew within the shorter renew deadline, counted from before its last successful
-request was sent, has stopped acting by then. What lies between the two is the margin for calls
-under way and for clocks that do not run equally fast.
+never a time that another candidate wrote. A Lease that somebody deleted counts as unchanged, since
+its holder still acts. A leader that did not renew within the shorter renew deadline, counted from
+before its last successful request was sent, has stopped acting by then. The difference between the
+two times is the margin for calls in flight and for clocks that do not run equally fast.
 """
 
 import math
@@ -19,7 +19,8 @@ from reconciler.model.errors import Conflict, PortError, UsageError
 from reconciler.ports.leases import LeaseRecord, Leases
 
 JITTER = 1.2
-"""Candidates ask up to so many times the retry period apart, so that they do not ask together."""
+"""Candidates try at random intervals of up to this many retry periods, so that they do not all try
+at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class ElectionTiming:
     retry_period_seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse times with which two could act at once.
+        """Refuse times that would let two replicas act at once.
 
         Raises:
             UsageError: They are not lease duration > renew deadline > 1.2 x retry period > 0.
@@ -46,13 +47,13 @@ class ElectionTiming:
 
 
 class Election:
-    """One replica's part in the election. `step` belongs to one thread, the rest to any.
+    """One replica's part in the election. `step` is for one thread only, the rest is thread-safe.
 
     Args:
         leases: The Lease.
-        identity: Of this process; never that of another one that is alive.
+        identity: Of this process; no other live process may use it.
         timing: The times.
-        now: The wall clock, which others are only shown.
+        now: The wall clock; it is written for others to read and decides nothing.
         monotonic_seconds: A clock that never jumps, and runs on while the machine is suspended.
     """
 
@@ -78,16 +79,16 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was seen last; empty: no replica did, or it was never seen."""
+        """Return who held the Lease when it was read last; empty: nobody, or it was never read."""
         return self._seen.holder if self._seen is not None else ""
 
     @property
     def trouble(self) -> str:
-        """Why the last step came to nothing; empty when it did not."""
+        """Return why the last step failed; empty when it did not."""
         return self._trouble
 
     def may_act(self) -> bool:
-        """Whether this replica leads for certain, now."""
+        """Return whether this replica is certainly the leader now."""
         return self._monotonic_seconds() < self._acts_until
 
     def step(self) -> float:
@@ -107,7 +108,7 @@ class Election:
             return self._pause_seconds()
 
     def why_ended(self) -> str:
-        """Why this replica leads no longer, after it did."""
+        """Return why this replica is no longer the leader."""
         if self._released:
             return "released"
         if self.holder not in {"", self.identity}:
@@ -116,9 +117,9 @@ class Election:
         return f"{late}: {self._trouble}" if self._trouble else late
 
     def release(self) -> None:
-        """Stop acting at once and let another take over at once; for an orderly end.
+        """Stop acting and let another replica take over at once; for an orderly end.
 
-        What cannot be written is left: the others wait the lease duration then.
+        If the Lease cannot be written, the others wait for the lease duration.
         """
         with self._lock:
             leads = self.may_act()
@@ -132,7 +133,7 @@ class Election:
                 self._trouble = str(error)
 
     def _let_go(self) -> None:
-        """Take our name off the Lease; annotations may have changed it since it was renewed."""
+        """Remove our name from the Lease; its annotations may have changed since it was renewed."""
         while self._seen is not None and self._seen.holder == self.identity:
             free = replace(self._seen, holder="", duration_seconds=1, renewed_at=self._stamp())
             try:
@@ -141,13 +142,13 @@ class Election:
                 self._saw(self._leases.read() or LeaseRecord())
 
     def _renew_unread(self, began: float) -> bool:
-        """Renew on top of what was seen last; False when that is not ours or not current."""
+        """Renew the Lease as last read; False when it is not ours or has changed since."""
         seen = self._seen
         if seen is None or seen.holder != self.identity or not self.may_act():
             return False
         try:
             self._write(seen, began)
-        except Conflict:  # an annotation was written, or someone took it
+        except Conflict:  # somebody wrote an annotation, or another replica took the Lease
             return False
         return True
 
@@ -155,7 +156,7 @@ class Election:
         found = self._leases.read() or LeaseRecord()
         began = self._monotonic_seconds()
         if self._is_lost(found):
-            # Whoever holds it acts until it renews, and makes it again then.
+            # Its holder acts until its next renewal, and creates the Lease again then.
             may_take = began - self._seen_at >= self._timing.lease_duration_seconds
         else:
             self._saw(found)
@@ -166,9 +167,9 @@ class Election:
             self._acts_until = float("-inf")
 
     def _is_lost(self, found: LeaseRecord) -> bool:
-        """Whether another's Lease is gone without having been released: somebody deleted it.
+        """Return whether another replica's Lease is gone without a release: somebody deleted it.
 
-        Annotations may have made one again since, which no replica has written yet.
+        Writing an annotation may have created it again since, without a holder.
         """
         seen = self._seen
         untouched = not found.holder and found.renewed_at is None
@@ -177,12 +178,12 @@ class Election:
     def _is_free(self, found: LeaseRecord, now: float) -> bool:
         if found.holder in {"", self.identity}:
             return True
-        # Our own duration counts, whatever the Lease says: a wrong or hostile one would keep every
-        # replica from leading. All replicas are given the same times.
+        # Our own duration counts, whatever the Lease says: a wrong or hostile value would keep
+        # every replica from leading. All replicas are given the same times.
         return now - self._seen_at >= self._timing.lease_duration_seconds
 
     def _write(self, before: LeaseRecord, began: float) -> None:
-        """Write our name; what counts is the moment before the request was sent."""
+        """Write our name; the lead counts from the moment before the request was sent."""
         stamp = self._stamp()
         ours = before.holder == self.identity
         record = LeaseRecord(
@@ -198,14 +199,14 @@ class Election:
         self._released = False
 
     def _saw(self, record: LeaseRecord) -> None:
-        """Note what was seen, and when it last changed; another version alone is no change."""
+        """Note what was read, and when it changed; a new resourceVersion is not a change."""
         seen = self._seen
         if seen is None or replace(seen, version="") != replace(record, version=""):
             self._seen_at = self._monotonic_seconds()
         self._seen = record
 
     def _stamp(self) -> datetime:
-        """The wall clock, but never twice the same: others see by it that we live."""
+        """Return a wall-clock time other than the last one, so that replicas see the renewal."""
         now = self._now()
         before = self._seen.renewed_at if self._seen is not None else None
         return now if now != before else now + timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""The capacity loop as Kubernetes Events: why a pod waits or moves, why a node goes or stays."""
+"""Writes Kubernetes Events: why a pod waits or moves, why a node is removed or stays."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ from reconciler.telemetry.scrub import without_account
 
 HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500
-"""Pods that one cycle tells of; the next ones follow when these have found their place."""
+"""How many pods one cycle reports; the next ones follow when these have found a place."""
 PASSING: Final = frozenset(
     {
         "consolidation",
@@ -42,11 +42,11 @@ PASSING: Final = frozenset(
         "unneeded-time",
     }
 )
-"""Why nodes stay for now, that end by themselves: no Event is written for them."""
+"""Reasons to keep a node that pass by themselves: no Event is written for them."""
 
 
 class EventReporter:
-    """A Reporter that writes Events; never tell it of a dry run.
+    """A Reporter that writes Events; do not use it in a dry run.
 
     Args:
         events: Where they go.
@@ -58,10 +58,10 @@ class EventReporter:
         self._verdict: Verdict = "pending"
         self._node_uids: Mapping[NodeName, str] = {}
         self._places: Mapping[PodKey, NodeName | None] = {}
-        """Where the pods go that the plan moves."""
+        """Where the pods that the plan moves will go."""
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """Tell why pods wait and why nodes stay."""
+        """Write why pods wait and why nodes stay."""
         self._plan = plan
         self._tell_binding(plan.binding)
         self._node_uids = {node.name: node.uid for node in snapshot.cluster.nodes}
@@ -81,7 +81,7 @@ class EventReporter:
                 self._emit_node(kept.node, "NodeKept", text, about=kept.code)
 
     def action_ended(self, outcome: Outcome) -> None:
-        """Tell of what was done, and of evictions and raises that were refused."""
+        """Write what was done, and which evictions and raises were refused."""
         action = outcome.action
         if outcome.kind == "applied":
             self._applied(action)
@@ -89,18 +89,18 @@ class EventReporter:
             text = f"cannot be moved off {action.node} ({action.policy}) now: {outcome.detail}"
             self._emit_pod(action.pod, "EvictionRefused", text, warning=True)
         elif isinstance(action, SetCapacity) and outcome.kind in {"refused", "failed"}:
-            why = without_account(outcome.detail)  # whoever may see the pods may read it
+            why = without_account(outcome.detail)  # whoever may see the pods may read these Events
             text = f"fleet {action.fleet} in {action.region} was not raised: {why}"
             for pod in self._waiting_for(action):
                 self._emit_pod(pod, "ScaleUpFailed", text, warning=True)
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Let go of the plan."""
+        """Drop the plan."""
         del report
         self._plan = None
 
     def _tell_binding(self, binding: Binding) -> None:
-        """Tell on kube-system, the cluster's identity, when it seems wrong and when that ends."""
+        """Write on kube-system when the fleets' cluster seems to be another one, and when not."""
         before, self._verdict = self._verdict, binding.verdict
         if binding.verdict == before or not (binding.contradicted or before == "unproven"):
             return
@@ -143,7 +143,7 @@ class EventReporter:
         return self._plan.placements if self._plan is not None else ()
 
     def _waiting_for(self, action: SetCapacity) -> list[PodKey]:
-        """The pods that the plan puts on the fleet's new nodes."""
+        """Return the pods that the plan puts on the fleet's new nodes."""
         if action.to_capacity <= action.from_capacity:
             return []
         found = (

@@ -1,4 +1,4 @@
-"""The second loop: fetch, validate, render, commit, push; again when the remote moved on."""
+"""The second loop: fetch, validate, render, commit, push; again when the remote branch moved."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -46,56 +46,58 @@ from reconciler.ports.repository import Commit, CommitId, Repository
 Mode = Literal["push", "pull-request"]
 Reporter = Callable[[GitopsReport | ReconcilerError], None]
 Fetched = Callable[[Commit], None]
-"""Looks at each newest commit, on replicas that stand by too."""
+"""Called with each newest commit, on standby replicas too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsSettings:
-    """How the second loop works."""
+    """Settings of the second loop."""
 
     version: str
-    """Of this program; part of the commits it makes."""
+    """Of this program; it is part of the commits it makes."""
     branch: str = "main"
-    """The branch that is followed: base of pull requests."""
+    """The branch that is followed; pull requests are opened against it."""
     configs: tuple[str, ...] = ("sectors.yaml",)
     """Paths or patterns inside the repository, see `find_targets`."""
     output: str = DEFAULT_OUTPUT
     """Output directory, relative to each config's own."""
     cluster_name: str | None = None
-    """Of the only config, whatever it says; of several for those that name none."""
+    """The name for the only config, whatever it says; of several configs, for those that name no
+    cluster."""
     mode: Mode = "push"
     poll_seconds: float = 30.0
     attempts_max: int = 8
-    """Turns in a row that the remote may move under us before the next poll is waited for."""
+    """How many turns in a row may lose against the moving remote branch before the next poll."""
     backoff_seconds: float = 0.2
-    """Pause after the first lost race; doubles with each."""
+    """Pause after the first lost race; it doubles with each further one."""
     failing_poll_seconds_max: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drafted:
-    """A decision about one cluster, before anything was pushed."""
+    """A decision about one cluster, before anything is pushed."""
 
     status: ClusterStatus
     commit: CommitId | None = None
-    """Of the config; None: beyond the history that was fetched."""
+    """The config's commit; None: it is older than the history that was fetched."""
     source: RenderSource | None = None
-    """Of the commit that was made; None: none was."""
+    """What the commit that was made was rendered from; None: no commit was made."""
     branch: str = ""
-    """Where that commit goes."""
+    """The branch that this commit goes to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
-    """One cluster before it is decided about."""
+    """One cluster before the decision about it."""
 
     target: RenderTarget
     seen: frozenset[tuple[str, str]] = frozenset()
-    """Names and blobs that the decision is made from."""
+    """Names and blob ids that the decision is based on."""
     blob: str = ""
-    """Git's name of the config's content."""
+    """The git blob id of the config's content."""
     proposal: Proposal | None = None
-    """What it renders to; None: it ended already, or these files were found to need nothing."""
+    """What it renders to; None: its status is final already, or these files are known to need no
+    commit."""
     claims: frozenset[str] = frozenset()
     ended: ClusterStatus | None = None
 
@@ -125,20 +127,20 @@ class GitopsLoop:
         self._tip: CommitId | None = None
         """The commit that was fetched last; None: the last fetch failed."""
         self._settled: GitopsReport | None = None
-        """The last turn, when taking it again from the same commit could not come to more."""
+        """The last turn, when repeating it from the same commit could not achieve more."""
         self._unchanged: dict[RenderTarget, _Prepared] = {}
-        """By cluster: the files that were found to need nothing, and what was said of them."""
+        """By cluster: the files that need no commit, and their status."""
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
     def once(self) -> GitopsReport:
-        """One turn, repeated while the remote moves under it.
+        """Take one turn, repeated while the remote branch moves.
 
         Raises:
-            Conflict: The remote moved more often than `attempts_max`.
-            PortError: The remote said no, see Repository.
+            Conflict: The remote branch moved more often than `attempts_max`.
+            PortError: The remote refused, see Repository.
             ToolError: git is missing or failed.
-            UsageError: The configured paths make no sense.
+            UsageError: The configured paths are invalid.
         """
         attempt = 1
         while True:
@@ -146,7 +148,7 @@ class GitopsLoop:
                 report = self._attempt()
                 return replace(report, attempts=attempt, progress=self._progress.look(report))
             except (Conflict, OutcomeUnknown):
-                # After a lost reply the next fetch shows whether the push arrived.
+                # When the reply to a push was lost, the next fetch shows whether it arrived.
                 if attempt >= self._settings.attempts_max or self._stopped.is_set():
                     raise
             self._clock.wait_seconds(self._settings.backoff_seconds * 2 ** (attempt - 1))
@@ -156,12 +158,12 @@ class GitopsLoop:
         """Take a turn at once, then every `poll_seconds` and after each `wake`, until `stop`.
 
         A turn that fails is reported and tried again, later each time, or when the branch moves;
-        the repository keeps its last good state meanwhile. Only an error of our own ends the loop.
+        the repository keeps its last good state meanwhile. Only a bug ends the loop.
 
         Args:
-            report: Hears what each turn came to.
-            may_act: Asked before each turn; while it is False none is taken, and the branch is
-                only followed, if anybody wants that.
+            report: Called with the result of each turn.
+            may_act: Asked before each turn; while it returns False no turn is taken, and the branch
+                is only followed, if a follower is set.
         """
         settings = self._settings
         pace = GitopsPace(self._clock, settings.poll_seconds, settings.failing_poll_seconds_max)
@@ -187,11 +189,11 @@ class GitopsLoop:
             self._woken.clear()
 
     def wake(self) -> None:
-        """Take the next turn now, for instance when a webhook tells of a push."""
+        """Take the next turn now, for instance when a webhook reports a push."""
         self._woken.set()
 
     def stop(self) -> None:
-        """End `watch` after the turn under way."""
+        """End `watch` after the current turn."""
         self._stopped.set()
         self._woken.set()
 
@@ -200,7 +202,7 @@ class GitopsLoop:
         if self._settled is not None and self._settled.tip == tip:
             return self._settled
         report = self._turn(tip)
-        # Once proposed is enough: a branch that a reviewer deleted must not come back by itself.
+        # A change is proposed once: a branch that a reviewer deleted must not come back by itself.
         pushed = report.branch == self._settings.branch
         self._settled = None if pushed or report.unshown else report
         return report
@@ -243,7 +245,7 @@ class GitopsLoop:
         )
 
     def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
-        """What one cluster's config renders to, unless that is known, or why it does not."""
+        """Return what one cluster's config renders to, cached if unchanged, or why it fails."""
         if target.config_path not in files:
             detail = why_missing(self._repository, tip.id, target.config_path)
             status = ClusterStatus(target=target, state="missing", detail=detail)
@@ -271,17 +273,17 @@ class GitopsLoop:
         prepared: _Prepared,
         claimed: Mapping[str, Sequence[str]],
     ) -> _Drafted:
-        """Decide about one cluster and make its commit, on top of those for the same branch.
+        """Decide about one cluster and make its commit, on top of other new ones of its branch.
 
         Args:
-            tip: What is decided from.
+            tip: The commit that the decision is based on.
             heads: The newest commit by branch; takes the one that is made.
             prepared: The cluster.
             claimed: Configs by what they describe.
         """
         target, status = prepared.target, prepared.ended
         if status is not None and (status.state == "missing" or self._forge is None):
-            return _Drafted(status=status)  # the commit that it is beside is of no use to a reader
+            return _Drafted(status=status)  # its commit's id, shown elsewhere, is of no use here
         commit: CommitId | None = None
         try:
             found = self._repository.last_change(tip.id, [target.config_path])
@@ -302,7 +304,7 @@ class GitopsLoop:
         claimed: Mapping[str, Sequence[str]],
         commit: CommitId | None,
     ) -> _Drafted:
-        """Make the commit of one cluster, if anything differs; see `_draft`."""
+        """Make the commit of one cluster if anything differs; see `_draft`."""
         target = prepared.target
         status = unchanged(target, proposal)
         if self._repository.holds(tip.id, proposal.changes):
@@ -329,7 +331,7 @@ class GitopsLoop:
         return _Drafted(status=status, commit=source.commit.id, source=source, branch=branch)
 
     def _source(self, tip: Commit, prepared: _Prepared) -> RenderSource:
-        """What is rendered; the config's commit is worth a look into the older history."""
+        """Return what is rendered; older history is searched for the config's commit if need be."""
         path = prepared.target.config_path
         return RenderSource(
             target=prepared.target,
@@ -339,10 +341,11 @@ class GitopsLoop:
         )
 
     def _branch(self, tip: Commit, source: RenderSource, proposal: Proposal) -> str:
-        """Where a render goes: a review is of one config commit, and waits for no other.
+        """Return the branch for a render: a review is of one config commit and waits for no other.
 
-        What differs after its review (a newer program, an edit by hand) is named by the commit
-        that it would change: the older branch may be merged, or closed, and still be there.
+        What differs after its review (a newer program, an edit by hand) goes to a branch named
+        after the commit that it would change, since the branch of the earlier review may still
+        exist after it was merged or closed.
         """
         if self._settings.mode == "push":
             return self._settings.branch
@@ -351,7 +354,7 @@ class GitopsLoop:
         return f"reconciler/{newest.short if newest else source.blob[:12]}"
 
     def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
-        """Render one config; the name given to the loop makes no two clusters one."""
+        """Render one config; `cluster_name` is used for one config or for those without a name."""
         config = self._repository.read(tip.id, target.config_path)
         named = [str(PurePosixPath(path)) for path in self._settings.configs]
         needed = named == [target.config_path] or not cluster_in(config)
@@ -372,7 +375,7 @@ class GitopsLoop:
         return proposal
 
     def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
-        """Push every branch; the drafts with where they went."""
+        """Push every branch and return the drafts with where they went."""
         sources = {
             branch: [d.source for d in drafts if d.source is not None and d.branch == branch]
             for branch in heads
@@ -387,11 +390,11 @@ class GitopsLoop:
 
 
 def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
-    """Of this cluster alone: teams that share a repository must not wait for each other."""
+    """Return the status of an invalid config; other clusters are rendered all the same."""
     problems = error.problems if isinstance(error, ConfigError) else ()
     return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
 
 
 def _refused(target: RenderTarget, error: ReconcilerError) -> _Prepared:
-    """A config that nothing is rendered from."""
+    """Return a config from which nothing is rendered."""
     return _Prepared(target=target, ended=_invalid(target, error))

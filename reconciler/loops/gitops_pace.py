@@ -1,4 +1,4 @@
-"""When the second loop fetches and when it takes a turn: what fails is tried later each time."""
+"""Decides when the second loop fetches and takes a turn: failures are retried ever later."""
 
 from typing import Final
 
@@ -6,12 +6,12 @@ from reconciler.ports.clock import Clock
 from reconciler.ports.repository import CommitId
 
 STANDBY_SECONDS: Final = 1.0
-"""How often a replica that stands by, and follows nothing, looks whether it may act by now."""
+"""How often a standby replica that follows no branch checks whether it may act."""
 DOUBLINGS_MAX: Final = 10
 
 
 class GitopsPace:
-    """Slows down what fails and nothing else.
+    """Delays what fails, and nothing else.
 
     The capacity loop's config comes with each fetch: a push that the remote refuses must not delay
     it.
@@ -31,30 +31,30 @@ class GitopsPace:
         self._tip: CommitId | None = None
         """The commit that the last turn failed with."""
         self._again_seconds = 0.0
-        """Monotonic time before which that commit is not tried again."""
+        """Monotonic time before which that commit is not retried."""
 
     def turn_is_due(self) -> bool:
-        """Whether to take a turn whatever the tip is."""
+        """Return whether to take a turn whatever the newest commit is."""
         return self._tip is None or self._clock.monotonic_seconds() >= self._again_seconds
 
     def is_news(self, tip: CommitId) -> bool:
-        """Whether a tip is another one than the last turn failed with."""
+        """Return whether the newest commit differs from the one that the last turn failed with."""
         return tip != self._tip
 
     def fetched(self) -> None:
-        """The remote answered."""
+        """Note that the remote answered."""
         self._fetches_failed = 0
 
     def turned(self) -> None:
-        """A turn succeeded."""
+        """Note that a turn succeeded."""
         self._turns_failed = 0
         self._tip = None
 
     def failed(self, tip: CommitId | None) -> None:
-        """A turn failed.
+        """Note that a turn failed.
 
         Args:
-            tip: What it was taken from; None: the fetch failed.
+            tip: The commit of the turn; None: the fetch failed.
         """
         if tip is None:
             self._fetches_failed += 1
@@ -65,11 +65,11 @@ class GitopsPace:
         self._again_seconds = self._clock.monotonic_seconds() + self._later(self._turns_failed)
 
     def hurry(self) -> None:
-        """The next turn is due now."""
+        """Make the next turn due now."""
         self._tip = None
 
     def pause_seconds(self) -> float:
-        """Until the next fetch."""
+        """Return the seconds until the next fetch."""
         return self._later(self._fetches_failed)
 
     def _later(self, failures: int) -> float:

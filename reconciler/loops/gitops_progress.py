@@ -1,4 +1,4 @@
-"""Follows the configs of the second loop through the pipeline."""
+"""Follows the configs of the second loop through the stages of the pipeline."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,30 +11,31 @@ from reconciler.ports.forge import Forge, StatusState
 from reconciler.ports.repository import CommitId, Repository
 
 COMMITS_MAX: Final = 10
-"""Pipelines run for the last commit of a push; a render that is older than this many has ended."""
+"""Pipelines run for the last commit of a push; a render with more commits than this after it is not
+followed any more."""
 
 EAGER_LOOKS: Final = 20
 SELDOM: Final = 20
-"""After so many looks without news only every 20th asks: forges count what they are asked, and a
-pipeline may wait for days for its approval, or have no token to show a status with."""
+"""After this many looks without a change only every 20th asks the forge: forges limit requests, and
+a pipeline may wait for days for its approval, or have no token to publish a status with."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Heard:
-    """What the forge said of one render."""
+    """What the forge answered about one render."""
 
     render: CommitId
     found: Mapping[str, StatusState] = field(default_factory=dict)
     looks: int = 0
-    """Since the last news."""
+    """Since the last change."""
 
 
 class GitopsProgress:
     """Asks the forge how the pipeline's stages ended.
 
     Args:
-        repository: The config repository; has just been fetched when `look` is called.
-        forge: None: the stages of the pipeline are not seen.
+        repository: The config repository; it must have been fetched right before `look` is called.
+        forge: None: the stages of the pipeline are not known.
     """
 
     def __init__(self, repository: Repository, forge: Forge | None) -> None:
@@ -42,12 +43,12 @@ class GitopsProgress:
         self._forge = forge
         self._tip: CommitId | None = None
         self._commits: dict[str, tuple[CommitId, ...]] = {}
-        """By config: its render and what came after, newest first."""
+        """By config: the commit of its render and later ones, newest first."""
         self._heard: dict[str, _Heard] = {}
-        """By config: what was heard of its render."""
+        """By config: what the forge answered about its render."""
 
     def look(self, report: GitopsReport) -> tuple[ClusterProgress, ...]:
-        """Where each cluster stands now; what the forge does not answer counts as not there yet."""
+        """Return where each cluster stands; what the forge does not answer counts as not done."""
         if self._tip != report.tip.id:
             self._tip, self._commits = report.tip.id, {}
         asked: dict[CommitId, Mapping[str, StatusState]] = {}
@@ -77,7 +78,7 @@ class GitopsProgress:
         planned = [stage_context("plan", root) for root in roots]
         heard.looks += 1
         if all(heard.found.get(context) == "success" for context in applied):
-            return heard.found  # nothing more can be heard of it
+            return heard.found  # nothing more can change
         if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
             return heard.found
         found = self._newest(commits, frozenset({*planned, *applied}), asked)
@@ -104,7 +105,7 @@ class GitopsProgress:
         try:
             render = self._repository.last_change(tip, roots, deep=True)
         except (PortError, ToolError):
-            # The turn's work is done: what is here has to do.
+            # The turn's work is done: what is known so far has to suffice.
             render = self._repository.last_change(tip, roots)
         if render is None:
             return (tip,)

@@ -26,7 +26,7 @@ class GitopsPublishing:
     def publish(
         self, heads: Mapping[str, CommitId], sources: Mapping[str, Sequence[RenderSource]]
     ) -> dict[str, str]:
-        """Push every branch, whatever becomes of another.
+        """Push every branch, whatever happens to the others.
 
         Args:
             heads: The newest commit by branch.
@@ -36,7 +36,7 @@ class GitopsPublishing:
             Addresses of pull requests by branch; empty without one.
 
         Raises:
-            PortError: A branch was not taken, or its pull request not opened; the first of these.
+            PortError: A branch was refused or its pull request not opened; the first such error.
         """
         opened: dict[str, str] = {}
         failures: list[PortError] = []
@@ -55,7 +55,7 @@ class GitopsPublishing:
             return ""
         # A branch that exists with another base proposes this already, and people may be reviewing
         # it: it is never rewritten. Its pull request may still be missing, when the last turn ended
-        # between the two.
+        # between the push and the request.
         with suppress(Conflict):
             self._repository.push(head, branch)
         return self._open(branch, sources[-1])

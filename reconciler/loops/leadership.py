@@ -10,9 +10,10 @@ from reconciler.loops.election import Election
 from reconciler.telemetry import events
 
 JOIN_SECONDS = 5.0
-"""Longer is not waited for a server that does not answer: the Lease runs out by itself."""
+"""How long `stop` waits for a server that does not answer; after that the Lease expires by
+itself."""
 IDLE_SECONDS = 1.0
-"""How often a replica that does not want to lead looks whether it does by now."""
+"""How often a replica that may not lead checks whether it may by now."""
 
 
 class Leadership:
@@ -23,7 +24,7 @@ class Leadership:
         hindrance: Why this replica may not lead at all, empty when it may: a dry run must not
             keep others from acting.
         gained: Called when this replica began to lead.
-        broken: Called when a bug ended the thread: this replica would never lead again, and the
+        broken: Called when a bug ended the thread: this replica cannot lead any more, and the
             program has to end. `stop` raises the bug.
     """
 
@@ -49,42 +50,42 @@ class Leadership:
 
     @property
     def enabled(self) -> bool:
-        """Whether there is an election."""
+        """Return whether there is an election."""
         return self._election is not None
 
     @property
     def identity(self) -> str:
-        """Of this process in the election; empty when there is none."""
+        """Return the identity of this process in the election; empty when there is none."""
         return "" if self._election is None else self._election.identity
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was seen last; empty when free or unknown."""
+        """Return who held the Lease when it was read last; empty when free or unknown."""
         return "" if self._election is None else self._election.holder
 
     @property
     def trouble(self) -> str:
-        """Why this replica could not take part in the election last time; else empty."""
+        """Return why this replica could not take part in the election last time; else empty."""
         if self._election is None:
             return ""
         return self._hindered_by or self._election.trouble
 
     def may_act(self) -> bool:
-        """Whether this replica leads, for certain and at this moment."""
+        """Return whether this replica is certainly the leader at this moment."""
         return self._election is None or (self._bug is None and self._election.may_act())
 
     def start(self) -> None:
-        """Begin to take part."""
+        """Start to take part."""
         if self._election is not None:
             self._thread.start()
 
     def look(self) -> None:
-        """Look at the Lease now: someone wrote it. A leader need not, it was probably itself."""
+        """Read the Lease now, since it was written; a leader need not: it probably wrote it."""
         if not self.may_act():
             self._due.set()
 
     def wait_until_leading(self, seconds: float) -> bool:
-        """Wait for the lead; whether it came within the time (or before `stop`)."""
+        """Wait for the lead; return whether it came within the time and before `stop`."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self.may_act() or self._stopping.is_set() or self._bug is not None, seconds
@@ -92,7 +93,7 @@ class Leadership:
         return self.may_act()
 
     def stop(self) -> None:
-        """End, and let another take over at once; call it when nothing acts any more.
+        """End and let another replica take over at once; call it when nothing acts any more.
 
         Raises:
             Exception: The bug that ended the thread; the Lease runs out by itself.
@@ -119,11 +120,11 @@ class Leadership:
 
     def _take_part(self, election: Election) -> None:
         while True:
-            self._due.clear()  # before the look at `stopping`, or a stop in between is slept over
+            self._due.clear()  # before the check of `stopping`, or a stop in between is missed
             if self._stopping.is_set():
                 break
             self._hindered_by = self._hindrance()
-            self._tell(election)  # a lead that ran out, also when this step wins it back
+            self._tell(election)  # a lead that expired is reported, also when this step regains it
             if self._hindered_by:
                 election.release()
                 pause_seconds = IDLE_SECONDS

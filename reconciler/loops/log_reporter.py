@@ -1,4 +1,4 @@
-"""The capacity loop in the log: one line per action, a summary per cycle, refusals once."""
+"""Logs the capacity loop: one line per action, a summary per cycle, each refusal once."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -22,7 +22,8 @@ from reconciler.telemetry.repeats import Repeats
 LINES_MAX = 50
 """Pods named one by one per cycle; the rest is counted."""
 SLOW_CYCLE_SECONDS = 2.0
-"""From then on a cycle is told of even if nothing changed: pods that come meanwhile wait for it."""
+"""A cycle that takes longer is logged even if nothing changed: pods that come meanwhile wait for
+it."""
 
 _EVENTS: Final[Mapping[OutcomeKind, tuple[str, str]]] = {
     "applied": (events.ACTION_APPLIED, "info"),
@@ -38,8 +39,8 @@ class LogReporter:
     """A Reporter that logs.
 
     Args:
-        monotonic_seconds: For what is said again only after a while.
-        summary_seconds: The longest silence: `max_logging_interval`.
+        monotonic_seconds: A monotonic clock, for messages that are repeated only after a while.
+        summary_seconds: The longest time without a summary: `max_logging_interval`.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class LogReporter:
         )
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Log the cycle: at once when something changed or it was slow, else now and then."""
+        """Log the cycle: at once when something changed or it was slow, else at intervals."""
         if report.unkept is not None and self._repeats.is_news(events.STATE_NOT_SAVED):
             self._log.warning(events.STATE_NOT_SAVED, reason=str(report.unkept))
         if report.error is not None:
@@ -112,7 +113,7 @@ class LogReporter:
         self._say("info" if told else "debug")(events.CYCLE_ENDED, **summary(report, report.plan))
 
     def _log_notices(self, plan: Plan) -> None:
-        """Say how many notices were dealt with; at info when one was of an instance of ours."""
+        """Log how many notices were handled; at info when one was about an instance of a fleet."""
         counts = settled_by_kind(plan.notices)
         if counts:
             news = any(result not in {"not-ours", "no-change"} for _, result in counts)
@@ -138,7 +139,7 @@ class LogReporter:
         return self._monotonic_seconds() - self._summary_at >= self._summary_seconds()
 
     def _log_binding(self, binding: Binding) -> None:
-        """Say whether this is the fleets' cluster: at start, at each change, while not."""
+        """Log whether this is the fleets' cluster: at start, at changes, and while it is not."""
         changed = binding.verdict != self._verdict
         self._verdict = binding.verdict
         again = binding.contradicted and self._repeats.is_news(events.CLUSTER_BINDING)
@@ -148,7 +149,7 @@ class LogReporter:
             )
 
     def _log_skew(self, ahead_seconds: int) -> None:
-        """Say that the clock is wrong, every two minutes."""
+        """Log every two minutes that the clock is wrong."""
         wrong = abs(ahead_seconds) > SKEW_MAX.total_seconds()
         if wrong and self._repeats.is_news(events.CLOCK_SKEWED):
             self._log.error(events.CLOCK_SKEWED, ahead_seconds=ahead_seconds)
@@ -166,7 +167,7 @@ class LogReporter:
         self._unplaceable = {key: each.reasons for key, each in now.items()}
 
     def _log_unavailable(self, plan: Plan) -> None:
-        """Fleets that are asked for nothing for a while, and those that are asked again."""
+        """Log fleets that are not asked for nodes for a while, and those that are asked again."""
         now = {(f.fleet, f.region): f.unavailable for f in plan.fleets if f.unavailable}
         for fleet, region in sorted(now.keys() - self._unavailable):
             reason = now[fleet, region]
@@ -176,7 +177,7 @@ class LogReporter:
         self._unavailable = frozenset(now)
 
     def _log_rebalancing(self, plan: Plan) -> None:
-        """Groups that may end nodes with pods by themselves: when it becomes others."""
+        """Log the groups that may end nodes with pods by themselves, whenever these change."""
         now = tuple(f"{f.fleet} ({f.region})" for f in plan.fleets if f.rebalances_zones)
         if now and now != self._rebalancing:
             self._log.warning(
@@ -188,7 +189,7 @@ class LogReporter:
         self._rebalancing = now
 
     def _log_updates(self, plan: Plan) -> None:
-        """Where each rolling update stands: at each change, and every two minutes."""
+        """Log where each rolling update stands: at each change, and every two minutes."""
         for update in plan.updates:
             place = (update.fleet, update.region)
             if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
@@ -204,7 +205,7 @@ class LogReporter:
                 )
 
     def _log_findings(self, snapshot: Snapshot, plan: Plan) -> None:
-        """Missing fleets, held nodes, silent regions, unreadable objects: now and then."""
+        """Log missing fleets, held nodes, silent regions and unreadable objects, at intervals."""
         answered = snapshot.cloud.regions if snapshot.cloud is not None else frozenset()
         for fleet in plan.fleets:
             news = fleet.state == "missing" and fleet.region in answered
@@ -228,7 +229,7 @@ class LogReporter:
         self._log_ignored(plan)
 
     def _log_ignored(self, plan: Plan) -> None:
-        """Objects that cannot be read, silent regions, and fleets that are left out."""
+        """Log objects that cannot be read, silent regions, and fleets that are left out."""
         unreadable = [each for each in plan.ignored if each.code == "unreadable"]
         for each in unreadable[:LINES_MAX]:
             silent = each.kind == "Region"
@@ -244,13 +245,13 @@ class LogReporter:
 
 
 def _what_matters(plan: Plan) -> tuple[Any, ...]:
-    """What a summary is worth a line for when it changes."""
+    """Return the values whose change makes a new summary line."""
     targets = tuple((f.fleet, f.region, f.target, f.joined, f.state) for f in plan.fleets)
     return targets, len(plan.placements), len(plan.unplaceable), len(plan.held)
 
 
 def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
-    """One cycle in numbers."""
+    """Return one cycle in numbers."""
     troubled = sum(1 for each in report.outcomes if not each.settled)
     return {
         "cycle": report.number,

@@ -1,11 +1,11 @@
-"""Says why a config that the settings name cannot be read from the followed branch."""
+"""Explains why a config that the settings name cannot be read from the followed branch."""
 
 from reconciler.model.errors import InputError, NotFound
 from reconciler.ports.repository import CommitId, Repository
 
 
 def why_missing(repository: Repository, commit: CommitId, path: str) -> str:
-    """Why a path is not among the regular files of a commit, with what to do about it."""
+    """Return why a path is not among the regular files of a commit, and what to do about it."""
     try:
         repository.read(commit, path)
     except InputError as error:

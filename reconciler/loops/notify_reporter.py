@@ -1,4 +1,4 @@
-"""The capacity loop for people in a chat: what was bought and ended, what a person must look at."""
+"""Sends what people in a chat should know: nodes bought and ended, and what they must look at."""
 
 from collections.abc import Callable
 
@@ -17,28 +17,29 @@ from reconciler.telemetry.scrubbing import Scrubber
 
 LINES_MAX = 15
 REPEAT_SECONDS = 3600.0
-"""The same trouble is told once an hour."""
+"""The same problem is reported once an hour."""
 
 
 class NotifyReporter:
-    """A Reporter that tells a Notifier; at most one message per cycle.
+    """A Reporter that sends messages through a Notifier; at most one per cycle.
 
     Args:
         notifier: The channel.
-        monotonic_seconds: For what is told again only after a while.
+        monotonic_seconds: A monotonic clock, for messages that are repeated only after a while.
     """
 
     def __init__(self, notifier: Notifier, monotonic_seconds: Callable[[], float]) -> None:
         self._notifier = notifier
         self._repeats = Repeats(monotonic_seconds, REPEAT_SECONDS)
         self._pods = Repeats(monotonic_seconds, REPEAT_SECONDS)
-        """Apart from the rest, which a crowd of pods would push out of memory."""
+        """Kept apart from the rest, whose entries many pods would push out."""
         self._unplaceable: frozenset[tuple[PodKey, str]] = frozenset()
-        """Pods that the last plan found no place for, and why: told already, however many."""
+        """Pods that the last plan found no place for, with the reason: these are reported
+        already."""
         self._lines: list[str] = []
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Tell of pods that nothing can take, of fleets that failed, of nodes that are held."""
+        """Note pods that nothing can take, fleets that failed, and nodes that are held."""
         binding = plan.binding
         if binding.contradicted and self._repeats.is_news("binding", binding.verdict):
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
@@ -71,7 +72,7 @@ class NotifyReporter:
                 self._lines.append(f"nothing can take pod {pod}: {codes}")
 
     def action_ended(self, outcome: Outcome) -> None:
-        """Tell of capacity that changed, and of actions that failed."""
+        """Note capacity that changed and actions that failed."""
         action, text = outcome.action, describe(outcome.action)
         if outcome.kind == "failed" and self._repeats.is_news("failed", text.name, text.subject):
             self._lines.append(f"{text.name} {text.subject} failed: {outcome.detail}")
@@ -85,7 +86,7 @@ class NotifyReporter:
             self._lines.append(f"{action.fleet} ({action.region}): {name} ended, {action.because}")
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Send what came together."""
+        """Send what was noted in this cycle."""
         error = report.error
         if error is not None and self._repeats.is_news("cycle", type(error).__name__):
             self._lines.append(f"no plan could be made: {error}")

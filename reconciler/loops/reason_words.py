@@ -1,4 +1,4 @@
-"""Codes of refusals and of nodes that stay, in words for people; codes are for programs."""
+"""Texts for people of the codes of refusals and of kept nodes; codes are for programs."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -22,55 +22,58 @@ from reconciler.ports.changes import Changes, Handled, Window
 from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
-"""From the first event to the plan, so that a burst is planned as one."""
+"""From the first event to the plan, so that a burst of events needs one plan only."""
 BATCH_MAX_SECONDS = 2.0
-"""A burst that does not end is planned for all the same."""
+"""A burst that lasts longer is planned for before it ends."""
 CALM_SECONDS = 2.0
-"""Changes that ask for nothing gather for so long: pods that were bound or ended, nodes that came.
-Half of all plans would otherwise be made for what needs none. With 5 s a third less CPU time was
-used than without it, and nodes cost 6 to 9 % more: each left some seconds later."""
+"""How long changes that need no plan are collected: pods that were bound or ended, nodes that
+joined. Without it half of all plans would be made for such changes. With 5 s a third less CPU time
+was used than without it, and nodes cost 6 to 9 % more, since each was removed some seconds
+later."""
 CALM_SHARE = 0.1
-"""Of the longest pause: who asks for plans more often than usual wants them sooner here too."""
+"""Of the longest pause: where plans are configured to be more frequent than usual, this wait is
+shorter too."""
 AWAIT_SECONDS = 2.0
-"""EC2 sends no event: while it owes instances, this is how soon a capacity error is seen."""
+"""EC2 sends no event: while instances are launching, this is how soon a capacity error is seen."""
 BACKOFF_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleReport:
-    """One cycle, whatever came of it."""
+    """One cycle and its result."""
 
     number: int
     snapshot: Snapshot | None = None
     plan: Plan | None = None
     outcomes: tuple[Outcome, ...] = ()
     acted: bool = False
-    """Whether the plan was carried out: by the leader, and not in a dry run."""
+    """Whether the plan was executed: only by the leader, and not in a dry run."""
     error: ReconcilerError | None = None
     unkept: PortError | None = None
-    """Why what must outlive a restart could not be kept; None when it was, or nothing was to be."""
+    """Why state that must survive a restart could not be saved; None when it was, or nothing was to
+    be saved."""
     gathered_seconds: float = 0.0
-    """How long the batching window before it was; 0 when no change began it."""
+    """How long the batching window before the cycle was; 0 when no change began the cycle."""
     handled: tuple[Handled, ...] = ()
-    """The sources of changes that it dealt with, each with how long that took."""
+    """The sources of changes that the cycle handled, each with how long that took."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0
     act_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Return how long the cycle took."""
         return self.observe_seconds + self.plan_seconds + self.act_seconds
 
     @property
     def settled(self) -> bool:
-        """Nothing failed and nothing was left to be done again."""
+        """Return whether nothing failed and nothing is left to be done again."""
         return self.error is None and all(outcome.settled for outcome in self.outcomes)
 
     @property
     def is_pressed(self) -> bool:
-        """Nodes have to be empty before their announced end: no change waits for others."""
+        """Return whether nodes must be empty before an announced end: no change is batched."""
         if self.snapshot is None or self.plan is None:
             return False
         nodes = self.snapshot.cluster.nodes
@@ -78,7 +81,7 @@ class CycleReport:
 
     @property
     def awaits_launches(self) -> bool:
-        """EC2 owes instances to what this replica asked for."""
+        """Return whether EC2 has yet to launch instances that this replica asked for."""
         fleets = self.plan.fleets if self.plan is not None and self.acted else ()
         failed = {
             (each.action.fleet, each.action.region)
@@ -89,27 +92,27 @@ class CycleReport:
 
 
 class Reporter(Protocol):
-    """Who hears of cycles: log, metrics, status page, notifications."""
+    """Gets plans, outcomes and cycles: logs, metrics, status page, notifications."""
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """Before anything of the plan is carried out."""
+        """Called before any action of the plan is executed."""
         ...
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """After every cycle, failed ones too."""
+        """Called after every cycle, failed ones too."""
         ...
 
     def action_ended(self, outcome: Outcome) -> None:
-        """After every action."""
+        """Called after every action."""
         ...
 
 
 def _settle_nothing(_messages: Collection[MessageId], _emptied: Collection[MessageId]) -> None:
-    """For loops without an interruption queue."""
+    """Do nothing: used without an interruption queue."""
 
 
 def _keep_nothing(_annotations: Mapping[str, str | None]) -> None:
-    """For loops that have nowhere to keep anything."""
+    """Do nothing: used where there is nowhere to save state."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,17 +126,17 @@ class ReconcileLoop:
     clock: Clock
     reporter: Reporter
     may_act: Callable[[], bool]
-    """Whether this replica is the leader, asked right before acting."""
+    """Whether this replica is the leader; asked right before acting."""
     stopping: Callable[[], bool]
     sleep_seconds: Callable[[], float]
     """The longest pause between cycles."""
     errors_in_a_row_max: int = 100
     remember: Callable[[Mapping[str, str | None]], None] = _keep_nothing
-    """Keeps annotations where they survive a restart; not called in a dry run."""
+    """Saves annotations where they survive a restart; not called in a dry run."""
     settle: Callable[[Collection[MessageId], Collection[MessageId]], None] = _settle_nothing
-    """Deletes messages of the interruption queue; called in each cycle that acts as the leader,
-    with those of which the cycle's snapshot shows that nothing is left to do, and with those of
-    them about instances that a lifecycle hook holds and that are empty."""
+    """Deletes messages of the interruption queue; called in each cycle that acts as the leader. Its
+    arguments: the messages that need nothing more, as the cycle's snapshot shows, and those about
+    empty instances that a lifecycle hook holds."""
     _unsaved: UnsavedState = field(default_factory=UnsavedState)
     _planned_at: datetime | None = None
     _cycles: int = field(default=0)
@@ -145,7 +148,7 @@ class ReconcileLoop:
         """Cycle until `stopping`.
 
         Raises:
-            InvariantViolated: A bug of ours; the process must end.
+            InvariantViolated: A bug of this program; the process must end.
             ReconcilerError: More failed cycles in a row than allowed.
         """
         while not self.stopping():
@@ -155,7 +158,7 @@ class ReconcileLoop:
             self._pause(report)
 
     def run_once(self) -> CycleReport:
-        """One cycle; errors of the outside world end it, not the loop."""
+        """Run one cycle; errors of the outside world end the cycle, not the loop."""
         self._cycles += 1
         try:
             report = self._acknowledged(self._cycle())
@@ -208,12 +211,12 @@ class ReconcileLoop:
         )
 
     def _acknowledged(self, report: CycleReport) -> CycleReport:
-        """Tell the sources of changes that they were dealt with; the report names them."""
+        """Tell the sources of changes that these were handled; the report names them."""
         handled = self.changes.acknowledge(complete=report.acted and report.settled)
         return replace(report, handled=handled)
 
     def _keep(self, annotations: Mapping[str, str | None]) -> PortError | None:
-        """Keep what must outlive a restart; what cannot be kept holds nothing up."""
+        """Save what must survive a restart; a failure is returned and stops nothing."""
         if not annotations:
             return None
         try:
@@ -223,7 +226,7 @@ class ReconcileLoop:
         return None
 
     def _pause(self, report: CycleReport) -> None:
-        """Wait for the next event and let its burst gather; not long after trouble."""
+        """Wait for the next event and its batching window; after failures, wait before retrying."""
         self._gathered_seconds = 0.0
         longest = self.sleep_seconds()
         if report.error is not None:
@@ -242,6 +245,6 @@ class ReconcileLoop:
             )
 
     def _backoff(self, longest: float) -> float:
-        """1 s, doubling with each cycle in a row that had trouble, up to the usual pause."""
+        """Return 1 s, doubled with each failed cycle in a row, up to the usual pause."""
         doubled = BACKOFF_SECONDS * 2.0 ** min(self._troubled_in_a_row - 1, 10)
         return min(doubled, longest, BACKOFF_MAX_SECONDS)

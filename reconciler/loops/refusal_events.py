@@ -1,7 +1,7 @@
-"""Events about pods that no fleet can run: one per workload, and for pods of every workload.
+"""Events about pods that no fleet can run: one per workload, and for some pods of every workload.
 
-With ten thousand pending pods an Event each would tell of the first namespace only, and hurt the
-API server: the workload has the sum, and the pods' Events are shared out among the workloads.
+With ten thousand pending pods, one Event each would cover the first namespace only and burden the
+API server. So each workload gets a sum, and the pods' Events are shared among the workloads.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,18 +19,18 @@ from reconciler.ports.object_events import ObjectEvent
 
 REASON: Final = "NotTriggerScaleUp"
 WORKLOADS_MAX: Final = 200
-"""Workloads that one cycle tells of, those with the most pods first."""
+"""How many workloads one cycle reports: those with the most pods."""
 REASONS_MAX: Final = 5
-"""Different reasons that one message names."""
+"""How many different reasons one message names."""
 FLEETS_MAX: Final = 3
-"""Fleets that one reason names."""
+"""How many fleets one reason names."""
 API_VERSIONS: Final[Mapping[str, str]] = {
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "Job": "batch/v1",
     "ReplicationController": "v1",
 }
-"""Controllers on which Events are written."""
+"""Kinds of controllers on which Events are written."""
 
 
 def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[ObjectEvent]:
@@ -39,7 +39,7 @@ def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[Ob
     Args:
         snapshot: Has the pods' owners.
         plan: Has the reasons.
-        pods_max: Pods that are told of one by one.
+        pods_max: How many pods get an Event of their own.
     """
     if not plan.unplaceable:
         return
@@ -62,7 +62,7 @@ def in_turn(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
 
 
 def _of_owner(group: Sequence[Unplaceable], pods: Mapping[PodKey, Pod]) -> Iterator[ObjectEvent]:
-    """The sum, on the controller of the first of the pods."""
+    """Yield the Event with the sum, on the controller of the first of the pods."""
     pod = pods.get(group[0].pod)
     owner: Owner | None = None if pod is None else pod.owner
     if owner is None or not owner.uid or owner.kind not in API_VERSIONS:
@@ -99,7 +99,7 @@ def _codes(reasons: Sequence[Reason]) -> str:
 
 
 def _reasons(reasons: Sequence[Reason]) -> str:
-    """Each reason once with the fleets that give it, and what usually helps."""
+    """Return each reason once, with the fleets that give it and what usually helps."""
     fleets: dict[tuple[str, str], list[str]] = {}
     for each in reasons:
         named = fleets.setdefault((each.code, each.detail), [])

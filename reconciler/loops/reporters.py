@@ -1,4 +1,4 @@
-"""Several reporters as one, and one that is silent at times."""
+"""Several reporters as one, and one that reports only while a condition holds."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,10 +9,10 @@ from reconciler.model.snapshot import Snapshot
 
 
 class Gated:
-    """Tells another reporter only while a condition holds; what a standby sees is no news.
+    """Passes calls to another reporter only while a condition holds; a standby reports nothing.
 
     Args:
-        reporter: Who is told.
+        reporter: Gets the calls.
         holds: Asked each time.
     """
 
@@ -21,42 +21,42 @@ class Gated:
         self._holds = holds
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """A plan was made."""
+        """Pass the plan on while the condition holds."""
         if self._holds():
             self._reporter.plan_made(snapshot, plan)
 
     def action_ended(self, outcome: Outcome) -> None:
-        """An action ended."""
+        """Pass the outcome on while the condition holds."""
         if self._holds():
             self._reporter.action_ended(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """A cycle ended."""
+        """Pass the cycle on while the condition holds."""
         if self._holds():
             self._reporter.cycle_ended(report)
 
 
 class Reporters:
-    """Tells each of several reporters, in order.
+    """Passes calls to each of several reporters, in order.
 
     Args:
-        reporters: Who is told.
+        reporters: Get the calls.
     """
 
     def __init__(self, reporters: Sequence[Reporter]) -> None:
         self._reporters = tuple(reporters)
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """A plan was made."""
+        """Pass the plan on."""
         for each in self._reporters:
             each.plan_made(snapshot, plan)
 
     def action_ended(self, outcome: Outcome) -> None:
-        """An action ended."""
+        """Pass the outcome on."""
         for each in self._reporters:
             each.action_ended(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """A cycle ended."""
+        """Pass the cycle on."""
         for each in self._reporters:
             each.cycle_ended(report)

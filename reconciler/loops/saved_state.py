@@ -1,4 +1,4 @@
-"""What a cycle leaves for the next one, and for the next process, on the Lease."""
+"""What a cycle saves on the Lease for the next cycle and the next process."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -38,13 +38,12 @@ from reconciler.records.times import rfc3339
 def annotations_to_save(
     snapshot: Snapshot, plan: Plan, outcomes: Iterable[Outcome]
 ) -> dict[str, str | None]:
-    """Annotations that differ from those that the snapshot shows.
+    """Return the annotations that differ from those in the snapshot.
 
     Args:
         snapshot: What was observed, the Lease as it is.
         plan: Its saved states are what holds after this cycle.
-        outcomes: Pods that the rescheduler moved, or the descheduler evicted, begin its pause
-            afresh.
+        outcomes: A pod that the rescheduler moved, or the descheduler evicted, restarts its pause.
     """
     annotations: dict[str, str | None] = {}
     state = _planned(plan)
@@ -64,10 +63,10 @@ def annotations_to_save(
 
 
 def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """The plan with what its execution told beside: raises that EC2 had no capacity for.
+    """Return the plan with refusals that its execution met: raises that EC2 had no capacity for.
 
-    Such a refusal of ModifyFleet (a limit of vCPUs, say) shows in no history. The fleet rests as
-    after any other capacity error, and demand moves on.
+    Such a refusal of ModifyFleet (a limit of vCPUs, say) is in no fleet history. The fleet gets its
+    cool-off as after any other capacity error, and demand goes to other fleets.
     """
     fleet_states = {(m.fleet, m.region): m for m in plan.fleet_states}
     for outcome in outcomes:
@@ -77,15 +76,16 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
         place = (action.fleet, action.region)
         known = fleet_states.get(place, SavedFleetState(fleet=action.fleet, region=action.region))
         if known.unavailable_until is not None and known.unavailable_until > plan.at:
-            continue  # a minimum is asked for all the same: the rest that it is in goes on
+            continue  # a minimum is asked for during a cool-off too: the cool-off goes on
         fleet_states[place] = refused(known, outcome.detail, plan.at)
     return replace(plan, fleet_states=tuple(fleet_states[place] for place in sorted(fleet_states)))
 
 
 def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """The plan with what it raised for pods and headroom counted, where EC2 took it.
+    """Return the plan with the raises for pods and headroom counted that EC2 accepted.
 
-    It counts for `raise_limits`. A raise whose answer was lost counts: EC2 may have taken it.
+    They count for `raise_limits`. So does a raise whose answer was lost, since EC2 may have
+    accepted it.
     """
     taken = {
         (outcome.action.fleet, outcome.action.region)
@@ -110,10 +110,11 @@ class UnsavedState:
 
     _plan: Plan | None = None
     _observed_with_plan: str = ""
-    """What the Lease showed when the plan was made: anything newer counts more than ours."""
+    """The state on the Lease when the plan was made: once it differs, the Lease counts more than
+    ours."""
 
     def recalled(self, observed: Snapshot) -> Snapshot:
-        """The snapshot with what this process knows better."""
+        """Return the snapshot with what this process knows better."""
         plan = self._plan
         if plan is None:
             return observed
@@ -135,11 +136,11 @@ class UnsavedState:
         return replace(observed, cluster=cluster)
 
     def note(self, observed: Snapshot, plan: Plan) -> None:
-        """A plan was carried out: what it remembers holds, whether or not the Lease took it."""
+        """Keep the state of an executed plan, whether or not the Lease could be written."""
         self._plan, self._observed_with_plan = plan, _observed(observed)
 
     def forget(self) -> None:
-        """Another process acts: what it keeps on the Lease counts."""
+        """Drop our state: another process acts, and what it saves on the Lease counts."""
         self._plan = None
 
 
@@ -166,7 +167,7 @@ _Parts = tuple[
 
 
 def _parts(of: Plan | ClusterState) -> _Parts:
-    """What plan and cluster both hold of it, in the order in which it is encoded."""
+    """Return the state that plan and cluster both hold, in the order in which it is encoded."""
     return (
         of.fleet_states,
         of.demands,
@@ -179,7 +180,7 @@ def _parts(of: Plan | ClusterState) -> _Parts:
 
 @lru_cache(maxsize=4)
 def _state_of(*parts: *_Parts) -> str:
-    """The annotation: each cycle asks for it several times, and mostly it stays the same."""
+    """Return the annotation; cached, as a cycle needs it several times and it seldom changes."""
     return encode_fleet_state(*parts)
 
 
@@ -193,7 +194,7 @@ def _was_evicted_by(policy: PolicyName, outcome: Outcome) -> bool:
 
 
 def _was_moved_to_spot(outcome: Outcome) -> bool:
-    """Whether a pod was moved, or a drain ended: a crash may have lost the note of the move."""
+    """Return whether a pod was moved or a drain ended: a crash may have lost the note of a move."""
     ended = isinstance(outcome.action, UntaintNode) and outcome.kind == "applied"
     theirs = ended and outcome.action.policy == "spot-reschedule"
     return theirs or _was_evicted_by("spot-reschedule", outcome)

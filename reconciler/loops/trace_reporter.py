@@ -1,4 +1,4 @@
-"""Tells a tracing back end of cycles: one trace each, with its phases and its actions."""
+"""Sends traces of cycles to a tracing back end: one each, with its phases and actions."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from reconciler.records.plan import action_to_json
 from reconciler.telemetry.scrubbing import Scrubber
 
 ACTIONS_MAX: Final = 128
-"""Actions of a cycle that are told, as OpenTelemetry's SDK keeps so many events of a span."""
+"""How many actions of a cycle a trace has: OpenTelemetry's SDK keeps this many events of a span."""
 _PHASES: Final = ("gather", "observe", "plan", "act")
 
 
@@ -32,10 +32,10 @@ class TraceReporter:
         self._scrubber = Scrubber()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """Do nothing: the cycle's end tells all."""
+        """Ignored: the trace is sent when the cycle ends."""
 
     def action_ended(self, outcome: Outcome) -> None:
-        """Do nothing: the cycle's end tells all."""
+        """Ignored: the trace is sent when the cycle ends."""
 
     def cycle_ended(self, report: CycleReport) -> None:
         """Send the trace of a cycle."""
@@ -86,7 +86,7 @@ def _phase(name: str, start: datetime, seconds: float, events: tuple[SpanEvent, 
 
 
 def _attributes(report: CycleReport) -> Attributes:
-    """The numbers of the log line; a cycle without a plan has its own alone."""
+    """Return the numbers of the log line; without a plan, only those of the cycle."""
     if report.plan is None:
         return {"cycle": report.number}
     return {

@@ -1,6 +1,6 @@
-"""Pending pods by the workload that made them: ten thousand pods are a handful of answers.
+"""Groups pending pods by their workload: ten thousand pods become a handful of entries.
 
-Here is only what a snapshot and its plan say; how it is shown is for others to decide.
+This has only what a snapshot and its plan say; callers decide how to show it.
 """
 
 import re
@@ -17,21 +17,21 @@ from reconciler.model.snapshot import Snapshot
 
 HASH_LABEL: Final = "pod-template-hash"
 _RUN: Final = re.compile(r"-\d{8,}$")
-"""What a CronJob adds to its own name for each run: the minute it was due, as a number."""
+"""What a CronJob appends to its own name for each run: the minute it was due, as a number."""
 
 PendingState = Literal["unplaceable", "new-node", "launching", "existing-node"]
-"""What a pending pod waits for: nothing that will come, a node to be bought, one that is on its
-way, or kube-scheduler."""
+"""What a pending pod waits for: nothing that will come, a node to be bought, a node that is
+launching, or kube-scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Workload:
-    """What made a pod: its controller, as people know it."""
+    """What made a pod: its top controller."""
 
     namespace: str
     kind: str
-    """`Deployment` and `CronJob` instead of the ReplicaSet and Job between them and the pod; `Pod`
-    for a pod without a controller."""
+    """`Deployment` and `CronJob`, not the ReplicaSet and Job below them; `Pod` for a pod without a
+    controller."""
     name: str
 
     def __str__(self) -> str:
@@ -40,12 +40,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One reason of a workload's pods, with how many have it."""
+    """One reason of a workload's pods, with how many pods have it."""
 
     code: str
     detail: str
     fleets: tuple[tuple[str, Region], ...]
-    """Fleets that say so, by name and region."""
+    """Fleets that give the reason, by name and region."""
     pods: int
 
 
@@ -63,17 +63,17 @@ class Pending:
     example: PodKey | None = None
     """One of its pods, an unplaceable one if there is one."""
     refusals: tuple[Refusal, ...] = ()
-    """Why the unplaceable ones are that, what most pods have first."""
+    """Why pods are unplaceable; the reason of the most pods first."""
 
     @property
     def state(self) -> PendingState:
-        """The worst of its pods' states."""
+        """Return the worst of the pods' states."""
         order: tuple[PendingState, ...] = ("unplaceable", "new-node", "launching", "existing-node")
         return next(each for each in order if self.states[each])
 
 
 def workload_of(pod: Pod) -> Workload:
-    """The workload that made a pod."""
+    """Return the workload that made a pod."""
     owner = pod.owner
     if owner is None:
         return Workload(namespace=pod.key.namespace, kind="Pod", name=pod.key.name)
@@ -107,7 +107,7 @@ def pending_by_workload(snapshot: Snapshot, plan: Plan) -> tuple[Pending, ...]:
 def _pending(
     plan: Plan,
 ) -> Iterator[tuple[PodKey, PendingState, tuple[Reason, ...], str | None]]:
-    """Every pending pod with what it waits for, why it is refused, and whose node it gets."""
+    """Yield every pending pod with what it waits for, why it is refused, and whose node it gets."""
     for unplaceable in plan.unplaceable:
         yield unplaceable.pod, "unplaceable", unplaceable.reasons, None
     for placement in plan.placements:
@@ -122,7 +122,7 @@ def _state_of(placement: Placement) -> PendingState:
 
 
 def _workload(key: PodKey, pod: Pod | None) -> Workload:
-    if pod is None:  # gone since the plan was made
+    if pod is None:  # deleted since the plan was made
         return Workload(namespace=key.namespace, kind="Pod", name=key.name)
     return workload_of(pod)
 
@@ -138,7 +138,7 @@ def _count(pending: Pending, key: PodKey, state: PendingState, pod: Pod | None) 
 
 
 def _refusals(counts: Counter[tuple[Reason, ...]]) -> tuple[Refusal, ...]:
-    """The reasons joined over fleets: six fleets that say the same are one line."""
+    """Return the reasons joined over fleets: the same reason of six fleets is one entry."""
     pods: Counter[tuple[str, str]] = Counter()
     fleets: dict[tuple[str, str], set[tuple[str, Region]]] = {}
     for reasons, count in counts.items():

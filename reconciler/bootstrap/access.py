@@ -1,4 +1,4 @@
-"""What the config asks of those who ask the status server."""
+"""Access rules of the status server, from the config."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from reconciler.web.address import host_and_port
 
 
 def access_of(config: SectorConfig) -> AccessRules:
-    """What the config asks of those who ask the status server; UsageError without a token."""
+    """Return the access rules that the config asks for; UsageError without a token."""
     host, _ = host_and_port(config.listen)
     rules = AccessRules(
         hosts=frozenset(name.lower() for name in (*config.listen_hosts, host) if name),

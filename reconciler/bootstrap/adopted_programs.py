@@ -1,4 +1,4 @@
-"""Wires `reconciler import --programs`: manifests of other programs into sections of a config."""
+"""Wires `reconciler import --programs`: turns manifests of other programs into config sections."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ def adopt_program_files(out: Path, files: Sequence[str]) -> AdoptedPrograms:
     Raises:
         UsageError: The folder has such a file already.
         InputError: A file cannot be read or written, or none of them runs such a program.
-        ConfigError: A value is none that a config may have.
+        ConfigError: A value is not one that a config may have.
     """
     for target in (out / CONFIG, out / POLICY_FILE):
         if target.exists():

@@ -1,4 +1,4 @@
-"""Wires `reconciler import`: what AWS has, live or from files, into a folder."""
+"""Wires `reconciler import`: writes what AWS has, live or from files, into a folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,15 +26,15 @@ from reconciler.records.aws import (
 
 CONFIG = "sectors.yaml"
 IMPORTS = "terraform/imports.tf"
-"""Beside the rendered root, which leaves files of others alone."""
+"""Next to the rendered root, where a render does not touch files of others."""
 _UNNAMED_REGION = Region("home")
 _SHOWN_MAX = 5
-"""Reasons that one message names."""
+"""How many reasons one message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionRequest:
-    """What `reconciler import` is told."""
+    """The options of `reconciler import`."""
 
     out: Path
     cluster_name: str | None = None
@@ -42,7 +42,7 @@ class AdoptionRequest:
     aws_files: tuple[str, ...] = ()
     """Answers of the AWS CLI; empty: EC2 and Auto Scaling are asked."""
     config: str | None = None
-    """A config that exists, such as Kluster Fleet Manager's; it wins over what is found."""
+    """An existing config, such as Kluster Fleet Manager's; it overrides what is found."""
 
 
 def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, ...]]:
@@ -88,7 +88,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
 def _nothing_adopted(
     cluster: str, left_out: Mapping[str, str], unreadable: Sequence[Ignored]
 ) -> str:
-    """Return why there is nothing to write: none is tagged so, or none can be carried over."""
+    """Return why there is nothing to write: no tags match, or nothing can be carried over."""
     reasons = [f"{each_id}: {reason}" for each_id, reason in left_out.items()]
     reasons += [f"{each.name or each.kind}: cannot be read" for each in unreadable]
     if not reasons:
@@ -99,7 +99,7 @@ def _nothing_adopted(
 
 
 def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
-    """A config document that loads, the cluster and the home Region that it names."""
+    """Return a config document that loads, with the cluster and the home Region that it names."""
     if config is None:
         return {}, None, ""
     content = read_config_bytes(config)
@@ -109,7 +109,7 @@ def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
 
 
 def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer], tuple[str, ...]]:
-    """The Region to adopt from, what AWS has there, and what it did not tell.
+    """Return the Region to adopt from, what AWS has there, and what it did not answer.
 
     Raises:
         UsageError: It is not named, or is another than the config's home, whose fleets alone the
@@ -127,7 +127,7 @@ def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer],
 
 
 def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list[Answer]]:
-    """Those of the wanted Region; without one, of the only Region that the files name."""
+    """Return the answers of the wanted Region; without one, of the only Region in the files."""
     home = Region(wanted) if wanted else _UNNAMED_REGION
     split = [
         pair for where, body in read_inputs(files) for pair in split_answers(body, where, home)
@@ -143,7 +143,7 @@ def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list
 
 
 def write_all(contents: Mapping[Path, bytes]) -> None:
-    """All files, or none: a config without its import blocks would create every fleet again."""
+    """Write all files or none: a config without its import blocks would recreate every fleet."""
     written: list[Path] = []
     try:
         for path, content in contents.items():

@@ -54,9 +54,9 @@ def build_loop(
         clock: The time; its `stop` ends the loop.
         ports: The cluster and the clouds.
         reporter: Gets every plan, outcome and cycle.
-        config: Takes a changed config over before each observation.
-        leads: Whether this replica leads; an execution ends when it does not any more.
-        may_act: Whether a plan may be carried out; in a dry run it is carried out without effect.
+        config: Applies a changed config before each observation.
+        leads: Whether this replica leads; an execution ends when it no longer does.
+        may_act: Whether a plan may be executed; in a dry run it is executed without effect.
     """
     live = LiveExecutor(
         ports,
@@ -103,7 +103,7 @@ class Capacity:
     Args:
         source: Its config.
         clock: Its time; the clock's `stop` ends it.
-        secrets: Texts that are never shown.
+        secrets: Texts that are masked everywhere.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Capacity:
         self._cluster: KubernetesCluster | None = None
         self._leadership: Leadership | None = None
         self._cloud: CloudState | None = None
-        """What EC2 answered last."""
+        """What EC2 answered last; None: nothing yet."""
         self.board = StatusBoard(
             clock, __version__, self._is_synced, self._who_leads, Scrubber(secrets)
         )
@@ -131,15 +131,15 @@ class Capacity:
 
     @property
     def listen(self) -> str:
-        """Where HTTP is served."""
+        """Return where HTTP is served."""
         return self._source.config.listen
 
     def log_crash(self) -> None:
-        """Keep the traceback of a bug of ours: the process ends with one line only."""
+        """Log the traceback of a bug: without it the process ends with one line only."""
         self._log.error(events.CRASHED, exc_info=True)
 
     def log_start(self, address: str) -> None:
-        """Say what begins, and where it can be asked."""
+        """Log that the loop starts, and where its status is served."""
         settings = self._source.settings
         self._log.info(
             events.STARTED,
@@ -155,7 +155,7 @@ class Capacity:
 
     @contextmanager
     def loop(self) -> Iterator[ReconcileLoop]:
-        """The loop over the live cluster and cloud; watches end with the block."""
+        """Build the loop over the live cluster and cloud; watches end with the block."""
         with ExitStack() as stack:
             ports = self._ports(stack)
             reporter = stack.enter_context(self._reporting().reporters())
@@ -170,12 +170,12 @@ class Capacity:
             )
             if self._clock.stop.is_set():  # the signal came before there was a wait to end
                 self.wake()
-            # Innermost: the Lease is let go of first, when the loop has made its last call.
+            # Innermost: the Lease is released first, right after the loop has made its last call.
             stack.enter_context(taking_part(self._leading))
             yield loop
 
     def _ports(self, stack: ExitStack) -> Ports:
-        """Cluster, cloud and queue, none of which changes anything unless this replica leads."""
+        """Return cluster, clouds and queue; they change nothing unless this replica leads."""
         config = self._source.config
         ours = stack.enter_context(
             candidacy(
@@ -211,7 +211,7 @@ class Capacity:
         return Ports(cluster=self._cluster, clouds=clouds, queue=queue)
 
     def _queue_troubled(self, error: PortError | None) -> None:
-        """Say that the interruption queue cannot be read, or that it can be read again."""
+        """Report that the interruption queue cannot be read, or that it can be read again."""
         self._metrics.notices.queue_readable(readable=error is None)
         if error is None:
             self._log.info(events.QUEUE_READABLE)
@@ -224,7 +224,7 @@ class Capacity:
         return self._leadership
 
     def lead_or_fail(self) -> None:
-        """Wait for the lead as long as a dead replica's Lease may last.
+        """Wait for the lead for as long as a dead replica's Lease may last.
 
         Raises:
             ReconcilerError: Another replica leads.
@@ -233,19 +233,19 @@ class Capacity:
             wait_for_lead(self._leading, self._source.config, self._clock)
 
     def may_act(self) -> bool:
-        """A dry run never leads; it carries nothing out either."""
+        """Return whether plans are executed: by the leader, or without effect in a dry run."""
         return self._source.config.dry_run or self._leading.may_act()
 
     def may_tell(self) -> bool:
-        """Messages and commits go out from the replica that acts, and from none in a dry run."""
+        """Return whether messages and commits are sent: by the leader only, never in a dry run."""
         return not self._source.config.dry_run and self._leading.may_act()
 
     def _hindrance(self) -> str:
-        """A dry run never takes the Lease."""
+        """Return why this replica may not lead: a dry run never takes the Lease."""
         return "this is a dry run" if self._source.config.dry_run else ""
 
     def notify(self, source: str) -> None:
-        """Have the next cycle begin now, and say who asked for it."""
+        """Start the next cycle now, and record which source asked for it."""
         if self._cluster is not None:
             self._cluster.signal.notify(source)
 
@@ -273,7 +273,7 @@ class Capacity:
         self._cloud = cloud
 
     def wake(self) -> None:
-        """End the loop's waits for good."""
+        """Wake the loop so that it stops."""
         if self._cluster is not None:
             self._cluster.wake()
 
@@ -287,11 +287,11 @@ class Capacity:
 
     @property
     def cloud(self) -> CloudState | None:
-        """What EC2 answered last."""
+        """Return what EC2 answered last; None: nothing yet."""
         return self._cloud
 
     def config_refused(self, error: ReconcilerError, file: str) -> None:
-        """Report a config that cannot be used; what was in force stays."""
+        """Report a config that cannot be used; the previous one stays in force."""
         self._config.refused(error, file)
 
     def show_config(self) -> None:

@@ -1,4 +1,4 @@
-"""Wires `reconciler catalogue`: what EC2 says, merged into a file of our own form."""
+"""Wires `reconciler catalogue`: merges EC2's answers into a catalogue file of this program."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,14 +35,14 @@ def refresh_catalogue(
 
     Args:
         out: The file to write.
-        region: Whose prices; default: the region of the AWS settings.
+        region: The region of the prices; default: that of the AWS settings.
         base: The catalogue that completes what EC2 does not say; default: the package's own.
         now: The wall clock; default: now.
 
     Raises:
         UsageError: No region is named anywhere.
         PortError: EC2 or the Price List API did not answer; nothing was written.
-        InputError: `base` is no catalogue, or `out` cannot be written.
+        InputError: `base` is not a catalogue, or `out` cannot be written.
     """
     before = load_catalogue(base)
     chosen = region or home_region()
@@ -67,7 +67,7 @@ def refresh_catalogue(
 
 
 def shown_catalogue(path: str | None) -> Catalogue:
-    """The catalogue of a file, or the package's own; InputError when it is none."""
+    """Return the catalogue of a file, or the package's own; InputError when it is invalid."""
     return load_catalogue(path)
 
 

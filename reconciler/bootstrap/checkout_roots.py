@@ -18,7 +18,7 @@ class RootHere:
 
     target: RenderTarget
     cluster: str
-    """As its config names it; empty when it does not."""
+    """The cluster's name in its config; empty when the config has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,11 @@ class RootsHere:
     """The root modules of a checkout."""
 
     roots: tuple[RootHere, ...]
-    """Those that were asked for."""
+    """The root modules that were asked for."""
     gone: tuple[str, ...]
     """Configs that were removed."""
     any_config: bool
-    """Whether there is a config at all, changed or not."""
+    """Whether there is any config, changed or not."""
 
 
 def roots_here(
@@ -41,17 +41,17 @@ def roots_here(
     rendered: bool = False,
     removing: bool = False,
 ) -> RootsHere:
-    """The root modules of the checkout here that changed since a commit.
+    """Return the root modules of this checkout that changed since a commit.
 
     Args:
         configs: Paths or patterns, see `find_targets`.
         output: The output directory, relative to each config's own.
         since: Name of the commit; empty: all.
-        rendered: Whether to leave out those of which nothing was rendered yet.
+        rendered: Whether to leave out those that were never rendered.
         removing: Whether to leave out those whose config approves no removal.
 
     Raises:
-        UsageError: A path or the commit's name makes no sense.
+        UsageError: A path or the name of the commit is invalid.
         ToolError: git is missing.
     """
     checkout = GitCheckout()
@@ -74,7 +74,7 @@ def roots_here(
 
 
 def _approves_removals(config: str) -> bool:
-    """Whether a config lists a fleet in `allow_destroy`; one that cannot be read counts too."""
+    """Return whether a config lists a fleet in `allow_destroy`; an unreadable one counts too."""
     try:
         return bool(read_document(read_config_bytes(config)).get("allow_destroy"))
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The AWS adapters of every provider of nodes."""
+"""Builds the AWS adapters of every provider of nodes."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,12 +18,12 @@ def aws_clouds(
     clients: Clients | None = None,
     awake_seconds: Callable[[], float] = time.monotonic,
 ) -> Iterator[AwsClouds]:
-    """The adapters of every provider; they are closed with the block.
+    """Yield the adapters of every provider; they are closed with the block.
 
     Args:
         settings: Returns the settings in force.
         clients: boto3 clients.
-        awake_seconds: A clock that runs on while the machine is suspended.
+        awake_seconds: A clock that also runs while the machine is suspended.
     """
     shared = clients if clients is not None else Clients()
     cluster = settings().cluster

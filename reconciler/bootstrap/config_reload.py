@@ -48,9 +48,9 @@ class ConfigReloader:
         )
 
     def follow(self) -> bool:
-        """Take a changed config over; False when none is new, or it cannot be used.
+        """Apply a changed config; return False when there is none or it cannot be used.
 
-        One that cannot be used is reported, and the config in force stays.
+        A config that cannot be used is reported, and the previous one stays in force.
         """
         before = self._source.config
         try:
@@ -71,7 +71,7 @@ class ConfigReloader:
         return True
 
     def refused(self, error: ReconcilerError, file: str) -> None:
-        """Report a config that cannot be used; what was in force stays."""
+        """Report a config that cannot be used; the previous one stays in force."""
         self._log.error(events.CONFIG_REFUSED, file=file, faults=faults_of(error))
         self._board.config_refused(error)
         self._metrics.config_refused()

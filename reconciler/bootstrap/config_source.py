@@ -1,4 +1,4 @@
-"""The sector config of a running program: a file or a repository's, the last good one kept."""
+"""The config of a running program, from a file or a repository; the last valid one is kept."""
 
 import hashlib
 from collections.abc import Callable
@@ -41,11 +41,11 @@ FIXED = (
 
 
 class ConfigSource:
-    """A config with flags and environment over it.
+    """A config, with flags and environment variables overriding it.
 
-    A file is read again when it changed, or one that it names. Once a repository's config was
-    offered, that one is followed and the file no more. Only `offer` may be called from other
-    threads.
+    A file is read again when it, or a file that it names, has changed. Once a repository's config
+    was offered, that one is followed and the file is not read any more. Only `offer` may be called
+    from other threads.
 
     Args:
         origin: A file (`-` is standard input, which is read once), or a repository's config.
@@ -64,13 +64,13 @@ class ConfigSource:
         self._home_region = home_region
         self._offered: FollowedConfig | None = None
         self.followed: FollowedConfig | None = None
-        """The repository's config in force; None: a file is."""
+        """The repository's config in force; None: a file is in force."""
         self._refused = ""
         """Digest of the repository's config that was refused last."""
         self._named: tuple[Path, ...] = ()
-        """What the file names beside itself, in force or refused."""
+        """The files that the config file names, whether it is in force or refused."""
         self._named_by = ""
-        """Digest of the file that named them."""
+        """Digest of the config file that named them."""
         if isinstance(origin, FollowedConfig):
             self._file = self._digest = ""
             self.config, self.settings = self._load_followed(origin)
@@ -82,32 +82,32 @@ class ConfigSource:
 
     @property
     def path(self) -> str:
-        """How people are told of the config in force: a file, or a path and commit."""
+        """Return the name of the config in force in messages: a file, or a path and commit."""
         return self._file if self.followed is None else self.followed.shown
 
     @property
     def commit(self) -> str:
-        """The commit of the repository's config in force; empty: a file is in force."""
+        """Return the commit of the repository's config in force; empty: a file is in force."""
         return "" if self.followed is None else self.followed.commit
 
     @property
     def offered(self) -> str:
-        """How people are told of the config that was looked at last."""
+        """Return the name in messages of the config that was read last."""
         return self._file if self._offered is None else self._offered.shown
 
     def offer(self, followed: FollowedConfig) -> None:
-        """Have `refresh` take a repository's config over."""
+        """Have `refresh` apply a repository's config."""
         self._offered = followed
 
     def refresh(self) -> bool:
-        """Take the config over that was offered, or the file when anything of it changed.
+        """Apply the config that was offered, or the file when it or a file it names changed.
 
         Returns:
-            Whether another config is in force now, or the same one of another commit.
+            Whether the config in force has changed, or has the same content in another commit.
 
         Raises:
-            ReconcilerError: The new content cannot be used; what was in force stays. Raised once
-                per content, except for what is a matter of the moment, such as a full disk.
+            ReconcilerError: The new content cannot be used; the previous one stays in force. Raised
+                once per content, except for passing causes such as a full disk.
         """
         offered = self._offered
         if offered is not None:
@@ -120,7 +120,7 @@ class ConfigSource:
         return True
 
     def fixed_changes(self, before: SectorConfig) -> tuple[str, ...]:
-        """Keys that changed since `before` and only take effect with a restart."""
+        """Return the keys that changed since `before` and take effect only after a restart."""
         return tuple(key for key in FIXED if getattr(before, key) != getattr(self.config, key))
 
     def _follow(self, offered: FollowedConfig) -> bool:
@@ -152,7 +152,7 @@ class ConfigSource:
         return config, self._settings_of(config, load_catalogue(config.catalogue))
 
     def _load_followed(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
-        """Read a repository's config; what it names beside itself comes from the same commit."""
+        """Read a repository's config; files that it names come from the same commit."""
         name = followed.shown
         config = parse_with_overrides(followed.content, self._flags, name=name, directory=None)
         policies = config.descheduler.policy_file
@@ -165,10 +165,10 @@ class ConfigSource:
             raise ReconcilerError("the temporary directory", what, "free the disk") from error
 
     def _load_beside(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
-        """Read it in a folder of its own with the files of its commit.
+        """Read it in a temporary folder together with the files of its commit.
 
         Raises:
-            OSError: There is no room for one.
+            OSError: There is no room for the folder.
         """
         with PrivateFolder("config") as directory:
             for path, content in followed.files.items():
@@ -183,7 +183,7 @@ class ConfigSource:
     def _catalogue(
         self, config: SectorConfig, followed: FollowedConfig, directory: Path
     ) -> str | None:
-        """The path of the catalogue, for which a commit names no file of this machine.
+        """Return the path of the catalogue; a commit cannot name a file of this machine.
 
         Raises:
             UsageError: The config names one that is not of its commit.
@@ -204,7 +204,7 @@ class ConfigSource:
         return planner_settings(config, catalogue, home_region=home)
 
     def _digest_of_files(self) -> str:
-        """Of the file and of what it names, whether or not it can be used."""
+        """Return a digest of the file and of what it names, whether or not it can be used."""
         if self._file == "-":
             return ""
         own = _digest_of(Path(self._file))
@@ -222,13 +222,13 @@ class ConfigSource:
         return (*beside, Path(catalogue)) if catalogue else beside
 
     def _stated_catalogue(self) -> str:
-        """The catalogue that a flag or a variable names; empty without one."""
+        """Return the catalogue that a flag or a variable names; empty without one."""
         given = stated_values(self._flags).items()
         return next((text for setting, (_, text) in given if setting.path == ("catalogue",)), "")
 
 
 def _digest_of(path: Path) -> str:
-    """Of the content; a file that is not there has one too."""
+    """Return a digest of the content; a missing file has one too."""
     try:
         with path.open("rb") as file:
             return hashlib.sha256(file.read(FILE_MAX_BYTES)).hexdigest()
@@ -237,7 +237,7 @@ def _digest_of(path: Path) -> str:
 
 
 def faults_of(error: ReconcilerError) -> list[str]:
-    """Every fault of a config, as lines for a log."""
+    """Return every fault of a config, as lines for a log."""
     if isinstance(error, ConfigError):
         return [f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems]
     return [str(error)]

@@ -1,4 +1,4 @@
-"""Who carries plans out: the live executor, or one that only says what it would do."""
+"""Chooses how plans are executed: live, or only reported in a dry run."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,11 +9,11 @@ from reconciler.model.outcome import Outcome
 
 
 class ConfiguredExecutor:
-    """Acts, or in a dry run only says what it would do; the config may change that at any time.
+    """Executes actions, or only reports them in a dry run; the config may switch at any time.
 
     Args:
-        live: Who acts.
-        source: Whose config says which.
+        live: The executor that acts.
+        source: Has the config with `dry_run`.
     """
 
     def __init__(self, live: Executor, source: ConfigSource) -> None:
@@ -23,7 +23,7 @@ class ConfiguredExecutor:
 
     @property
     def dry_run(self) -> bool:
-        """What the config says now."""
+        """Return whether the config in force asks for a dry run."""
         return self._source.config.dry_run
 
     def execute(
@@ -32,6 +32,6 @@ class ConfiguredExecutor:
         report: Report,
         demand_waits: Callable[[], bool] = lambda: False,
     ) -> tuple[Outcome, ...]:
-        """Carry the actions out, or not."""
+        """Carry the actions out, or only report them in a dry run."""
         executor = self._dry if self.dry_run else self._live
         return executor.execute(actions, report, demand_waits)

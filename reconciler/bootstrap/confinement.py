@@ -1,4 +1,4 @@
-"""What a child process may use of the machine, set by itself before it reads anything foreign."""
+"""Limits of what a child process may use, which it sets itself before it reads untrusted data."""
 
 import ctypes
 import os
@@ -12,16 +12,16 @@ from typing import Final
 from reconciler.model.errors import ReconcilerError
 
 MEMORY_BYTES_MAX: Final = 1024 * 2**20
-"""Address space of this process, and of each git that it starts."""
+"""Address space of this process, and of each git process that it starts."""
 FILE_BYTES_MAX: Final = 512 * 2**20
-"""As much as a whole local copy may have."""
+"""The largest size that a local copy of a repository may have."""
 NICENESS: Final = 10
 _PR_SET_PDEATHSIG: Final = 1
 """Linux; see prctl(2)."""
 
 
 def confine(parent: int) -> None:
-    """Bound this process and what it starts, and end it with its parent.
+    """Limit this process and what it starts, and end it with its parent.
 
     Args:
         parent: Process id of the parent.
@@ -38,11 +38,12 @@ def confine(parent: int) -> None:
         lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (lowest, lowest))
     os.nice(NICENESS)
-    # Where memory runs out all the same, this process goes, not the capacity loop beside it.
+    # When memory runs out all the same, the kernel ends this process and not the capacity loop.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     if sys.platform == "linux":
-        # Elsewhere the end of standard input, which the parent holds open, tells.
+        # On other systems the end of standard input, which the parent holds open, tells that it
+        # ended.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise ReconcilerError("the second loop", "its parent process has ended")

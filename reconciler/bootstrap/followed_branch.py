@@ -1,4 +1,4 @@
-"""Hands what the second loop's process reports to the capacity loop, above all its config."""
+"""Passes the config and status reported by the second loop's process to the capacity loop."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -22,22 +22,23 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.web.board import StatusBoard
 
 FIRST_SECONDS: Final = 60.0
-"""For a start without a config of its own: after this the supervisor of the program tries again."""
+"""How long a start without a config of its own waits; after that the program ends and is restarted
+by its supervisor."""
 HomeRegion = Callable[[], str | None]
 
 
 class CapacitySide(Protocol):
-    """The capacity loop, as far as a followed branch concerns it."""
+    """The part of the capacity loop that a followed branch needs."""
 
     board: StatusBoard
 
     @property
     def cloud(self) -> CloudState | None:
-        """What EC2 answered last; None: nothing yet."""
+        """Return what EC2 answered last; None: nothing yet."""
         ...
 
     def config_refused(self, error: ReconcilerError, file: str) -> None:
-        """Report a config that cannot be used; what was in force stays."""
+        """Report a config that cannot be used; the previous one stays in force."""
         ...
 
     def show_config(self) -> None:
@@ -45,16 +46,16 @@ class CapacitySide(Protocol):
         ...
 
     def notify(self, source: str) -> None:
-        """Have the next cycle begin now, and say who asked for it."""
+        """Start the next cycle now, and record which source asked for it."""
         ...
 
     def may_tell(self) -> bool:
-        """Whether this replica is the one that acts."""
+        """Return whether this replica is the one that acts."""
         ...
 
 
 class FollowedBranch:
-    """What the branch says, brought to the capacity loop; a Reporter of its cycles.
+    """Passes the state of the branch to the capacity loop; a Reporter of its cycles.
 
     Args:
         source: The capacity loop's config.
@@ -66,20 +67,20 @@ class FollowedBranch:
         self._capacity = capacity
         self._told: Followed | None = None
         self._acted_on = ""
-        """Digest of the repository's config that the last complete cycle was made with."""
+        """Digest of the repository's config that the last complete cycle used."""
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong with the head of the branch; empty also when none is followed."""
+        """Return what is wrong with the head of the branch; empty also when none is followed."""
         told = self._told
         return () if told is None or not told.trouble else tuple(faults_of(trouble_of(told)))
 
     def may_act(self) -> bool:
-        """Whether the second loop may commit and push."""
+        """Return whether the second loop may commit and push."""
         return self._capacity.may_tell()
 
     def config_followed(self, followed: Followed) -> None:
-        """The branch says something else than before; the next cycle begins now and heeds it."""
+        """Take a new state of the branch over and start the next cycle."""
         before, self._told = self.faults, followed
         if followed.trouble:
             self._capacity.config_refused(trouble_of(followed), "the head of the branch")
@@ -90,7 +91,7 @@ class FollowedBranch:
             self._capacity.notify("followed-branch")
 
     def turned(self, turn: Turn) -> None:
-        """Show what the second loop came to, and which of its configs are live."""
+        """Show the result of the second loop's turn, and which of its configs are live."""
         progress = turn.progress
         seen = None if progress is None else tuple(self._with_live(each) for each in progress)
         self._capacity.board.second_loop_ended(turn.text, seen)
@@ -108,7 +109,7 @@ class FollowedBranch:
             self._acted_on = followed.digest
 
     def _with_live(self, progress: ClusterProgress) -> ClusterProgress:
-        """The progress with what is seen here: of the cluster that this loop is for alone."""
+        """Return the progress with what this process sees of its own cluster."""
         told, source, cloud = self._told, self._source, self._capacity.cloud
         head = None if told is None or told.trouble else told.config
         ours = progress.cluster == source.settings.cluster
@@ -116,21 +117,21 @@ class FollowedBranch:
             return progress
         now = source.followed
         in_force = now is not None and now.digest == head.digest
-        # What EC2 has is compared with the config in force; another one is not asked about.
+        # EC2 is compared with the config in force only.
         live = is_live(source.config, source.settings.regions[0], cloud) if in_force else True
         return with_live(progress, live, in_force=in_force and self._acted_on == head.digest)
 
 
 class Following:
-    """Keeps what was told until there is a capacity loop to tell it to.
+    """Keeps messages of the second loop until there is a capacity loop to receive them.
 
     Args:
-        options: What the second loop is told.
+        options: Options of the second loop.
         cluster: The capacity loop's; empty: that of the only config.
         verbosity: As counted from `-v`.
 
     Raises:
-        UsageError: The options make no sense.
+        UsageError: The options are invalid.
     """
 
     def __init__(self, options: GitopsOptions, cluster: str, verbosity: int) -> None:
@@ -150,7 +151,7 @@ class Following:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The second loop runs beside the block; neither its end nor its trouble ends the block."""
+        """Run the second loop during the block; neither its end nor its errors end the block."""
         self._loop.start()
         try:
             yield
@@ -158,7 +159,7 @@ class Following:
             self._loop.stop()
 
     def first(self, where: str) -> Followed:
-        """What the repository says first.
+        """Return the repository's first answer.
 
         Raises:
             ConfigError: It has no valid config.
@@ -175,7 +176,7 @@ class Following:
         return followed
 
     def tell(self, branch: FollowedBranch) -> None:
-        """Tell a capacity loop from now on, and what it missed."""
+        """Send messages to a capacity loop from now on, beginning with those that it missed."""
         with self._told:
             self._branch, followed = branch, self._followed
         if followed is not None:
@@ -209,18 +210,18 @@ def config_and_second_loop(
     home_region: HomeRegion,
     verbosity: int,
 ) -> Iterator[tuple[ConfigSource, Following]]:
-    """The config to begin with, and the second loop running beside the block.
+    """Yield the config to start with, and the second loop, which runs during the block.
 
     Args:
-        config: A file, in force until the repository was read; None: the repository is waited for.
-        options: What the second loop is told.
+        config: A file, in force until the repository was read; None: wait for the repository.
+        options: Options of the second loop.
         flags: What the command line gave.
         home_region: Asked for a config without `regions`.
         verbosity: As counted from `-v`.
 
     Raises:
         ConfigError: The config has faults.
-        UsageError: Options, flags or variables make no sense.
+        UsageError: Options, flags or variables are invalid.
         ReconcilerError: The repository could not be read in time.
     """
     if config is not None:
@@ -238,7 +239,7 @@ def config_and_second_loop(
 
 
 def trouble_of(followed: Followed) -> ReconcilerError:
-    """What is wrong with the head of the branch, as an error."""
+    """Return what is wrong with the head of the branch, as an error."""
     if followed.problems:
         name = followed.trouble.partition(":")[0] or "the repository's config"
         return ConfigError(name, followed.problems)

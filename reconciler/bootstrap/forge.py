@@ -19,9 +19,9 @@ ForgeChoice = Literal["auto", "github", "gitlab", "none"]
 
 _PULL_REFERENCE = re.compile(r"refs/pull/([0-9]+)/merge")
 _NUMBER_DIGITS_MAX = 18
-"""Of a pull request, as databases count them."""
+"""How many digits the number of a pull request may have, as databases store it."""
 _TOKENS = ("RECONCILER_FORGE_TOKEN", "RECONCILER_GIT_TOKEN")
-"""The first that is set, as a variable or, with `_FILE`, as a file's path."""
+"""The first of these that is set, with the token or, with `_FILE` appended, a file's path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +34,16 @@ class PipelineRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pipeline:
-    """What a job is told about itself."""
+    """What a job's environment says about its pipeline."""
 
     kind: ForgeKind
     api_url: str
     repository: str
     number: int | None
-    """Of the pull request; None on a branch."""
+    """Number of the pull request; None on a branch."""
 
     def settings(self) -> ForgeSettings:
-        """For its forge."""
+        """Return the settings for its forge."""
         token, token_file = _token()
         return ForgeSettings(
             kind=self.kind,
@@ -55,7 +55,7 @@ class _Pipeline:
 
 
 def _pipeline() -> _Pipeline | None:
-    """The pipeline that this process runs in.
+    """Return the pipeline that this process runs in, None outside of one.
 
     Source: the variables that GitHub Actions and GitLab CI give to every job, read 2026-11.
     """
@@ -73,7 +73,7 @@ def _pipeline() -> _Pipeline | None:
 
 
 def _number(text: str) -> int | None:
-    """Of a pull request; None for what is no number of one."""
+    """Return the number of a pull request; None when the text is not one."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS_MAX
     return int(text) if is_number else None
 
@@ -95,11 +95,10 @@ def pipeline_request() -> PipelineRequest | None:
 
 
 def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState, str], None]:
-    """Shows how a stage of a pipeline ends, beside the commit that it runs for.
+    """Return a function that publishes how a stage ends, on the commit that it runs for.
 
-    Does nothing without a forge's token, outside of git, for a pull request (its summary is shown
-    there), without a readable token, and when the forge does not answer: a status is worth no
-    failed apply.
+    It does nothing without a readable token, outside of git, for a pull request (which shows its
+    summary) and when the forge does not answer: a missing status must not fail an apply.
     """
     pipeline = _pipeline()
     if pipeline is None or pipeline.number is not None or not _has_token():
@@ -121,10 +120,11 @@ def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState,
 
 
 def forge_for(repository_url: str, choice: ForgeChoice, api_url: str) -> Forge | None:
-    """The forge, or None: none was wanted, none can be told from the address, or no token is set.
+    """Return the forge; None: not wanted, not known from the address, or no token is set.
 
     Raises:
-        UsageError: A forge was named, but where its repository is cannot be told.
+        UsageError: A forge was named, but the address of the repository does not say where it is
+            there.
     """
     place = place_of(repository_url)
     kind = _kind(choice, place)

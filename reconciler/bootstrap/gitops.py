@@ -54,7 +54,7 @@ AUTHOR_EMAIL = "RECONCILER_GIT_AUTHOR_EMAIL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsOptions:
-    """What `reconciler gitops` and `run --gitops` are told."""
+    """The options of `reconciler gitops` and `run --gitops`."""
 
     repository: str
     branch: str = "main"
@@ -69,13 +69,13 @@ class GitopsOptions:
     """Root of the REST API; empty: the usual one of the repository's host."""
 
     def __post_init__(self) -> None:
-        """Refuse a name that every config would be invalid with."""
+        """Refuse a cluster name that would make every config invalid."""
         if self.cluster_name is not None:
             check_cluster_name(self.cluster_name)
 
 
 def check_options(options: GitopsOptions) -> None:
-    """Refuse options with which the second loop could not begin.
+    """Refuse options with which the second loop could not start.
 
     Raises:
         UsageError: What is wrong.
@@ -86,7 +86,7 @@ def check_options(options: GitopsOptions) -> None:
 
 @contextmanager
 def git_repository(options: GitopsOptions) -> Iterator[GitRepository]:
-    """The config repository; its local copy is let go of at the end."""
+    """Yield the config repository; its local copy is released at the end."""
     repository = GitRepository(_git_settings(options))
     try:
         yield repository
@@ -100,9 +100,9 @@ def gitops_loop(
     """The second loop over a real remote.
 
     Args:
-        options: What it is told.
+        options: Its options.
         repository: Where its configs are.
-        fetched: Looks at each newest commit, whether the loop acts or not.
+        fetched: Called with each newest commit, whether the loop acts or not.
     """
     settings = GitopsSettings(
         version=__version__,
@@ -125,7 +125,7 @@ def gitops_loop(
 def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> int:
     """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr.
 
-    A git command that hangs is not waited for: what it does, the next start fetches.
+    It does not wait for a git command that hangs: the next start fetches its result.
 
     Returns:
         The exit code: 0; 130 after SIGINT.
@@ -143,31 +143,31 @@ def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiOptions:
-    """What `reconciler ci` is told."""
+    """The options of `reconciler ci`."""
 
     directory: Path
     plan_directory: Path
     config: Path | None = None
-    """The sector config; None: `sectors.yaml` beside the directory, when it is there."""
+    """The sector config; None: `sectors.yaml` next to the directory, when it is there."""
     needs_config: bool = True
-    """False for stages that judge nothing, and so must not fail for a faulty config."""
+    """False for stages that check nothing, and so must not fail for a faulty config."""
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
     allow_files: tuple[str, ...] = ()
-    """`PATH` or `PATH=SHA256` of files in the directory that were not rendered."""
+    """`PATH` or `PATH=SHA256` of files in the directory that were not rendered and are allowed."""
     lock_timeout_seconds: int = 60
     allow_newer_commit: bool = False
-    """Whether an apply may find the checkout at a newer commit that touched nothing of its root."""
+    """Whether an apply may find the checkout at a newer commit that changed nothing of its root."""
     cluster_files: tuple[str, ...] = ()
-    """What kubectl prints of the cluster, to say what a plan means for its pods."""
+    """Files with what kubectl prints of the cluster, to find what a plan means for its pods."""
     replay: str = ""
     """Recorded demand to simulate the config with, and the one before; empty: none."""
     replay_base: str = "HEAD^1"
-    """The commit whose config is the one before."""
+    """The commit that has the config before the planned one."""
 
 
 def pipeline(options: CiOptions) -> Pipeline:
-    """The stages for one root module.
+    """Return the stages for one root module.
 
     Raises:
         InputError: The directory holds no rendered root module.
@@ -176,7 +176,7 @@ def pipeline(options: CiOptions) -> Pipeline:
     """
     allowed = allowed_files(options.allow_files)
     assert_rendered_root(options.directory, allowed=allowed)
-    # What is repeated is told on stderr: stdout is for the stage's answer.
+    # Retries are reported on stderr: stdout is for the stage's result.
     set_up_logging(0, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     terraform = TerraformCli(
         TerraformSettings(
@@ -200,7 +200,7 @@ def pipeline(options: CiOptions) -> Pipeline:
 
 
 def _untouched_since(options: CiOptions, commit: str) -> bool:
-    """Whether neither the root module nor its config changed since a commit that is known here."""
+    """Return whether root module and config are unchanged since a commit that is known here."""
     checkout, config = GitCheckout(), _config_file(options)
     beside = [(options.directory, None)] + ([(config.parent, config.name)] if config else [])
     for directory, name in beside:
@@ -213,7 +213,7 @@ def _untouched_since(options: CiOptions, commit: str) -> bool:
 def _impacts(
     options: CiOptions,
 ) -> Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None:
-    """Asks the planner about the pods of the cluster's files, None without files.
+    """Return what asks the planner about the pods of the cluster's files, None without files.
 
     Raises:
         UsageError: There is no sector config to plan with.
@@ -237,7 +237,7 @@ def _impacts(
 
 
 def _replay(options: CiOptions) -> Callable[[], Replay] | None:
-    """Simulates the recorded demand; None when there is none.
+    """Return what simulates the recorded demand; None when there is none.
 
     Raises:
         UsageError: There is no sector config to simulate with.
@@ -277,7 +277,7 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
 
 
 def _ec2(cluster: str, groups: Collection[str]) -> Cloud:
-    # boto3 is slow to load, and most plans touch no living fleet.
+    # boto3 is slow to load, and most plans touch no live fleet.
     from reconciler.adapters.aws import AutoScalingCloud, Ec2FleetCloud  # noqa: PLC0415 - as above
 
     named = frozenset(groups)
@@ -310,7 +310,7 @@ def _set_pools(edit: PoolEdit) -> None:
 def unlock(
     directory: Path, backend_config: tuple[str, ...], lock_id: str, allow_files: tuple[str, ...]
 ) -> None:
-    """Take the lock of a dead run off the state of a root module.
+    """Remove the lock of a run that died from the state of a root module.
 
     Raises:
         InputError: The directory holds no rendered root module.
@@ -327,7 +327,7 @@ def unlock(
 
 
 def facts_of(options: CiOptions) -> ConfigFacts:
-    """What the sector config says, nothing when there is none beside the directory."""
+    """Return what the config says; nothing when there is none next to the directory."""
     file = _config_file(options)
     if file is None:
         return ConfigFacts()
@@ -341,18 +341,18 @@ def facts_of(options: CiOptions) -> ConfigFacts:
 
 
 def _config_file(options: CiOptions) -> Path | None:
-    """The named config, else the one beside the directory when there is one."""
+    """Return the named config, else the one next to the directory when there is one."""
     beside = options.directory.resolve().parent / "sectors.yaml"
     return options.config or (beside if beside.is_file() else None)
 
 
 def _told_name(options: CiOptions, config: bytes) -> str | None:
-    """The cluster's name that the render was told for a config that names none, else None."""
+    """Return the cluster name that the render got as an option, for a config without a name."""
     return None if cluster_in(config) else rendered_cluster(options.directory)
 
 
 def _backend_setting(value: str) -> str:
-    """A file is named from where the command was given; Terraform runs in the root module."""
+    """Return the setting; a file is relative to the caller's folder, not to the root module."""
     return value if "=" in value else str(Path(value).resolve())
 
 

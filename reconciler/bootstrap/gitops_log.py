@@ -1,4 +1,4 @@
-"""What the second loop writes to the log."""
+"""Writes what the second loop does to the log."""
 
 import structlog
 
@@ -8,7 +8,7 @@ from reconciler.telemetry import events
 
 
 class GitopsLog:
-    """Logs each turn of the second loop; a turn like the one before it only at debug level."""
+    """Logs each turn of the second loop; a repeated turn only at debug level."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("gitops")

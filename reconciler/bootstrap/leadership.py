@@ -1,4 +1,4 @@
-"""Wires leader election: who we are, where the Lease is, how it is reached."""
+"""Wires leader election: the identity of this replica, the Lease, and the connection to it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -40,21 +40,22 @@ def candidacy(
     gained: Callable[[], None],
     broken: Callable[[], None],
 ) -> Iterator[Candidacy]:
-    """A candidacy that has not begun; `taking_part` begins it.
+    """Yield a candidacy that has not started; `taking_part` starts it.
 
     Args:
         config: Says whether there is an election, and its times.
         clock: Its time.
         hindrance: Why this replica may not lead at all; empty when it may.
-        gained: Called when it began to lead.
-        broken: Called when the program has to end, because the election did by a bug.
+        gained: Called when this replica begins to lead.
+        broken: Called when the program has to end, because a bug ended the election.
 
     Raises:
         InputError: There is no usable kubeconfig.
-        UsageError: The times do not go together.
+        UsageError: The times of the election contradict each other.
     """
     stated = config.leader_election
-    # Of its own, so that a renewal never waits for a connection; two tries per deadline at least.
+    # A transport of its own, so that a renewal never waits for a connection; at least two tries per
+    # deadline.
     transport = connect(
         config.kubeconfig, config.kube_context, read_seconds=stated.renew_deadline_seconds / 2
     )
@@ -77,9 +78,10 @@ def candidacy(
 
 
 def _warn_of_leases_elsewhere(transport: Transport, home: LeaseHome) -> None:
-    """Say once that replicas of another namespace may be at work: their Lease counts for nothing.
+    """Warn once that replicas in another namespace may act: their Lease is not read.
 
-    Only outside of the cluster and where no namespace is stated: there it is likely a mistake.
+    This is done only outside of the cluster and without a stated namespace, where a mistake is
+    likely.
     """
 
     def look() -> None:
@@ -101,7 +103,7 @@ def _warn_of_leases_elsewhere(transport: Transport, home: LeaseHome) -> None:
 
 @contextmanager
 def taking_part(leadership: Leadership) -> Iterator[None]:
-    """The election runs for as long as the block; at its end the Lease is let go of.
+    """Run the election during the block, and release the Lease at its end.
 
     Raises:
         Exception: A bug has ended the election.
@@ -114,7 +116,7 @@ def taking_part(leadership: Leadership) -> Iterator[None]:
 
 
 def wait_for_lead(leadership: Leadership, config: SectorConfig, clock: SystemClock) -> None:
-    """Wait for the lead for as long as a dead replica's Lease may last, or until the end.
+    """Wait for the lead for as long as a dead replica's Lease may last, or until the program ends.
 
     Raises:
         ReconcilerError: Another replica leads.

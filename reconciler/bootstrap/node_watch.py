@@ -15,10 +15,10 @@ from reconciler.node_watch.own_node import ApiPlace, OwnNodeClient
 from reconciler.node_watch.watch import NodeWatch
 
 HANG_SECONDS: Final = 120
-"""A turn that takes longer ends the process, and the kubelet starts it again. All calls have
-limits, so this is for what no limit holds. A probe would need an open port on the host network,
-or a second Python every few seconds. Not SIGALRM: the kernel keeps it from the first process of a
-container."""
+"""A turn that takes longer ends the process, and the kubelet restarts it. All calls have time
+limits, so this is for what no limit covers. A probe would need an open port on the host network, or
+a second Python every few seconds. SIGALRM would not do: the kernel does not deliver it to the first
+process of a container."""
 
 
 def api_server_url() -> str:
@@ -34,7 +34,7 @@ def watch_node(*, node_name: str, metadata_url: str, api_server: str, account: P
     """Watch until SIGTERM or SIGINT.
 
     Raises:
-        UsageError: An address or the node's name is none.
+        UsageError: An address or the node's name is invalid.
     """
     stop = threading.Event()
     clock = SystemClock(stop)
@@ -51,5 +51,5 @@ def watch_node(*, node_name: str, metadata_url: str, api_server: str, account: P
 
 
 def end_after(seconds: float) -> None:
-    """End the process with exit code 1 after so long, unless this is called again before."""
+    """End the process with exit code 1 after this time, unless called again before."""
     faulthandler.dump_traceback_later(seconds, exit=True)

@@ -28,7 +28,7 @@ from reconciler.records.kubernetes import LEASE_NAMESPACE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What `reconciler plan` is told."""
+    """The options of `reconciler plan`."""
 
     config: str
     flags: Flags
@@ -40,10 +40,10 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """What is to be explained."""
+    """The pods, nodes and fleets to explain."""
 
     pods: tuple[str, ...] = ()
-    """`namespace/name` each."""
+    """Each as `namespace/name`."""
     nodes: tuple[str, ...] = ()
     fleets: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ def resolved(
     home_region: str | None = None,
     spot_prices: SpotPrices = NO_SPOT_PRICES,
 ) -> PlannerSettings:
-    """The planner's settings of a config; `home_region` for one that names no regions."""
+    """Return the planner's settings of a config; `home_region` is for one that names no regions."""
     catalogue = load_catalogue(config.catalogue)
     if home_region is None:
         return planner_settings(config, catalogue, spot_prices=spot_prices)
@@ -71,12 +71,12 @@ def resolved(
 
 
 def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
-    """One planning cycle; nothing is changed.
+    """Run one planning cycle; nothing is changed.
 
     Raises:
         ConfigError: The config has faults.
-        UsageError: Flags that do not go together, or no cluster name.
-        InputError: A file that cannot be read.
+        UsageError: Flags exclude each other, or there is no cluster name.
+        InputError: A file cannot be read.
         PortError: A live API did not answer.
     """
     config = load_with_overrides(request.config, request.flags)
@@ -106,7 +106,7 @@ def plan_without_gc(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
 
 
 def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot as if it were that time: no server's clock shows it."""
+    """Return the snapshot with another time, without the clocks of servers, which differ."""
     cloud = snapshot.cloud
     return replace(
         snapshot,
@@ -117,7 +117,7 @@ def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:
 
 
 def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, PlannerSettings]:
-    """What the files say, spot prices included."""
+    """Return what the files say, spot prices included."""
     settings = resolved(config)
     cluster = FileCluster(
         request.cluster_files,
@@ -139,7 +139,7 @@ def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, P
 def explained(
     made: Plan, snapshot: Snapshot, settings: PlannerSettings, questions: Questions
 ) -> Explanations:
-    """The answers to questions about a plan.
+    """Return the answers to questions about a plan.
 
     Raises:
         UsageError: There is no such pod, node or fleet.
@@ -156,7 +156,7 @@ def explained(
 
 @contextmanager
 def live(config: SectorConfig) -> Iterator[Live]:
-    """The live API server and EC2; watches end with the block."""
+    """Yield the live API server and EC2; watches end with the block."""
     # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
     from reconciler.adapters.aws import home_region  # noqa: PLC0415 - as above
     from reconciler.adapters.kubernetes import (  # noqa: PLC0415

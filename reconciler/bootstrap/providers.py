@@ -1,4 +1,4 @@
-"""Which providers of nodes a config asks for."""
+"""Which providers of nodes a config needs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def providers_of(settings: PlannerSettings) -> frozenset[Provider]:
-    """The providers whose fleets a config has; a config without sectors has groups only.
+    """Return the providers whose fleets a config has; a config without sectors has groups only.
 
-    A provider that is not asked for is not asked: its rights may be missing.
+    No other provider is called: the rights for it may be missing.
     """
     if settings.discovery is not None and not settings.sectors:
         return frozenset({"asg"})
@@ -27,9 +27,9 @@ def providers_of(settings: PlannerSettings) -> frozenset[Provider]:
 def observed_clouds(
     clouds: Mapping[Provider, Cloud], settings: PlannerSettings
 ) -> tuple[Cloud, ...]:
-    """Those to observe: also that of a provider of which the config only lets a last fleet go.
+    """Return the clouds to observe, also one whose last fleet the config is removing.
 
-    Without rights to that one nothing is seen of it, and nothing else is lost.
+    Without rights to that one its fleets are not seen; everything else works.
     """
     names = {fleet.name for fleet in settings.fleets()}
     wanted = providers_of(settings)
@@ -60,11 +60,11 @@ class _IfAllowed:
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:
-    """Auto Scaling groups that the config names."""
+    """Return the Auto Scaling groups that the config names."""
     return frozenset(f.auto_scaling_group for f in settings.fleets() if f.auto_scaling_group)
 
 
 def asked_for(clouds: Mapping[Provider, T], settings: PlannerSettings) -> tuple[T, ...]:
-    """Those of the clouds that a config has fleets of."""
+    """Return those of the clouds whose fleets a config has."""
     wanted = providers_of(settings)
     return tuple(cloud for provider, cloud in clouds.items() if provider in wanted)

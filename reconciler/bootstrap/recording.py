@@ -1,4 +1,4 @@
-"""Wires `reconciler record`: demand from a live cluster, Prometheus, or the files of the loop."""
+"""Wires `reconciler record`: demand from a live cluster, Prometheus or the loop's own files."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,17 +36,17 @@ GATHERED_SECONDS: Final = 1.0
 KEPT: Final = timedelta(0)
 """What was before the first look at a live cluster is no part of its recording."""
 STEP: Final = timedelta(hours=1)
-"""How much one query to Prometheus tells of."""
+"""How much time one query to Prometheus covers."""
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
 Told = Callable[[str, float], None]
-"""Hears how far it is: what is done, and which share of it."""
+"""Called with the progress: what is done, and its share of the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a recording came to."""
+    """The result of a recording."""
 
     pods: int
     lines: int
@@ -56,10 +56,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRequest:
-    """A cluster to be watched."""
+    """A cluster to watch."""
 
     kubeconfig: str | None = None
-    """None: in-cluster, else kubectl's own."""
+    """None: the in-cluster one, else kubectl's own."""
     context: str | None = None
     for_seconds: float | None = None
     """None: until SIGTERM or SIGINT."""
@@ -67,13 +67,13 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusRequest:
-    """A Prometheus server, and the time of which it is asked."""
+    """A Prometheus server, and the time span to query."""
 
     url: str
     days: float
     end: datetime
     match: str = ""
-    """Matchers of all series."""
+    """Label matchers of all series."""
     ca_file: Path | None = None
     step: timedelta = STEP
 
@@ -84,7 +84,7 @@ class PrometheusRequest:
 
 
 class _Tally:
-    """Counts the lines that pass, and takes names out of them."""
+    """Counts the lines that pass, and replaces names in them."""
 
     def __init__(self, anonymiser: Anonymiser | None) -> None:
         self._anonymiser = anonymiser
@@ -94,7 +94,7 @@ class _Tally:
         self.end: datetime | None = None
 
     def encoded(self, lines: Iterable[DemandLine]) -> Iterator[bytes]:
-        """The lines as they are written."""
+        """Yield the lines as they are written."""
         for line in lines:
             self.lines += 1
             self.begin = min(self.begin or line.at, line.at)
@@ -104,14 +104,14 @@ class _Tally:
             yield encode_line(self._anonymiser.line(line) if self._anonymiser else line)
 
     def recorded(self) -> Recorded:
-        """What it came to."""
+        """Return the result."""
         return Recorded(pods=len(self._pods), lines=self.lines, begin=self.begin, end=self.end)
 
 
 def record_live(
     request: LiveRequest, out: Path, anonymiser: Anonymiser | None, told: Told
 ) -> Recorded:
-    """Write down what a cluster runs and what changes, until it is time or a signal comes.
+    """Record what a cluster runs and what changes, until the time is over or a signal comes.
 
     Raises:
         PortError: The API server does not answer.
@@ -151,7 +151,7 @@ def _watched(
                 if clock.stop.is_set() or left <= 0:
                     return tally.recorded()
                 cluster.wait_for_change(min(left, LOOK_SECONDS))
-                # A burst is one look: each look compares all pods.
+                # A burst of events is one look, as each look compares all pods.
                 clock.wait_seconds(min(GATHERED_SECONDS, left))
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}") from error
@@ -160,11 +160,11 @@ def _watched(
 def record_prometheus(
     request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, told: Told
 ) -> Recorded:
-    """Write down what kube-state-metrics told a Prometheus server of, an hour a query.
+    """Record what kube-state-metrics reported to a Prometheus server, an hour per query.
 
     Raises:
         PortError: The server does not answer, or refuses a query.
-        UsageError: It knows no pod.
+        UsageError: It has no pod.
         InputError: There are too many pods, or the file cannot be written.
     """
     settings = PrometheusSettings(url=request.url, token=_token, ca_file=request.ca_file)
@@ -179,7 +179,7 @@ def record_prometheus(
 
 
 def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> PodHistory:
-    """Ask for every step and gather the pods; raises as `record_prometheus`."""
+    """Query every step and collect the pods; raises as `record_prometheus`."""
     history = PodHistory(request.url)
     at = begin = request.begin
     while at < request.end:
@@ -194,7 +194,7 @@ def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> P
 def record_files(
     recording: str, days: float | None, out: Path, anonymiser: Anonymiser | None
 ) -> Recorded:
-    """Put the days that the capacity loop has recorded into one file, each pod with its end.
+    """Merge the days that the capacity loop has recorded into one file, each pod with its end.
 
     Raises:
         UsageError: There is no recording.
@@ -266,10 +266,10 @@ def _day_of(file: Path) -> datetime:
 
 
 def _token() -> str:
-    """The bearer token, from the environment or a file that it names, without white space around.
+    """Return the bearer token, from the environment or a file that it names, stripped.
 
     Raises:
-        InputError: The file cannot be read, or no header can hold what was given.
+        InputError: The file cannot be read, or the token cannot be sent in a header.
     """
     variables = os.environ  # noqa: TID251 - credentials come from nowhere else
     file = variables.get(f"{TOKEN}_FILE", "")

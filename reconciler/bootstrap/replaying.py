@@ -1,4 +1,4 @@
-"""Wires `ci plan --replay`: a recorded demand under the config before and the planned one."""
+"""Wires `ci plan --replay`: simulates a recorded demand with the old and the planned config."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.simulation import Options, Simulation
 
 DAYS = 7.0
-"""Of what the capacity loop has recorded, the last ones."""
+"""How many of the last days that the capacity loop has recorded are played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigOfCommit:
-    """A config, and the files beside it, as one commit or the checkout has them."""
+    """A config and the files next to it, of one commit or of the checkout."""
 
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     content: bytes
     beside: Callable[[str], bytes | None]
-    """The content of a file by its path from the config's folder; None: it is not there."""
+    """Returns the content of a file by its path from the config's folder; None: it is not there."""
 
 
 def replay(
@@ -42,14 +42,14 @@ def replay(
     *,
     cluster_name: str | None,
 ) -> Replay:
-    """Play a demand under both configs; what cannot be played is told and stops nothing.
+    """Play a demand under both configs; what cannot be played is reported and stops nothing.
 
     Args:
         recorded: A file of demand, or where the capacity loop records: a directory, or
             `s3://bucket/prefix`.
         config: The planned config.
         before: The config before it; None: there was none.
-        cluster_name: Of configs that name none.
+        cluster_name: For configs that name no cluster.
     """
     shown = printable(Path(recorded).name)
     try:
@@ -94,7 +94,7 @@ def _catalogue(of: ConfigOfCommit, named: str | None) -> Catalogue:
 
 
 def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig:
-    """The config with its policy file of the same commit.
+    """Return the config with its policy file of the same commit.
 
     Raises:
         ConfigError: One of the two has faults, or the policy file is not there.

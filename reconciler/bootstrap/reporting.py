@@ -1,4 +1,4 @@
-"""The reporters of the capacity loop: status page, metrics, log, Kubernetes Events, Slack."""
+"""Builds the reporters of the capacity loop: page, metrics, log, Kubernetes Events, Slack."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _say_nothing(text: str) -> None:
-    """Send nothing: there is no Slack hook."""
+    """Send nothing: used without a Slack hook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Reporting:
 
     @contextmanager
     def reporters(self) -> Iterator[Reporters]:
-        """Status page, metrics, log, Kubernetes Events, and Slack when there is a hook."""
+        """Yield status page, metrics, log, Kubernetes Events, and Slack when there is a hook."""
         now = self.clock.monotonic_seconds
         log = LogReporter(now, lambda: self.source.config.max_logging_interval_seconds)
         reporters: list[Reporter] = [self.board, self.metrics, log, self.branch]
@@ -84,7 +84,7 @@ class Reporting:
             yield Reporters(reporters)
 
     def _spans(self, endpoint: str) -> "OtlpSpans":
-        """The SDK is imported where it is asked for: it is an extra, and takes time to load."""
+        """Return the exporter; its SDK is an extra and slow, so it is imported only here."""
         from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - as said above
 
         return OtlpSpans(
@@ -102,7 +102,7 @@ class Reporting:
         return BucketLog(place, s3_client(), keep, self._log_unrecorded)
 
     def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
-        """Every replica shows drift, the one that acts tells people."""
+        """Return the reporter of drift: every replica shows it, the leader sends messages."""
         return DriftReporter(
             self._drift,
             self.board.drift_found,
@@ -114,7 +114,7 @@ class Reporting:
         return live_drift(self.source.config, self.source.settings.regions[0], cloud)
 
     def _kubernetes_events(self) -> KubernetesEvents:
-        """Events over connections of their own: they hold nothing up."""
+        """Return Events with connections of their own, so that they delay nothing else."""
         config = self.source.config
         return KubernetesEvents(
             connect(config.kubeconfig, config.kube_context, fence=self.leadership.may_act),

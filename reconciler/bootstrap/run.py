@@ -1,4 +1,4 @@
-"""The run of the capacity loop: its options, signals, HTTP server and exit code."""
+"""Runs the capacity loop: its options, signals, HTTP server and exit code."""
 
 import os
 from contextlib import ExitStack
@@ -27,10 +27,10 @@ from reconciler.web.server import WebServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What `reconciler run` is told."""
+    """The options of `reconciler run`."""
 
     config: str | None
-    """A file. With `gitops` it is in force until the repository's was read, and may be None."""
+    """A file. With `gitops` it is in force until the repository was read, and may be None."""
     flags: Flags
     once: bool = False
     gitops: GitopsOptions | None = None
@@ -41,13 +41,13 @@ def run_capacity_loop(options: RunOptions) -> int:
     """Run the capacity loop until it is told to stop, or for one cycle.
 
     Returns:
-        The exit code: 0; 130 after SIGINT; with `once`, 1 when an action came to nothing.
+        The exit code: 0; 130 after SIGINT; with `once`, 1 when an action had no effect.
 
     Raises:
         ConfigError: The config has faults; nothing was touched.
-        UsageError: Flags or variables make no sense, or no cluster is named.
-        ReconcilerError: The port is taken; more failed cycles in a row than allowed; the
-            repository could not be read and there is no file to begin with.
+        UsageError: Flags or variables are invalid, or no cluster is named.
+        ReconcilerError: The port is taken; more cycles failed in a row than allowed; the repository
+            could not be read and there is no file to start with.
     """
     if options.gitops is None:
         source = ConfigSource(options.config or DEFAULT_FILE, options.flags, home_region)

@@ -1,6 +1,6 @@
-"""The second loop beside the capacity loop: started as a process of its own, and again.
+"""Runs the second loop as a child process and restarts it when it ends.
 
-Neither its end nor its trouble ends or delays the capacity loop.
+Neither its end nor its errors end or delay the capacity loop.
 """
 
 import os
@@ -24,18 +24,19 @@ from reconciler.telemetry import events
 
 JOIN_SECONDS: Final = 1.0
 TELL_SECONDS: Final = 1.0
-"""How often the process is told whether to act."""
+"""How often the process gets the permission to act or not."""
 SILENT_SECONDS_MAX: Final = 1800.0
-"""A process that says nothing for this long hangs, unless its polls are further apart."""
+"""A process that sends nothing for this long is taken to hang, unless its polls are further
+apart."""
 SILENT_POLLS_MAX: Final = 3
-"""So many polls may pass without a word of it."""
+"""How many polls may pass without a message from it."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_SECONDS_MAX: Final = 60.0
 LONG_LIFE_SECONDS: Final = 300.0
-"""After a life of this length the next end is not one of a series."""
+"""When the process ran this long, its next end is not one of a series of failures."""
 _LOG_LINE_BYTES_MAX: Final = 1024 * 1024
 _NOT_FOR_IT: Final = ("AWS_", "KUBE", "RECONCILER_SLACK_HOOK", "RECONCILER_KUBECONFIG")
-"""Beginnings of variables that the process has no use for: credentials above all."""
+"""Prefixes of variables that the process does not need, above all credentials."""
 
 
 @dataclass(slots=True)
@@ -46,18 +47,18 @@ class _Life:
     heard_seconds: float
     """Monotonic time of its last message."""
     fault: str = ""
-    """What it said that it may not say."""
+    """The message that it must not send."""
 
 
 class SecondLoop:
-    """Runs the second loop in a child process, and begins it again when it ends.
+    """Runs the second loop in a child process, and restarts it when it ends.
 
     Args:
-        options: What it is told.
+        options: Its options.
         cluster: The capacity loop's; empty: that of the only config.
         verbosity: As counted from `-v`.
-        heard: Told of each message, in a thread of this object's.
-        ended: Told in one line that the process ended, and when it begins again.
+        heard: Called with each message, in a thread of this object.
+        ended: Called with one line that says that the process ended and when it is restarted.
         may_act: Whether this replica is the one that acts.
     """
 
@@ -78,11 +79,11 @@ class SecondLoop:
         self._may_act = may_act
         self._log = structlog.get_logger("gitops")
         self._stopped = threading.Event()
-        # The process ends with the thread that started it (PR_SET_PDEATHSIG): this one stays.
+        # The child ends with the thread that started it (PR_SET_PDEATHSIG), so this thread stays.
         self._thread = threading.Thread(target=self._run, name="gitops", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the process and what watches it."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -105,7 +106,7 @@ class SecondLoop:
             self._stopped.wait(pause)
 
     def _live(self) -> str:
-        """Run the process until it ends or is to end; why it ended."""
+        """Run the process until it ends or is stopped; return why it ended."""
         try:
             with PrivateFolder("gitops") as private:
                 process = subprocess.Popen(  # noqa: S603 - this program, and no shell
@@ -114,7 +115,7 @@ class SecondLoop:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=_environment(os.environ, str(private)),  # noqa: TID251 - handed on
-                    start_new_session=True,  # Ctrl-C is for this process to hear, and to pass on
+                    start_new_session=True,  # Ctrl-C goes to this process, which passes it on
                 )
                 life = _Life(process, heard_seconds=time.monotonic())
                 with process:
@@ -172,7 +173,7 @@ class SecondLoop:
 
 
 def silent_seconds_max(poll_seconds: float) -> float:
-    """After how long a process that says nothing is taken to hang.
+    """Return after how long a process that sends nothing is taken to hang.
 
     Args:
         poll_seconds: Between two polls of the repository.
@@ -181,7 +182,7 @@ def silent_seconds_max(poll_seconds: float) -> float:
 
 
 def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:
-    """The command line without our process id. It holds no secret, and no shell reads it."""
+    """Return the command line; it holds no secret and no shell reads it."""
     more = [f"--clone={options.clone}"] if options.clone is not None else []
     if options.cluster_name:
         more.append(f"--cluster-name={options.cluster_name}")
@@ -203,13 +204,13 @@ def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:
 
 
 def _environment(variables: Mapping[str, str], private: str) -> dict[str, str]:
-    """Ours without credentials of other systems, with a place for files that ends with it."""
+    """Return our environment without foreign credentials, with a private folder for files."""
     kept = {name: text for name, text in variables.items() if not name.startswith(_NOT_FOR_IT)}
     return {**kept, "TMPDIR": private}
 
 
 def _relay(stream: IO[bytes] | None) -> None:
-    """The process's log goes where ours goes: a file of ours may be larger than its limit."""
+    """Copy the process's log to ours; a log file of ours may exceed its file size limit."""
     assert stream is not None, "it is a pipe"
     for line in iter(lambda: stream.readline(_LOG_LINE_BYTES_MAX), b""):
         sys.stderr.write(line.decode(errors="replace"))

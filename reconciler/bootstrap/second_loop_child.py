@@ -1,7 +1,7 @@
-"""The second loop as a process of its own: told by its parent when to act, and answering it.
+"""The second loop as a child process: its parent tells it when to act, and it reports back.
 
-Only this process reads the repository. It has limits of its own, so that whatever is in there
-cannot take the capacity loop's memory, time or files.
+Only this process reads the repository. It has its own limits, so that nothing in the repository can
+use up the capacity loop's memory, time or files.
 """
 
 import os
@@ -28,41 +28,41 @@ from reconciler.telemetry.threads import ends_of_threads_logged
 ACT: Final = b"act\n"
 STAND_BY: Final = b"stand by\n"
 ACT_SECONDS: Final = 15.0
-"""Permission to act lasts this long: a parent that hangs cannot take it back."""
+"""How long a permission to act lasts: a parent that hangs cannot withdraw it."""
 
 
 @dataclass(slots=True)
 class _Permission:
-    """Whether the parent, which knows who leads, lets this process commit and push."""
+    """Whether the parent, which knows the leader, lets this process commit and push."""
 
     _until: float = field(default=0.0)
 
     def heard(self, line: bytes) -> bool:
-        """Take a line of the parent's; True when acting is new."""
+        """Take a line from the parent; return True when acting is newly allowed."""
         before = self.holds()
         self._until = time.monotonic() + ACT_SECONDS if line == ACT else 0.0
         return self.holds() and not before
 
     def holds(self) -> bool:
-        """Whether to act now."""
+        """Return whether to act now."""
         return time.monotonic() < self._until
 
 
 def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity: int) -> None:
-    """Run the second loop for the parent until its end of standard input is closed.
+    """Run the second loop for the parent until the parent closes our standard input.
 
     Args:
-        options: What the loop is told.
+        options: The loop's options.
         cluster: The capacity loop's; empty: that of the only config.
         parent: Its process id.
         verbosity: As counted from `-v`.
 
     Raises:
-        ReconcilerError: The parent has ended already, or the options make no sense.
+        ReconcilerError: The parent has ended already, or the options are invalid.
     """
     confine(parent)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    sys.stdout = sys.stderr  # nothing else may write into the channel
+    sys.stdout = sys.stderr  # nothing else may write to the channel
     set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     permission, log = _Permission(), GitopsLog()
 

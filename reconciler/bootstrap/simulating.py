@@ -30,28 +30,28 @@ MIX_NAMES = (".yaml", ".yml")
 PAGES = ("report.json", "report.html")
 MOMENT_FOLDERS = "moments/[ab]-[0-9]"
 MOMENT_FILES = f"{MOMENT_FOLDERS}/*.json"
-"""What a report has besides its two files."""
+"""What a report has in addition to its two files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateRequest:
-    """What `reconciler simulate` is told."""
+    """The options of `reconciler simulate`."""
 
     config: str
     demand: str
     flags: Flags = field(default_factory=dict)
     other_config: str | None = None
     selector: Mapping[str, str] = field(default_factory=dict)
-    """Of the pods of a CSV trace."""
+    """The node selector of the pods of a CSV trace."""
     options: Options = field(default_factory=Options)
     peers: tuple[str, ...] = ()
-    """Models to play beside: `NAME[,SETTING=VALUE…]` each."""
+    """Models to simulate as well: `NAME[,SETTING=VALUE…]` each."""
     out: str | None = None
     """Where the report will be written; None: nowhere."""
 
 
 def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
-    """The demand of a file: JSON lines, or by its name a CSV trace or a mix to generate.
+    """Return the demand of a file: JSON lines or, by its name, a CSV trace or a mix to generate.
 
     Raises:
         ConfigError: A mix has faults.
@@ -65,7 +65,7 @@ def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
 
 
 def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Demand:
-    """The demand of a file that is open.
+    """Return the demand of an open file.
 
     Raises:
         ConfigError: A mix has faults.
@@ -81,7 +81,7 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
 
 
 def read_input(path: str) -> bytes:
-    """A file as it is.
+    """Return a file as it is.
 
     Raises:
         InputError: It cannot be read.
@@ -93,7 +93,7 @@ def read_input(path: str) -> bytes:
 
 
 def settings_of(path: str, flags: Flags) -> PlannerSettings:
-    """The planner's settings of a config file.
+    """Return the planner's settings of a config file.
 
     Raises:
         ConfigError: It has faults.
@@ -104,7 +104,7 @@ def settings_of(path: str, flags: Flags) -> PlannerSettings:
 
 
 def simulated_settings(path: str, settings: PlannerSettings) -> PlannerSettings:
-    """The settings, if they can be simulated.
+    """Return the settings if they can be simulated.
 
     Raises:
         InputError: They have no fleets of EC2, or groups.
@@ -120,15 +120,16 @@ def simulated_settings(path: str, settings: PlannerSettings) -> PlannerSettings:
 def simulate(
     request: SimulateRequest, progress: Callable[[str, float], None]
 ) -> tuple[Json, Mapping[str, bytes]]:
-    """Play the demand under one config or two; returns the figures and all files of the report.
+    """Simulate the demand with one config or two; return the figures and the report's files.
 
     Args:
-        request: What.
-        progress: Told the config under way and the share of its time that has passed.
+        request: The options.
+        progress: Called with the config that is being simulated and the share of its time that has
+            passed.
 
     Raises:
         ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peer_of` and
-            `assert_writable`, all before anything is played.
+        `assert_writable`, all before the simulation starts.
     """
     peers = [peer_of(each) for each in request.peers]
     configs = [request.config, *([request.other_config] if request.other_config else [])]
@@ -169,7 +170,7 @@ def _played(
 
 
 def assert_writable(out: str | None) -> None:
-    """Make the report's directory, before hours are spent on what is to be written there.
+    """Create the report's directory now, before hours are spent on the simulation.
 
     Raises:
         UsageError: The name is empty.
@@ -196,7 +197,7 @@ def _in_the_way(path: Path, code: int) -> OSError:
 
 
 def write_report(out: str, files: Mapping[str, bytes]) -> Sequence[Path]:
-    """Write the files below a directory, each whole, `report.json` and `report.html` at last.
+    """Write the files below a directory, each whole, `report.json` and `report.html` last.
 
     Snapshots of an earlier report there that this one does not have are removed; other files stay.
 

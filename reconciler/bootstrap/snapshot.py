@@ -41,7 +41,7 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
     files: dict[str, bytes] = {}
     answers: dict[Region, list[Answer]] = {}
     with aws_clouds(lambda: source.settings) as clouds:
-        # EC2 first, as a live cycle reads it.
+        # EC2 first, as in a live cycle.
         for cloud in asked_for(clouds, source.settings):
             for region, found in cloud.raw(source.settings.observed_regions).items():
                 answers.setdefault(region, []).extend(found)
@@ -57,7 +57,7 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
 
 
 def _write(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
-    """Write all files, readable by their owner only: names of workloads are not for other users."""
+    """Write all files, readable by their owner only: names of workloads are confidential."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in directory.glob(AWS_FILES):

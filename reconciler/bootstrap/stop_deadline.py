@@ -1,4 +1,4 @@
-"""How the program ends: by itself within its time, or else at once."""
+"""Ends the program, by force when an orderly stop takes too long."""
 
 import os
 import threading
@@ -10,21 +10,21 @@ from reconciler.adapters.system_clock import Stopped
 from reconciler.telemetry import events
 
 INTERRUPTED_SECONDS = 1.6
-"""From SIGINT, which a person sends, who waits; a call that hangs (EC2's read timeout is 15 s) is
-not waited for: whatever it does, the next start observes."""
+"""Counted from SIGINT, sent by a person who waits. A call that hangs (EC2's read timeout is 15 s)
+is not waited for: the next start observes its effect."""
 TERMINATED_SECONDS = 10.0
-"""From SIGTERM: the kubelet gives 30 s, and who ends in order on a busy machine lets go of the
+"""Counted from SIGTERM. The kubelet gives 30 s, and an orderly stop on a busy machine releases the
 Lease, which would otherwise keep the next leader waiting."""
 EXIT_INTERRUPTED = 130
 
 
 def exit_code_of(stopped: Stopped, interrupt: int = 2) -> int:
-    """0 after SIGTERM and without a signal, 130 after SIGINT."""
+    """Return 0 after SIGTERM and without a signal, 130 after SIGINT."""
     return EXIT_INTERRUPTED if stopped.number == interrupt else 0
 
 
 def stop_seconds_of(stopped: Stopped, interrupt: int = 2) -> float:
-    """How long stopping may take after this signal."""
+    """Return how long stopping may take after this signal."""
     return INTERRUPTED_SECONDS if stopped.number == interrupt else TERMINATED_SECONDS
 
 
@@ -32,8 +32,8 @@ class StopDeadline:
     """Ends the process when stopping takes too long.
 
     Args:
-        exit_code: With which code.
-        seconds: How long stopping may take, asked when the time begins.
+        exit_code: The exit code of a forced end.
+        seconds: Returns how long stopping may take; called when the time starts.
     """
 
     def __init__(self, exit_code: Callable[[], int], seconds: Callable[[], float]) -> None:
@@ -42,11 +42,11 @@ class StopDeadline:
         self._over = threading.Event()
 
     def arm(self) -> None:
-        """The time begins."""
+        """Start the time."""
         threading.Thread(target=self._wait, name="stop-deadline", daemon=True).start()
 
     def disarm(self) -> None:
-        """Everything ended by itself."""
+        """Cancel: everything ended by itself."""
         self._over.set()
 
     def _wait(self) -> None:

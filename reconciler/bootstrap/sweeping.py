@@ -38,7 +38,7 @@ from reconciler.simulation.simulation import Options, Simulation
 from reconciler.simulation.sweep import Json, points, summary, with_point
 
 RETRIES = 3
-"""How often a point is begun again after its worker was lost or failed."""
+"""How often a point is restarted after its worker was lost or failed."""
 DASK_SECONDS = 10
 """How long a scheduler may take to answer."""
 WORKER_SECONDS = 600
@@ -50,14 +50,14 @@ FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """What `reconciler simulate --sweep` is told."""
+    """The options of `reconciler simulate --sweep`."""
 
     simulation: SimulateRequest
     sweeps: tuple[str, ...]
     dask: str | None = None
     """The address of a scheduler; None: a cluster of processes on this machine."""
     workers: int | None = None
-    """Of that cluster; None: one for each CPU; 0: everything in this process."""
+    """How many workers that cluster has; None: one per CPU; 0: everything in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,8 @@ class Task:
 
     name: str
     settings: PlannerSettings
-    """Read where the sweep starts: files that the config names need not be where it is played."""
+    """Read where the sweep starts, since files that the config names may be missing on the
+    workers."""
     demand: bytes
     demand_name: str
     selector: Mapping[str, str] = field(default_factory=dict)
@@ -74,14 +75,15 @@ class Task:
 
 
 Told = Callable[[int, int, Mapping[str, str], Json], None]
-"""Told of each point as it is done: how many are, of how many, its values and its figures."""
+"""Called for each point that is done: how many are done, of how many, its values and its
+figures."""
 
 
 def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]:
-    """Simulate every combination; returns the figures and the files of the report.
+    """Simulate every combination; return the figures and the files of the report.
 
     Raises:
-        ConfigError: A combination is no valid config.
+        ConfigError: A combination is not a valid config.
         InputError: The demand cannot be read.
         UsageError: A sweep cannot be read, or Dask is not installed.
         ToolError: A point failed, or the Dask cluster cannot be reached.
@@ -126,7 +128,7 @@ def _task(
 
 
 def _value(key: str, text: str) -> object:
-    """A value of a sweep as it would stand in a config."""
+    """Return a value of a sweep as it would be in a config."""
     return read_document(f"value: {text}\n".encode(), name=f"--sweep {key}").get("value")
 
 
@@ -139,7 +141,7 @@ def _settings(request: SimulateRequest, config: bytes, name: str) -> PlannerSett
 
 
 def play(task: Task) -> bytes:
-    """Return the figures of one point as JSON: what a worker does."""
+    """Return the figures of one point as JSON; this runs on a worker."""
     demand = _demand(task.demand, task.demand_name, tuple(sorted(task.selector.items())))
     result = Simulation(demand, task.settings, task.options).run()
     found = figures(result, task.name)
@@ -149,12 +151,12 @@ def play(task: Task) -> bytes:
 
 @lru_cache(maxsize=1)
 def _demand(body: bytes, name: str, selector: tuple[tuple[str, str], ...]) -> Demand:
-    """Decoded once per worker."""
+    """Return the demand, decoded once per worker."""
     return demand_of(io.BytesIO(body), name, dict(selector))
 
 
 def _run(request: SweepRequest, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
-    """Each point's number and figures, as they are done."""
+    """Yield each point's number and figures as they are done."""
     if request.dask is None and request.workers == 0:
         for number, task in enumerate(tasks):
             yield number, orjson.loads(play(task))
@@ -164,7 +166,7 @@ def _run(request: SweepRequest, tasks: Sequence[Task]) -> Iterator[tuple[int, Js
 
 
 def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
-    """Each point's number and figures from a Dask client, as they are done.
+    """Yield each point's number and figures from a Dask client, as they are done.
 
     Raises:
         ToolError: A point failed on every worker that tried it, no worker came, or the scheduler
@@ -196,10 +198,10 @@ def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
 
 
 def _check_scheduler(address: str) -> None:
-    """Refuse an address at which nothing listens: Dask's own client would end with a traceback.
+    """Refuse an address at which nothing listens: Dask's client would end with a traceback.
 
     Raises:
-        UsageError: It is no address of a scheduler.
+        UsageError: It is not an address of a scheduler.
         ToolError: Nothing listens there.
     """
     try:
@@ -218,7 +220,7 @@ def _check_scheduler(address: str) -> None:
 
 @contextmanager
 def _client(request: SweepRequest) -> Iterator[Any]:
-    """A client of the cluster that is meant; one of our own ends with it."""
+    """Yield a client of the requested cluster; a cluster of our own ends with it."""
     try:
         from distributed import Client, LocalCluster  # noqa: PLC0415 - an optional extra
     except ImportError as error:
@@ -256,10 +258,10 @@ def _silence_dask() -> None:
 
 
 def _started(make: Callable[..., Any], workers: int) -> tuple[Any, bool]:
-    """A cluster on this machine, and whether SIGINT came while it started.
+    """Return a new cluster on this machine, and whether SIGINT came while it started.
 
-    The start is not interrupted: processes that have begun, and miss what they are to read from
-    this one, would say so with a traceback each.
+    SIGINT does not interrupt the start: processes that have started, and cannot read their input
+    from this one, would print a traceback each.
     """
     came: list[int] = []
     before = None
@@ -277,7 +279,7 @@ def _started(make: Callable[..., Any], workers: int) -> tuple[Any, bool]:
 
 
 def _close(cluster: Any) -> None:
-    """End a cluster of our own; what Dask cannot close in time ends with this process."""
+    """Close a cluster of our own; what Dask cannot close in time ends with this process."""
     cluster.shutdown_on_close = False
     with suppress(Exception):
         cluster.close(timeout=DASK_SECONDS)

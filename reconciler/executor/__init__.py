@@ -1,1 +1,1 @@
-"""Carrying a plan out: in order, each action checked against the live object first."""
+"""Executes a plan in order; each action is checked against the live object first."""

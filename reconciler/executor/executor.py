@@ -1,4 +1,4 @@
-"""The order of execution: one failure ends only what depends on it."""
+"""The order of execution: a failure stops only the actions that depend on it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
 NOTES_MIN = PARALLEL_MAX
-"""So many notes are written with each plan whatever happens, so that they are all written once."""
+"""At least this many notes are written per plan, so that all are written eventually."""
 
 
 def _never() -> bool:
@@ -26,11 +26,11 @@ def _never() -> bool:
 
 
 class Executor(Protocol):
-    """Whatever carries plans out."""
+    """What executes plans."""
 
     @property
     def dry_run(self) -> bool:
-        """Whether it changes nothing: then nothing may be kept or told outside either."""
+        """Return whether nothing is changed; then nothing may be saved or reported either."""
         ...
 
     def execute(
@@ -39,21 +39,21 @@ class Executor(Protocol):
         report: Report,
         demand_waits: Callable[[], bool] = _never,
     ) -> tuple[Outcome, ...]:
-        """Carry the actions out in order; `report` hears of each, in the caller's thread.
+        """Execute the actions in order; `report` is called for each, in the caller's thread.
 
         Args:
             actions: What to do.
             report: Called with each outcome, in the order of the outcomes that are returned.
-            demand_waits: Whether new pods wait for the next plan: notes are then left to it.
+            demand_waits: Whether new pods wait for the next plan; notes are then left to that plan.
         """
         ...
 
 
 def in_steps(actions: Iterable[AnyAction]) -> Iterator[tuple[AnyAction, ...]]:
-    """The actions in order, in steps of what is carried out by one call.
+    """Yield the actions in order, in steps that are one call each.
 
-    Terminations that lower the same fleet's target are taken together: a fleet is modified once
-    for all of them. So are annotations of one node that follow each other. What lies between keeps
+    Terminations that lower the same fleet's target are taken together: a fleet is modified once for
+    all of them. So are annotations of one node that follow each other. Everything in between keeps
     its place, and nothing is moved ahead of an earlier action on the same subject.
     """
     left = list(actions)
@@ -88,10 +88,10 @@ def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
 
 
 def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
-    """The actions of one stage in groups that need nothing of each other.
+    """Return the actions of one stage in groups that do not depend on each other.
 
-    Terminations of one fleet are one group, as each lowers the target that the next one checks;
-    of everything else each subject is one.
+    Terminations of one fleet are one group, as each lowers the target that the next one checks. Of
+    all other actions, those on one subject are a group.
     """
     groups: dict[str, list[AnyAction]] = {}
     for action in actions:
@@ -106,11 +106,11 @@ class LiveExecutor:
     """Acts on the live cluster and cloud.
 
     Args:
-        ports: What is acted on.
+        ports: The cluster and the clouds.
         monotonic_seconds: A clock that never jumps.
-        stopping: Whether the program is asked to stop: what has not begun is then left.
-        pace: How often each API may be called; the usual limits without it.
-        runner: How what is independent is carried out; one after the other without it.
+        stopping: Whether the program is to stop; actions that have not begun are then not executed.
+        pace: How often each API may be called; default: the usual limits.
+        runner: How independent actions are executed; default: one after the other.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class LiveExecutor:
 
     @property
     def dry_run(self) -> bool:
-        """It acts."""
+        """Return False: it acts."""
         return False
 
     def execute(
@@ -137,17 +137,17 @@ class LiveExecutor:
         report: Report,
         demand_waits: Callable[[], bool] = _never,
     ) -> tuple[Outcome, ...]:
-        """Carry the actions out stage by stage; after a failure its subject is left alone.
+        """Execute the actions stage by stage; after a failure the subject of the action is skipped.
 
-        Within a stage what is independent runs side by side. As soon as new pods wait, all but the
-        first of the notes at the end are left to the next plan, which finds them missing.
+        Within a stage independent actions run in parallel. As soon as new pods wait, all but the
+        first of the notes at the end are left to the next plan, which makes them again.
         """
         failed: dict[str, str] = {}
         targets: Targets = {}
         outcomes: list[Outcome] = []
         for stage, listed in groupby(staged(actions), key=itemgetter(0)):
             groups = _independent(action for _, action in listed)
-            # Each group's failures are its own until the stage ends.
+            # The failures of a group stay its own until the stage ends.
             work = [
                 partial(
                     self._group,
@@ -172,7 +172,7 @@ class LiveExecutor:
         targets: Targets,
         gives_way: Callable[[], bool],
     ) -> list[Outcome]:
-        """The outcomes of actions that depend on each other; none of what is left undone."""
+        """Return the outcomes of actions that depend on each other; skipped actions have none."""
         outcomes: list[Outcome] = []
         for step in in_steps(actions):
             if self._stopping() or gives_way():
@@ -186,7 +186,7 @@ class LiveExecutor:
     def _step(
         self, step: Sequence[AnyAction], failed: Mapping[str, str], targets: Targets
     ) -> Iterator[Outcome]:
-        """The outcomes of one step, those of what depends on a failure first."""
+        """Yield the outcomes of one step, first those of actions that depend on a failure."""
         ready = [each for each in step if subject_of(each) not in failed]
         for action in step:
             if action not in ready:
@@ -205,7 +205,7 @@ class LiveExecutor:
     def _try(
         self, actions: Sequence[AnyAction], call: Callable[[], OutcomeKind]
     ) -> Iterator[Outcome]:
-        """The outcomes of what one call does."""
+        """Yield the outcomes of one call."""
         began = self._monotonic_seconds()
         kind: OutcomeKind
         detail = error = ""
@@ -219,12 +219,12 @@ class LiveExecutor:
 
 
 def _note_outcome(outcome: Outcome, failed: dict[str, str], targets: Targets) -> None:
-    """What later stages have to know of an outcome."""
+    """Record what later stages have to know of an outcome."""
     action = outcome.action
     if not outcome.settled:
         failed.setdefault(subject_of(action), outcome.detail)
     if isinstance(action, SetCapacity):
-        # A raise that failed, too: a node that the plan ends from there must stay.
+        # A failed raise counts too: a node that the plan ends because of it must stay.
         targets[action.region, action.id] = action.to_capacity
 
 
@@ -233,7 +233,7 @@ class DryRunExecutor:
 
     @property
     def dry_run(self) -> bool:
-        """It never acts."""
+        """Return True: it never acts."""
         return True
 
     def execute(
@@ -242,7 +242,7 @@ class DryRunExecutor:
         report: Report,
         demand_waits: Callable[[], bool] = _never,  # noqa: ARG002 - nothing takes time here
     ) -> tuple[Outcome, ...]:
-        """Change nothing."""
+        """Report each action as planned; change nothing."""
         outcomes = tuple(Outcome(action=action, kind="dry-run") for action in actions)
         for outcome in outcomes:
             report(outcome)

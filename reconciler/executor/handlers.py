@@ -1,6 +1,6 @@
 """One small function per kind of action: check the live object, then change it.
 
-Every handler is idempotent: done twice, or half and then again, it comes to the same end.
+Every handler is idempotent: executed twice, or partly and then again, it has the same result.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from reconciler.model.errors import Conflict, NotFound, Refused
 from reconciler.model.outcome import OutcomeKind
 
 SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | DeleteNode
-"""Everything but terminations and annotations, of which several are one call."""
+"""Every action but terminations and annotations; several of those are one call."""
 
 
 def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
-    """Do one action.
+    """Execute one action.
 
     Raises:
-        PortError: It could not be done, or it is unknown whether it was.
+        PortError: It could not be executed, or it is unknown whether it was.
     """
     match action:
         case SetCapacity():
@@ -48,7 +48,7 @@ def _done(*, changed: bool) -> OutcomeKind:
 
 
 def _set_capacity(action: SetCapacity, ports: PacedPorts) -> OutcomeKind:
-    """Only from the target that the plan was made from: another writer means planning again."""
+    """Set the target, if it is still the one that the plan is based on; else raise Conflict."""
     cloud = ports.cloud(action.provider)
     live = cloud.fleet(action.region, action.id).target_capacity
     if live == action.to_capacity:
@@ -69,7 +69,7 @@ def _untaint(action: UntaintNode, ports: PacedPorts) -> OutcomeKind:
 
 
 def annotate(actions: Sequence[AnnotateNode], ports: PacedPorts) -> OutcomeKind:
-    """Set annotations of one node in one call; of the same key the last one counts.
+    """Set annotations of one node in one call; the last value of a key counts.
 
     Raises:
         PortError: None of them was set, or it is unknown whether they were.
@@ -82,7 +82,7 @@ def annotate(actions: Sequence[AnnotateNode], ports: PacedPorts) -> OutcomeKind:
 
 
 def _delete_node(action: DeleteNode, ports: PacedPorts) -> OutcomeKind:
-    """Only while its instance is gone: without its object a node that lives loses all its pods."""
+    """Delete a Node only while its instance is gone: a live node would lose all its pods."""
     if action.instance is not None and action.region is not None:
         cloud = ports.cloud(action.provider)
         for found in cloud.instances(action.region, [action.instance]):

@@ -1,4 +1,4 @@
-"""The ports as the executor uses them: every changing call passes its API's token bucket."""
+"""The ports as the executor uses them: every changing call takes a token from its API's bucket."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ def paced(pace: Pace, place: str, *apis: Api) -> Iterator[None]:
     """Let one call of these APIs through; a server that throttles it closes all their buckets.
 
     Raises:
-        Throttled: By us or by the server; nothing was changed.
+        Throttled: By our buckets or by the server; nothing was changed.
     """
     for api in apis:
         pace.enter(api, place)
@@ -34,7 +34,7 @@ def paced(pace: Pace, place: str, *apis: Api) -> Iterator[None]:
 
 
 class PacedCloud:
-    """The parts of a Cloud that actions use; what reads passes freely.
+    """The parts of a Cloud that actions use; reading calls take no token.
 
     Args:
         cloud: The provider.
@@ -67,7 +67,7 @@ class PacedCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """See ports.cloud; nothing begins before every bucket that it needs is open."""
+        """See ports.cloud; the call starts only when every bucket that it needs has a token."""
         apis: tuple[Api, ...] = ("TerminateInstances",)
         with paced(self._pace, region, *(("ModifyFleet", *apis) if lower_target else apis)):
             return self._cloud.terminate(
@@ -76,7 +76,7 @@ class PacedCloud:
 
 
 class PacedCluster:
-    """The parts of a Cluster that actions use; what reads passes freely.
+    """The parts of a Cluster that actions use; reading calls take no token.
 
     Args:
         cluster: The API server.

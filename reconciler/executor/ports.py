@@ -1,4 +1,4 @@
-"""The ports of the capacity loop: what is observed, and what actions are applied to."""
+"""The ports of the capacity loop: what it observes, and what it acts on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from reconciler.ports.notices import NoticeQueue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The port of the cluster, of each cloud provider one port, and the interruption queue."""
+    """The ports of the cluster, of each cloud provider, and of the interruption queue."""
 
     cluster: Cluster
     clouds: Mapping[Provider, Cloud]
     queue: NoticeQueue | None = None
-    """None: nothing is announced."""
+    """None: there is no interruption queue."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class PacedPorts:
     cluster: PacedCluster = field(init=False)
 
     def __post_init__(self) -> None:
-        """Put the port of the cluster behind its buckets."""
+        """Wrap the port of the cluster with its buckets."""
         self.cluster = PacedCluster(self.ports.cluster, self.pace)
 
     def cloud(self, provider: Provider) -> PacedCloud:

@@ -1,4 +1,4 @@
-"""Termination of instances: the last checks, then one call of the port (docs/scale-in.md)."""
+"""Terminates instances: the last checks, then one call of the port (docs/scale-in.md)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -13,9 +13,9 @@ from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 from reconciler.planner.fleets.stuck import NodesByInstance
 
 End = tuple[OutcomeKind, str, str]
-"""What came of it, the detail for people, the class of the error."""
+"""The kind of outcome, the detail for people, and the class of the error."""
 Targets = dict[tuple[Region, FleetId], int]
-"""Of fleets whose target a plan sets, what it is to be by now."""
+"""By fleet: the target that this plan has set so far."""
 Ends = dict[TerminateInstance, End]
 ENDS_EMPTY: Final[frozenset[Precondition]] = frozenset({"empty", "orphan"})
 """Preconditions under which no pod that counts may run on the node."""
@@ -28,11 +28,12 @@ def end_together(
     monotonic_seconds: Callable[[], float],
     targets: Targets,
 ) -> Iterator[Outcome]:
-    """End instances of one fleet, all with or all without lowering its target.
+    """Terminate instances of one fleet, all with or all without lowering its target.
 
     The target is lowered once, by as many as pass the last check; the provider orders its calls.
-    `targets` are what this plan has made of targets so far; a target that is neither that nor the
-    one that the plan was made from belongs to another writer, or to a lost reply: plan again.
+    `targets` has the targets that this plan has set so far. A target that is neither one of these
+    nor the one that the plan is based on was set by another writer, or by a call whose reply was
+    lost; then a new plan is needed.
     """
     began = monotonic_seconds()
     ends: Ends = {}
@@ -58,7 +59,7 @@ def _refused(why: str) -> End:
 def _living(
     actions: Sequence[TerminateInstance], ports: PacedPorts, ends: Ends
 ) -> tuple[list[TerminateInstance], Sequence[Instance]]:
-    """Those whose instance lives, and all instances; the ends of all others are noted. One call."""
+    """Return the actions whose instance lives, and all instances; note the other outcomes."""
     first = actions[0]
     try:
         found = ports.cloud(first.provider).instances(
@@ -77,7 +78,7 @@ def _living(
 
 
 def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
-    """EC2 may leave the membership out, our own tag will do then; an orphan's has to be told."""
+    """Return whether an instance is of the fleet, by EC2 or our tag; an orphan needs EC2's word."""
     if instance.fleet_id is None and action.precondition != "orphan":
         return instance.tags.get(FLEET_TAG) == action.fleet
     return instance.fleet_id == action.fleet_id
@@ -89,10 +90,10 @@ def _still_stuck(
     ports: PacedPorts,
     ends: Ends,
 ) -> list[TerminateInstance]:
-    """All but those that the plan took for dead, and that have a node that is well by now.
+    """Return the actions, without those whose instance has a healthy node by now.
 
-    They joined since, or the plan was made from a list with holes or some seconds old. One call
-    for all.
+    Such an instance joined since, or the plan was based on an incomplete or older list. One call
+    reads all nodes.
     """
     asked = [each for each in actions if _is_taken_for_dead(each)]
     if not asked:
@@ -117,9 +118,10 @@ def _is_taken_for_dead(action: TerminateInstance) -> bool:
 
 
 def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
-    """Whether an orphan's fleet is still gone; of others nothing is asked.
+    """Return whether an orphan's fleet is still gone; other instances are not checked.
 
-    One answer without the fleet is no proof: it is asked for by its id, right before the end.
+    An answer without the fleet is not proof, so the fleet is read by its id right before the
+    termination.
     """
     if action.precondition != "orphan":
         return True
@@ -137,8 +139,8 @@ def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
 
 
 def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
-    """Whether nothing that counts holds the node; if something does, that end is noted."""
-    # Pods of a node that does not answer cannot be evicted: they are replaced together with it.
+    """Return whether no pod that counts is on the node; if one is, note the outcome."""
+    # Pods on a node that does not answer cannot be evicted: they are replaced together with it.
     if action.node is None or action.precondition not in ENDS_EMPTY:
         return True
     try:

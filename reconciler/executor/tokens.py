@@ -1,4 +1,4 @@
-"""How often each API is called by actions, kept on our side before a server has to say no."""
+"""Limits how often actions call each API, so that servers need not throttle us."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -17,25 +17,24 @@ RATES: Final[Mapping[Api, TokenBucket]] = MappingProxyType(
         "nodes": TokenBucket(capacity=600, per_second=100),
     }
 )
-"""What one client may ask of an API server without crowding others out; nodes' patches are cheap,
-and a plan may note something on hundreds of nodes. EC2's calls are spread by
-its adapter, which knows the sizes of EC2's own buckets."""
+"""What one client may send to an API server without displacing others. Patches of nodes are cheap,
+and a plan may have notes on hundreds of nodes. EC2's calls are limited in its adapter, which knows
+the sizes of EC2's own buckets."""
 CLOSED_SECONDS = 1.0
-"""How long an API is left alone that throttles and does not say for how long; each time in a row
-that it does, twice as long."""
+"""How long an API is not called after it throttled without a time; doubled each time in a row."""
 CLOSED_SECONDS_MAX = 60.0
-"""At most; a server that says when to come back is believed for that long."""
+"""The limit of that; a time that a server names is obeyed up to this limit."""
 
 Where = tuple[Api, str]
 """An API in one place: a region, the cluster."""
 
 
 class Pace:
-    """What one executor may still ask of each API; calls are safe from any thread.
+    """What one executor may still call of each API; thread-safe.
 
     Args:
         monotonic_seconds: A clock that never jumps.
-        rates: The bucket of each API; one without is only closed by its server.
+        rates: The bucket of each API; an API without one is only closed when its server throttles.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Pace:
         self._refusals_in_a_row: dict[Where, int] = {}
 
     def enter(self, api: Api, place: str) -> None:
-        """Before a call.
+        """Take a token for a call.
 
         Raises:
             Throttled: Too many calls already, or the server asked for a pause; nothing was sent.
@@ -66,11 +65,11 @@ class Pace:
             raise Throttled(f"{api} {place}", "held back on our side: too many calls", wait)
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
-        """The server throttled a call that we had let through."""
+        """Note that the server throttled a call that we had let through."""
         where, said, now = (api, place), error.retry_after_seconds, self._now()
         with self._lock:
             before = self._refusals_in_a_row.get(where, 0)
-            # Calls that were under way together are refused together: that is one refusal.
+            # Calls that were in flight together and are all throttled count as one refusal.
             together = self._closed_until.get(where, now) > now
             self._refusals_in_a_row[where] = before if together and before else before + 1
             doubled = CLOSED_SECONDS * 2.0 ** min(self._refusals_in_a_row[where] - 1, 10)
@@ -78,6 +77,6 @@ class Pace:
             self._closed_until[where] = now + max(0.0, min(pause, CLOSED_SECONDS_MAX))
 
     def granted(self, api: Api, place: str) -> None:
-        """The server carried a call out."""
+        """Note that the server executed a call."""
         with self._lock:
             self._refusals_in_a_row.pop((api, place), None)

@@ -1,1 +1,1 @@
-"""What the program needs in a cluster and in an AWS account to run: pure, from a sector config."""
+"""What the program needs in a cluster and in an AWS account, made from a sector config; pure."""

@@ -1,4 +1,4 @@
-"""The IAM policies that ship with the program, for one cluster."""
+"""The IAM policies that ship with the program, filled in for one cluster."""
 
 import json
 import re
@@ -14,16 +14,16 @@ from reconciler.model.errors import UsageError
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
 RECORDING_BUCKET: Final = "recording_bucket"
 GROUPS: Final = "groups"
-"""The value that adds the rights to Auto Scaling groups."""
+"""The value that includes the rights for Auto Scaling groups."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 _QUEUE: Final = re.compile(
     r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/(\d{12})/([\w.-]{1,80})"
 )
 """The URL of an SQS queue: region, account, name."""
 QUEUE_ACTIONS: Final = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage")
-"""What reading the interruption queue takes; terraform/reconciler grants the same."""
+"""What reading the interruption queue needs; terraform/reconciler grants the same."""
 _PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
-"""By how a Region's name begins; all others are in `aws`."""
+"""By the prefix of a Region's name; all others are in `aws`."""
 
 
 Values = Mapping[str, str | Sequence[str]]
@@ -33,7 +33,7 @@ def policy(name: PolicyName, values: Values) -> str:
     """One policy document as JSON.
 
     Args:
-        name: Whose: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
+        name: The policy: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
             `key` of the state; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
             the fleets, and `queue_arn`, if the config names an interruption queue; `groups`, if
@@ -54,7 +54,7 @@ def policy(name: PolicyName, values: Values) -> str:
 def policy_values(
     name: PolicyName, config: SectorConfig, cluster: str, node_role_arn: str | None
 ) -> Values:
-    """What a policy's placeholders stand for in a sector config.
+    """Return the values of a policy's placeholders for a sector config.
 
     Raises:
         UsageError: The config or the caller does not say what the policy needs.
@@ -87,13 +87,13 @@ def policy_values(
 
 
 def _has_groups(config: SectorConfig) -> bool:
-    """Whether it names Auto Scaling groups, or leaves them to be found by their tags."""
+    """Return whether the config names Auto Scaling groups, or has them found by their tags."""
     sectors = config.sectors.values()
     return not config.sectors or any(f.provider == "asg" for s in sectors for f in s.fleets)
 
 
 def _regions(config: SectorConfig) -> list[str]:
-    """The Regions that fleets may be in: names of EKS clusters are unique in one of them only.
+    """Return the Regions that fleets may be in; cluster names are unique per Region only.
 
     Raises:
         UsageError: None is named.
@@ -112,7 +112,7 @@ def _regions(config: SectorConfig) -> list[str]:
 
 
 def _recording_values(path: str) -> dict[str, str]:
-    """The bucket that demand is recorded in, and how its keys begin; nothing without one."""
+    """Return the bucket in which demand is recorded and its key prefix; empty without one."""
     if not path.startswith("s3://"):
         return {}
     bucket, _, prefix = path.removeprefix("s3://").partition("/")
@@ -121,10 +121,10 @@ def _recording_values(path: str) -> dict[str, str]:
 
 
 def _queue_values(url: str, partition: str) -> dict[str, str]:
-    """The queue's ARN; nothing without a queue.
+    """Return the queue's ARN; empty without a queue.
 
     Raises:
-        UsageError: The URL is none of SQS, so that no policy can name the queue.
+        UsageError: The URL is not one of SQS, so that no policy can name the queue.
     """
     if not url:
         return {}
@@ -139,9 +139,9 @@ def _queue_values(url: str, partition: str) -> dict[str, str]:
 
 
 def _filled(node: Any, values: Values) -> Any:
-    """The document with every `${name}` replaced; whatever a value holds stays one JSON text.
+    """Return the document with every `${name}` replaced; each value stays one JSON string.
 
-    A list of one name becomes the list of that name's values.
+    A list with one placeholder becomes the list of its values.
     """
     if isinstance(node, str):
         return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), node)
@@ -154,7 +154,7 @@ def _filled(node: Any, values: Values) -> Any:
 
 
 def _several(node: list[Any], values: Values) -> list[str] | None:
-    """The values of the list's only name, if that name has several."""
+    """Return the values of the list's only name, if that name has several."""
     found = _PLACEHOLDER.fullmatch(node[0]) if len(node) == 1 else None
     value = values[found[1]] if found else ""
     return None if isinstance(value, str) else list(value)

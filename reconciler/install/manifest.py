@@ -1,4 +1,4 @@
-"""Renders install.yaml: pure, and the same bytes for the same settings."""
+"""Renders install.yaml; pure: the same settings give the same bytes."""
 
 import hashlib
 import json
@@ -30,16 +30,16 @@ NODE_WATCH_TEMPLATES: Final = (
 )
 """What `--node-watch` adds, in the same order."""
 ALWAYS_THERE: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
-"""Namespaces of every cluster, which are not ours to label: others' pods are there."""
+"""Namespaces of every cluster, which are not ours to label, as pods of others are there."""
 _PLAIN_LINES: Final = re.compile(r"(?:[\x20-\x7e\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\n)+")
-"""What a YAML block scalar holds as it is: printable, every line ended."""
+"""What a YAML block scalar can hold unchanged: printable lines, every line ended."""
 
 
 def render_manifest(settings: InstallSettings, version: str) -> str:
     """Every object of the install, as one YAML stream.
 
     Args:
-        settings: What it says.
+        settings: The settings of the install.
         version: Of this program, for the label.
     """
     environment = Environment(
@@ -64,16 +64,16 @@ def render_manifest(settings: InstallSettings, version: str) -> str:
 
 
 def to_yaml(value: Any) -> str:
-    """A scalar as YAML: strings in double quotes, whatever they hold.
+    """Return a scalar as YAML: strings are in double quotes, whatever they hold.
 
     Raises:
-        TypeError: The value is no scalar (an undefined template variable, say).
+        TypeError: The value is not a scalar (an undefined template variable, say).
     """
     if value is None or isinstance(value, bool | int):
         return json.dumps(value)
     if not isinstance(value, str):
         raise TypeError(f"no YAML scalar for {type(value).__name__}")
-    # JSON's escapes are YAML's, except pairs of surrogates: other characters stay as they are.
+    # JSON's escapes are valid YAML except surrogate pairs, so other characters are not escaped.
     quoted = json.dumps(value, ensure_ascii=False)
     return re.sub(
         r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m[0]):04x}", quoted
@@ -81,7 +81,7 @@ def to_yaml(value: Any) -> str:
 
 
 def to_block(text: str, indent: int) -> str:
-    """A text as a block scalar that reads like the file; in quotes where it cannot be one."""
+    """Return a text as a block scalar, as in the file; quoted where that is not possible."""
     if not _PLAIN_LINES.fullmatch(text) or text.endswith("\n\n") or text[0] in " \n":
         return to_yaml(text)
     lines = text.removesuffix("\n").split("\n")
@@ -101,19 +101,19 @@ def _values(settings: InstallSettings, version: str) -> dict[str, Any]:
 
 
 def node_watch_namespace(settings: InstallSettings) -> str:
-    """The namespace of the node watch: one of its own, since its pods use the host network."""
+    """Return the namespace of the node watch: its own, since its pods use the host network."""
     if settings.namespace in ALWAYS_THERE:
         return settings.namespace
     return f"{settings.namespace}-node-watch"
 
 
 def _key(path: str) -> str:
-    """A ConfigMap's key for a path."""
+    """Return a ConfigMap's key for a path."""
     return path.replace("/", "..")
 
 
 def _digest(files: Mapping[str, str]) -> str:
-    """A hash that changes with each file; the Helm chart makes the same one."""
+    """Return a hash that changes with each file; the Helm chart makes the same one."""
     text = "".join(f"{path}\n{files[path]}\n" for path in sorted(files))
     return hashlib.sha256(text.encode()).hexdigest()
 

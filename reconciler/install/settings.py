@@ -1,4 +1,4 @@
-"""What an install says, as a value; and how it follows from a sector config."""
+"""The settings of an install, and how they follow from a sector config."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ from reconciler.records.git_address import (
 
 CONFIG_FILE: Final = "sectors.yaml"
 CONFIG_MAP_BYTES_MAX: Final = 1 << 20
-"""etcd takes no larger object; https://kubernetes.io/docs/concepts/configuration/configmap/."""
+"""etcd does not store a larger object;
+https://kubernetes.io/docs/concepts/configuration/configmap/."""
 ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 NAMESPACE_MAX: Final = 63
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -31,7 +32,8 @@ _IMAGE: Final = re.compile(
     rf"(?:{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?/)?{_COMPONENT}(?:/{_COMPONENT})*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
-"""What container runtimes take: host and port, a name in lower case, tag and digest."""
+"""The image names that container runtimes accept: host and port, a lower-case name, tag and
+digest."""
 _EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
 
 
@@ -48,7 +50,7 @@ class Identity:
         """`irsa=ROLE_ARN`, `pod-identity`, `pod-identity=ROLE_ARN` or `none`.
 
         Raises:
-            UsageError: It is none of these.
+            UsageError: The text is none of these.
         """
         kind, _, role = text.partition("=")
         wants_role = {"irsa": True, "pod-identity": bool(role), "none": False}.get(kind)
@@ -81,12 +83,12 @@ class InstallSettings:
 
     cluster: str
     config: str
-    """The sector config as it is written, comments and all."""
+    """The sector config as it is written, with comments."""
     image: str
     namespace: str = "fleet-reconciler"
     identity: Identity = NO_IDENTITY
     sector: str | None = None
-    """Where the pods run; None: anywhere."""
+    """Where the pods run; None: on any node."""
     tolerations: tuple[Taint, ...] = ()
     replicas: int = 2
     priority_class: str = "system-cluster-critical"
@@ -101,7 +103,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     """Refuse an install that would not run.
 
     Raises:
-        UsageError: What is wrong and how to mend it.
+        UsageError: What is wrong and how to fix it.
     """
     check_cluster_name(settings.cluster)
     _check_namespace(settings)
@@ -143,7 +145,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
 
 
 def _check_gitops(gitops: Gitops) -> None:
-    """What the program itself refuses at its start, with a token as the Deployment gives it."""
+    """Check what the program refuses at its start, with a token as the Deployment passes it."""
     parts = check_git_address(
         gitops.repository,
         "--repository",
@@ -162,10 +164,10 @@ def _check_namespace(settings: InstallSettings) -> None:
 
 
 def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:
-    """What pods must tolerate to run in a sector.
+    """Return what pods must tolerate to run in a sector.
 
     Raises:
-        UsageError: There is no such sector, or no node of it is always there.
+        UsageError: There is no such sector, or it may have no node at times.
     """
     if name is None:
         return ()
@@ -184,14 +186,14 @@ def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:
 
 
 def _taints(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> tuple[Taint, ...]:
-    """The taints of a fleet's nodes, as the second loop renders them."""
+    """Return the taints of a fleet's nodes, as the second loop renders them."""
     levels = (fleet.terraform, sector.terraform, config.terraform)
     stated = (level.given().get("node_taints") for level in levels if level is not None)
     return (*next((each for each in stated if each), ()), *sector.taints, *fleet.taints)
 
 
 def extra_paths(config: SectorConfig) -> tuple[str, ...]:
-    """The files beside the config that it names, as relative paths.
+    """Return the files that the config names and that are next to it, as relative paths.
 
     Raises:
         UsageError: One lies outside of the config's folder.

@@ -1,1 +1,1 @@
-"""From ports to one Snapshot; decides nothing about it."""
+"""Makes one Snapshot from the ports; decides nothing about it."""

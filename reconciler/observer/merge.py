@@ -1,4 +1,4 @@
-"""Several answers of clouds as one: of each provider, or of each account, one."""
+"""Merges the answers of several clouds (one per provider or account) into one."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from reconciler.model.snapshot import CloudState
 
 
 def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
-    """Return one state that holds what all of these hold; None when there are none.
+    """Return one state with everything that these hold; None when there are none.
 
-    A fleet or an instance that several of them show is kept once. A region that is silent in one
-    state is silent in all, and nothing of it is shown: with half of its fleets missing it must not
-    look as if they were gone. For the same reason instances are known only when every state knows
-    them that shows a fleet at all. Of the clocks the earliest is kept.
+    A fleet or an instance in several states is kept once. A region that is silent in one state is
+    silent in the result, and nothing of it is kept: otherwise its missing fleets would look as if
+    they were gone. For the same reason instances are known only when every state with fleets knows
+    them. The earliest of the clocks is kept.
     """
     if len(states) <= 1:
         return states[0] if states else None
@@ -42,10 +42,10 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
 def _merged_instances(
     states: Sequence[CloudState], silent: frozenset[Region]
 ) -> tuple[Instance, ...]:
-    """Each instance once, as the state says that shows its fleet: that one knows the members.
+    """Return each instance once, as in the state that shows its fleet, which knows the members.
 
-    What another state tells of a member is left out. An entry that names a fleet is kept before
-    one that does not.
+    What another state says of a member is left out. An entry that names a fleet is kept before one
+    that does not.
     """
     shown = [{(f.region, f.id) for f in state.fleets} for state in states]
     known_by_one = set[tuple[str, str]]().union(*shown)

@@ -1,4 +1,4 @@
-"""One consistent observation of cluster and cloud."""
+"""Reads cluster and cloud into one consistent snapshot."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def observe(
     clock: Clock,
     queue: NoticeQueue | None = None,
 ) -> Snapshot:
-    """Read the cluster and all clouds, and freeze them with the clock.
+    """Read the cluster and all clouds, and return them with the time as a snapshot.
 
     EC2 is read first and the cluster after it, so that an instance which joins in between shows
     as joined and not as launching twice.
@@ -29,23 +29,24 @@ def observe(
         clouds: One per provider or account; none when nothing is known of EC2.
         regions: Where to look for fleets.
         clock: The time that the plan will be made for.
-        queue: What AWS announces; None without an interruption queue.
+        queue: The interruption queue; None without one.
 
     Raises:
         ObservationError: The cluster's caches are too old to decide from.
         PortError: No cloud answered in any region; the first one's error.
     """
-    # Notices come first: that an instance is not ours must be said by a later answer of EC2.
+    # Notices are read first, since only a later answer of EC2 can show that an instance is not
+    # ours.
     notices = queue.held() if queue is not None else ()
     cloud_state = _observed(clouds, regions)
-    # The clock comes last: a first observation waits for its lists, and what the servers' clocks
-    # show is compared with ours.
+    # The clock is read last: a first observation waits for its lists, and the servers' clocks are
+    # compared with ours.
     cluster_state = cluster.observe()
     return Snapshot(at=clock.now(), cluster=cluster_state, cloud=cloud_state, notices=notices)
 
 
 def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState | None:
-    """Return what all clouds show; of one that does not answer, every region is silent."""
+    """Return what all clouds show; every region of a cloud that does not answer is silent."""
     states: list[CloudState] = []
     failed: list[PortError] = []
     for cloud in clouds:

@@ -1,1 +1,1 @@
-"""What the program says about itself: names of events and metrics, logging, repeats, secrets."""
+"""Names of events and metrics, logging, suppression of repeats, and masking of secrets."""

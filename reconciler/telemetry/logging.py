@@ -12,7 +12,7 @@ import structlog
 from reconciler.telemetry.scrubbing import Scrubber
 
 _LEVELS: Final = (logging.INFO, logging.DEBUG)
-"""By verbosity; from -v on, also why nothing was done."""
+"""By verbosity; with -v also why nothing was done."""
 _FOREIGN_LEVELS: Final = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 """By verbosity, for the libraries."""
 
@@ -26,7 +26,7 @@ def set_up_logging(
 
     Args:
         verbosity: 0 to 3, as -v, -vv, -vvv.
-        secrets: Texts that never appear.
+        secrets: Texts that are masked everywhere.
         stream: Stands in for stderr.
     """
     out = stream if stream is not None else sys.stderr
@@ -49,7 +49,7 @@ def set_up_logging(
 
 
 def wants_colours(stream: TextIO) -> bool:
-    """Whether colours are welcome: on a terminal, unless NO_COLOR or TERM=dumb says otherwise.
+    """Return whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb is set.
 
     Source: no-color.org: NO_COLOR counts when it is not empty, whatever its value.
     """
@@ -59,7 +59,7 @@ def wants_colours(stream: TextIO) -> bool:
 
 
 def is_dumb_terminal() -> bool:
-    """Whether the terminal says that it understands no control sequences."""
+    """Return whether the terminal understands no control sequences."""
     return os.environ.get("TERM", "") == "dumb"  # noqa: TID251 - a terminal's setting, no config
 
 
@@ -72,7 +72,7 @@ def _unchanged(_logger: Any, _method: str, event: Event) -> Event:
 
 
 def _exception_text(_logger: Any, _method: str, event: Event) -> Event:
-    """A traceback as text, so that it is scrubbed like any other."""
+    """Turn a traceback into text, so that it is masked like any other."""
     return structlog.processors.format_exc_info(_logger, _method, event)
 
 
@@ -84,17 +84,17 @@ def _scrubbing(scrubber: Scrubber) -> Any:
 
 
 def _as_json(_logger: Any, _method: str, event: Event) -> str:
-    """One line; keys in their order, what JSON does not know as text."""
+    """Return one line; keys in their order, and values that JSON does not know as text."""
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except (TypeError, ValueError):
-        # A lone surrogate, an integer over 64 bits, a key of another kind: a log line must not end
-        # the program, whatever somebody named his pod.
+        # A lone surrogate, an integer over 64 bits, a key of another type: a log line must not end
+        # the program, whatever name a pod has.
         return orjson.dumps(_writable(event)).decode()
 
 
 def _writable(value: Any) -> Any:
-    """The value with texts that UTF-8 can hold and integers that 64 bits can."""
+    """Return the value with texts that UTF-8 can encode and integers that fit into 64 bits."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -107,7 +107,7 @@ def _writable(value: Any) -> Any:
 
 
 class _ToStructlog(logging.Handler):
-    """What libraries say through the standard library, as events of ours."""
+    """Turns what libraries log through the standard library into our events."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass one record on."""

@@ -128,4 +128,4 @@ ALL: Final = (
     KUBERNETES_EVENTS,
     RECORDINGS,
 )
-"""Every metric of ours, for the test that compares them with the documentation."""
+"""All metrics of this program, for the test that compares them with the documentation."""

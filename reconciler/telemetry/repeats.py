@@ -1,18 +1,18 @@
-"""Repeats of one event for one object, which are worth a line only now and then."""
+"""Suppresses repeats of an event for one object, so that they are logged only at intervals."""
 
 from collections.abc import Callable, Hashable
 
 WINDOW_SECONDS = 120.0
 OBJECTS_MAX = 10_000
-"""What is remembered stays bounded however many objects there are."""
+"""How many objects are kept at most."""
 
 
 class Repeats:
-    """Remembers what was said about which object, and when.
+    """Keeps which event was logged about which object, and when.
 
     Args:
         monotonic_seconds: A clock that never jumps.
-        window_seconds: How long the same is not said again.
+        window_seconds: How long a repeat is suppressed.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class Repeats:
         self._said_at: dict[Hashable, float] = {}
 
     def is_news(self, *key: Hashable) -> bool:
-        """Whether this (event, object, …) was not said within the window; from now on it was."""
+        """Return whether this (event, object, …) is new within the window, and record it."""
         now = self._monotonic_seconds()
         said_at = self._said_at.get(key)
         if said_at is not None and now - said_at < self._window_seconds:
@@ -34,7 +34,7 @@ class Repeats:
         return True
 
     def _forget(self, now: float) -> None:
-        """Drop what is older than the window, and the oldest beyond the limit."""
+        """Drop what is older than the window, and the oldest entries beyond the limit."""
         while self._said_at:
             oldest = next(iter(self._said_at))
             expired = now - self._said_at[oldest] >= self._window_seconds

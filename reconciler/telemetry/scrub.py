@@ -1,4 +1,4 @@
-"""Takes secrets out of what programs print, before it becomes part of an error."""
+"""Masks secrets in the output of programs before it becomes part of an error."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ _OF_THE_ACCOUNT = (
     (re.compile(r"(?i)(encoded authorization failure message: ?)\S+"), rf"\1{HIDDEN}"),
     (re.compile(r"\b\d{12}\b"), HIDDEN),
 )
-"""What AWS's errors say of who asked: roles and users, policies, the account's number."""
+"""What AWS's errors say about the caller: roles and users, policies, the account's number."""
 
 
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Values of an environment whose names say that they are secret, longest first."""
+    """Return values of an environment whose names say that they are secret, longest first."""
     values = {
         value.strip()  # printed without the newline that a Secret may end with
         for name, value in environment.items()
@@ -32,12 +32,12 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """A program's output with known secrets, and what looks like one, masked."""
+    """Return a program's output with known secrets, and what looks like one, masked."""
     return Scrubber(secrets).text(text)
 
 
 def without_account(text: str) -> str:
-    """AWS's words for people who need not know the account: its number and its ARNs masked."""
+    """Return AWS's message for people outside the account: its number and ARNs are masked."""
     for pattern, instead in _OF_THE_ACCOUNT:
         text = pattern.sub(instead, text)
     return scrub(text)

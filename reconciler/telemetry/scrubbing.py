@@ -1,4 +1,4 @@
-"""Takes secrets out of what is logged: by the name of the key, by the look of the text."""
+"""Masks secrets in what is logged: by the name of the key, or by the form of the text."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,19 +22,20 @@ _NAMED = (
     r"|(?:client|app|api|shared|webhook)[-_]?secret|secret[-_]?(?:access[-_]?)?key"
     r"|passw(?:or)?d|passphrase|api[-_]?key"
 )
-"""Words for a secret, before `=` in an address or a form and before `:` in a header or JSON."""
+"""Words for a secret that precede `=` in an address or a form and `:` in a header or JSON."""
 _NAMED_IN_QUERY = (
     r"[\w.-]{0,32}(?:token|secret|passw|passphrase|credential|signature|(?:api|access)[-_]?key)"
     r"[\w.-]{0,32}|auth|jwt|key|pass|pw|pwd|sig"
 )
-"""What a query of an address calls a secret: there each value has a name before it."""
+"""What a query of an address calls a secret: each value there is preceded by its name."""
 _SECRET_TEXTS = (
-    # With its lines, and in JSON, where these are escapes
+    # with its lines; in JSON these are escapes
     (_PRIVATE_KEY, HIDDEN),
     # Credentials in an address: https://user:password@host, https://token@host; with one slash
-    # where it was taken for a path
+    # where a library took it for a path
     (re.compile(r"(?:(?<=://)|(?<=[a-z]:/))[^/\s@:]*:[^/\s]+(?=@)"), HIDDEN),
-    # The same with a slash in the password, which no address may have; a number there is a port
+    # The same with a slash in the password, which is invalid in addresses; a number after the colon
+    # is a port
     (re.compile(r"(?<=://)[^/\s@:\"'<>]{0,99}:(?!\d{0,5}[/?#])[^\s\"'<>]{1,256}(?=@)"), HIDDEN),
     (re.compile(r"(?i)(?<=http://)[^/\s@]+(?=@)|(?<=https://)[^/\s@]+(?=@)"), HIDDEN),
     (
@@ -69,21 +70,21 @@ _SECRET_TEXTS = (
 
 
 class Scrubber:
-    """Hides secrets in texts and structures.
+    """Masks secrets in texts and structures.
 
     Args:
-        secrets: Texts that are hidden wherever they appear (the hook's address, say).
+        secrets: Texts that are masked everywhere, such as the hook's address.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        # Short texts would hide half of every line.
+        # Short texts would mask half of every line.
         known = {each for each in secrets if len(each) >= 8}
-        # In an address they are escaped.
+        # In an address they are percent-encoded.
         known |= {quote(each, safe="", errors="surrogatepass") for each in known}
         self._secrets = sorted(known, key=lambda each: (-len(each), each))
 
     def text(self, text: str) -> str:
-        """The text without what looks like a secret."""
+        """Return the text without what looks like a secret."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         for pattern, replacement in _SECRET_TEXTS:
@@ -91,7 +92,7 @@ class Scrubber:
         return text
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """Any value, whatever is in it."""
+        """Return any value, with all secrets in it masked."""
         if isinstance(value, str):
             return self.text(value)
         if value is None or isinstance(value, bool | int | float):
@@ -108,7 +109,7 @@ class Scrubber:
         return self.text(str(value))
 
     def entry(self, key: str, value: Any, depth: int = 0) -> Any:
-        """The value of a key; hidden whole when the key's name says that it is secret."""
+        """Return the value of a key, masked as a whole when its name says that it is secret."""
         if value and _SECRET_KEY.search(key) and not isinstance(value, bool | int | float):
             return HIDDEN
         return self.value(value, depth + 1)

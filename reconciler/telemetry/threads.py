@@ -1,4 +1,4 @@
-"""What a bug of ours in a thread leaves behind: one line of the log, with its traceback."""
+"""Logs a bug in a thread: one line, with its traceback."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from reconciler.telemetry import events
 
 
 def log_bug() -> None:
-    """Log the exception that is being handled, and the name of this thread, which goes on."""
+    """Log the exception that is being handled, with the name of this thread, which goes on."""
     structlog.get_logger().error(
         events.THREAD_FAILED, thread=threading.current_thread().name, exc_info=True
     )
@@ -18,7 +18,7 @@ def log_bug() -> None:
 
 @contextmanager
 def ends_of_threads_logged() -> Iterator[None]:
-    """Threads that end by an exception say so in the log, not on stderr, where nothing scrubs."""
+    """Log exceptions that end threads during the block; stderr would show them unmasked."""
 
     def log_end(ended: threading.ExceptHookArgs) -> None:
         if ended.exc_value is None or issubclass(ended.exc_type, SystemExit):

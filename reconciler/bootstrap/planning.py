@@ -98,8 +98,8 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
 def plan_without_gc(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
     """Return the plan for all whose pods can be planned for.
 
-    It is made without the cyclic garbage collector: with thousands of kinds of pods that would walk
-    the whole cluster several times.
+    The cyclic garbage collector is paused: with thousands of kinds of pods it would walk the whole
+    cluster several times.
     """
     with garbage_collection_paused():
         return plan_for_all(snapshot, settings)

@@ -1,8 +1,8 @@
-"""The order in which actions are carried out: for the plan that lists them, and for the executor.
+"""The order in which actions are executed, for the plan that lists them and for the executor.
 
 Purchases come first: pods wait for them. Then what protects pods (taints, nodes that are taken
 back), then evictions, terminations and Node objects. Last are notes: annotations of nodes on which
-nothing else is done, which the next plan would write just as well.
+nothing else is done; the next plan could write them as well.
 """
 
 from collections import defaultdict
@@ -23,9 +23,9 @@ from reconciler.model.actions import (
 
 
 class Stage(IntEnum):
-    """The stages of carrying a plan out: one ends before the next one begins.
+    """The stages in which a plan is executed: one ends before the next one begins.
 
-    Within a stage what is about different subjects is independent.
+    Within a stage, actions on different subjects are independent.
     """
 
     PURCHASE = 0
@@ -37,7 +37,7 @@ class Stage(IntEnum):
 
 
 def subject_of(action: AnyAction) -> str:
-    """What an action is about: later actions on the same subject depend on it."""
+    """Return what an action acts on: later actions on the same subject depend on it."""
     if isinstance(action, SetCapacity):
         return f"fleet {action.region}/{action.fleet}"
     if isinstance(action, TerminateInstance) and action.node is None:
@@ -46,10 +46,10 @@ def subject_of(action: AnyAction) -> str:
 
 
 def staged(actions: Iterable[AnyAction]) -> list[tuple[Stage, AnyAction]]:
-    """The actions in the order of their stages; those of one subject stay in the order given.
+    """Return the actions in the order of their stages; those of one subject keep the given order.
 
-    An annotation belongs to what is done before it on its node, else to what is done after it:
-    a drain's beginning is noted before pods are evicted, its failure before the taint comes off.
+    An annotation belongs to the action before it on its node, else to the one after it: the start
+    of a drain is noted before pods are evicted, its failure before the taint is removed.
     """
     listed = list(actions)
     chains: defaultdict[str, list[int]] = defaultdict(list)
@@ -67,12 +67,12 @@ def staged(actions: Iterable[AnyAction]) -> list[tuple[Stage, AnyAction]]:
 
 
 def in_order(actions: Iterable[AnyAction]) -> tuple[AnyAction, ...]:
-    """The actions as they have to be carried out."""
+    """Return the actions in the order of execution."""
     return tuple(action for _, action in staged(actions))
 
 
 def _own_stage(action: AnyAction) -> Stage | None:
-    """The stage of an action by its kind; None for an annotation, which goes with its node's."""
+    """Return an action's stage by its kind; None for an annotation, which goes with others."""
     match action:
         case SetCapacity():
             return Stage.PURCHASE
@@ -89,5 +89,5 @@ def _own_stage(action: AnyAction) -> Stage | None:
 
 
 def _lowers(action: AnyAction) -> bool:
-    """Whether a target goes down: pods wait for those that go up."""
+    """Return whether a target is lowered; raises come first, as pods wait for them."""
     return isinstance(action, SetCapacity) and action.to_capacity < action.from_capacity

@@ -1,6 +1,6 @@
 """Everything the capacity loop can do: a closed union, listed in the order of execution.
 
-A new action is a new power: model, planner, executor handler, codec and docs, on purpose.
+A new action is a new power, so it needs changes in model, planner, executor, codec and docs.
 """
 
 from dataclasses import dataclass
@@ -41,12 +41,11 @@ PodPolicy = Literal[
 """The policies of the descheduler, by their names in descheduler/v1alpha2."""
 
 Precondition = Literal["empty", "not-ready", "never-joined", "orphan"]
-"""What must still be true of an instance right before it is ended; the executor checks it.
+"""What must still be true of an instance right before it is terminated; the executor checks it.
 
 `empty`: no pod that counts runs on its node. `not-ready`: its node is not Ready, whatever runs
 there. `never-joined`: it has no node. `orphan`: its fleet is gone, and no pod that counts runs on
-its node, if it has one.
-"""
+its node, if it has one."""
 
 DRAINING_TAINT = "fleet-reconciler.io/draining"
 UNNEEDED_TAINT = "fleet-reconciler.io/unneeded"
@@ -72,7 +71,7 @@ RESUME_UPDATE = "fleet-reconciler.io/resume-update"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Common part: who decided it and why, for people."""
+    """Common part of all actions: which policy decided it and why, for people."""
 
     policy: PolicyName
     because: str
@@ -80,7 +79,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetCapacity(Action):
-    """Make a fleet aim at an absolute number of instances, never ending any."""
+    """Set a fleet's target to an absolute number of instances; this never ends an instance."""
 
     fleet: str
     provider: Provider
@@ -89,13 +88,13 @@ class SetCapacity(Action):
     from_capacity: int
     to_capacity: int
     places_taken: str = ""
-    """Which pods took the places that were bought before, by name: for operators only, since
-    Events on a pod must not name pods of other namespaces."""
+    """Which pods took the nodes that were bought before, by name: for operators only, since Events
+    on a pod must not name pods of other namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintNode(Action):
-    """Put a taint of ours on a node."""
+    """Put one of our taints on a node."""
 
     node: NodeName
     taint: Taint
@@ -103,7 +102,7 @@ class TaintNode(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntaintNode(Action):
-    """Take a taint of ours off a node."""
+    """Remove one of our taints from a node."""
 
     node: NodeName
     key: str
@@ -111,7 +110,7 @@ class UntaintNode(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotateNode(Action):
-    """Set an annotation of ours on a node; None removes it."""
+    """Set one of our annotations on a node; None removes it."""
 
     node: NodeName
     key: str
@@ -126,12 +125,12 @@ class EvictPod(Action):
     node: NodeName
     grace_seconds: int
     pod_policy: PodPolicy | None = None
-    """The descheduler's policy that evicts it; None for every other move."""
+    """The descheduler's policy that evicts it; None for every other eviction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod(Action):
-    """Delete a pod past its budget; only when the time of its node has run out."""
+    """Delete a pod regardless of its budget; only when the time of its node is over."""
 
     pod: PodKey
     node: NodeName
@@ -140,7 +139,7 @@ class DeletePod(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminateInstance(Action):
-    """End an instance; with `decrement` its fleet's target goes down by one first."""
+    """Terminate an instance; with `decrement` its fleet's target is lowered by one first."""
 
     instance: InstanceId
     node: NodeName | None
@@ -152,23 +151,24 @@ class TerminateInstance(Action):
     decrement: bool
     precondition: Precondition
     from_capacity: int | None = None
-    """The fleet's target that the plan was made from; None when it is not known. A target that is
-    another by now has been lowered for this very instance, perhaps."""
+    """The fleet's target that the plan is based on; None when it is not known. If the target is
+    another one by now, it may have been lowered for this instance already."""
     stuck_terminating: tuple[PodKey, ...] = ()
     """Pods that are still there long after their grace period ended: they do not keep the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteNode(Action):
-    """Remove the Node object of an instance that is gone."""
+    """Delete the Node object of an instance that is gone."""
 
     node: NodeName
     instance: InstanceId | None = None
-    """Looked up once more before the object goes; None where there is nothing to look up."""
+    """Checked once more before the object is deleted; None where there is nothing to check."""
     provider: Provider = "ec2-fleet"
     region: Region | None = None
     uid: str = ""
-    """Of the very object: a new machine may go by the same name by now. Empty: whichever it is."""
+    """UID of this object: a new node may have the same name by now. Empty: any object of the
+    name."""
 
 
 AnyAction = (
@@ -184,10 +184,10 @@ AnyAction = (
 
 
 def begins_drain(action: AnyAction) -> TypeGuard[TaintNode]:
-    """Whether the action puts our draining taint on a node; a soft taint moves nothing."""
+    """Return whether the action puts our draining taint on a node; a soft taint moves no pod."""
     return isinstance(action, TaintNode) and action.taint.key == DRAINING_TAINT
 
 
 def ends_drain(action: AnyAction) -> TypeGuard[UntaintNode]:
-    """Whether the action takes our draining taint off a node."""
+    """Return whether the action removes our draining taint from a node."""
     return isinstance(action, UntaintNode) and action.key == DRAINING_TAINT

@@ -1,4 +1,4 @@
-"""Whether the Kubernetes API that answers is the one of our fleets' instances."""
+"""Whether the Kubernetes API that answers is the one of the cluster that our fleets belong to."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Literal
 from reconciler.model.ids import FleetId, InstanceId
 
 IDENTITY_NAMESPACE = "kube-system"
-"""Every cluster has it, it is never deleted, and its UID is the cluster's identity. Source:
+"""Every cluster has it, it cannot be deleted, and its UID is the cluster's identity. Source:
 Kubernetes community, "cluster id" (kube-state-metrics, OpenTelemetry's k8s.cluster.uid)."""
 
 Verdict = Literal["proven", "previously-proven", "pending", "unproven"]
@@ -15,14 +15,14 @@ Verdict = Literal["proven", "previously-proven", "pending", "unproven"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptProof:
-    """A proof that was seen before, as our own Lease keeps it."""
+    """An earlier proof, as our own Lease keeps it."""
 
     cluster_uid: str
-    """UID of the namespace kube-system of the cluster in which it was seen."""
+    """UID of the namespace kube-system of the cluster in which it was found."""
     fleets: tuple[FleetId, ...]
     """Fleets whose instances were nodes of that cluster."""
     proven_at: datetime
-    """When it was last seen, to the hour."""
+    """When it was last found, to the hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,19 +35,19 @@ class Binding:
     cluster_uid: str = ""
     """UID of the namespace kube-system; empty when it is not known."""
     kept: KeptProof | None = None
-    """What the Lease should say from now on; None while nothing is proven."""
+    """The proof to save on the Lease; None while nothing is proven."""
     may_remove: bool = False
-    """Whether instances may be ended and nodes be drained or deleted at all."""
+    """Whether instances may be terminated, and nodes drained or deleted, at all."""
 
     @property
     def contradicted(self) -> bool:
-        """Whether a person has to look: the cluster and the fleets do not seem to go together."""
+        """Return whether cluster and fleets seem not to belong together: a person has to look."""
         return self.verdict == "unproven"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class StuckEnd:
-    """An instance that never became a node and that a plan ended."""
+    """An instance that never became a node and was terminated by a plan."""
 
     at: datetime
     instance: InstanceId

@@ -1,4 +1,4 @@
-"""What Kubernetes holds: pods, nodes, budgets, volumes, as far as planning reads them."""
+"""The Kubernetes objects that planning reads: pods, nodes, budgets, volumes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,7 +36,7 @@ class Toleration:
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
-        """Source: k8s.io/api/core/v1 Toleration.ToleratesTaint."""
+        """Return whether a taint is tolerated, as Toleration.ToleratesTaint of k8s.io/api does."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
@@ -100,9 +100,9 @@ class PodPreference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSpec:
-    """All of a pod's spec that replicas share and a decision can depend on.
+    """The parts of a pod's spec that its replicas share and a decision can depend on.
 
-    Whoever decodes pods interns these: equal specs are one object, so that grouping tens of
+    The decoder of pods interns these: equal specs are one object, so that grouping tens of
     thousands of pods costs an identity look-up each.
     """
 
@@ -120,16 +120,17 @@ class PodSpec:
     host_ports: tuple[HostPort, ...] = ()
     priority: int = 0
     preempts: bool = True
-    """False with preemptionPolicy Never: it takes no room from balloon pods."""
+    """False with preemptionPolicy Never: it does not displace balloon pods."""
     scheduler_name: str = "default-scheduler"
     termination_grace_seconds: int = 30
     local_storage: bool = False
-    """An emptyDir on disk or a hostPath; an emptyDir in memory is none."""
+    """Whether it has an emptyDir on disk or a hostPath; an emptyDir in memory does not count."""
     too_complex: str = ""
-    """What it has more of than is planned for, in words; the parts beyond a limit are left out.
-    Such a pod asks for nothing and is never moved; where it runs it counts."""
+    """What it has more of than planning supports, in words; what exceeds a limit is left out. Such
+    a pod is no demand and is never moved; where it runs, it counts."""
     takes_all: bool = False
-    """Host ports or extended resources were left out: it counts as taking all of its node's."""
+    """Host ports or extended resources were left out: it counts as taking all of them on its
+    node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +149,13 @@ ContainerKind = Literal["container", "init", "ephemeral"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerState:
-    """What is noticeable of one container: that it waits, has ended, or was started again."""
+    """What is unusual about one container: it waits, has ended, or was restarted."""
 
     kind: ContainerKind
     waiting: str = ""
-    """Why it waits, `CrashLoopBackOff` say; empty when it does not."""
+    """Why it waits, such as `CrashLoopBackOff`; empty when it does not."""
     terminated: str = ""
-    """Why it ended, `OOMKilled` say; empty while it has not."""
+    """Why it ended, such as `OOMKilled`; empty while it has not."""
     exit_code: int | None = None
     """None while it has not ended."""
     restarts: int = 0
@@ -162,21 +163,22 @@ class ContainerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class PodTraits:
-    """What planning reads of a pod and its replicas share: all but name, node, labels and claims.
+    """What a pod and its replicas share for planning: all but name, node, labels and claims.
 
-    Pods made from one spec object share one of these, so that tens of thousands of them fall into
-    groups at a look-up each. Compared by identity, which is only a short cut:
-    two of these may say the same, and code that needs classes compares their content.
+    Pods with one spec object share one of these, so that tens of thousands of them are grouped with
+    one look-up each. Identity is only a short cut: two of these may have equal content, and code
+    that needs classes compares the content.
     """
 
     namespace: str
     spec: PodSpec
     phase: PodPhase
     bound: bool
-    """Has a node."""
+    """Whether the pod has a node."""
     nominated: bool
     volumes: bool
-    """Has claims or volumes of its own, so that pods of one group may still differ."""
+    """Whether the pod has claims or volumes of its own, so that pods of one group may still
+    differ."""
     daemon: bool
     mirror: bool
     gated: bool
@@ -185,7 +187,7 @@ class PodTraits:
 
     @property
     def finished(self) -> bool:
-        """Succeeded or Failed: holds no resources any more."""
+        """Return whether the pod has Succeeded or Failed and so holds no resources any more."""
         return self.phase in {"Succeeded", "Failed"}
 
 
@@ -201,7 +203,7 @@ class Pod:
     spec: PodSpec
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
-    """Only the annotations that a decision reads."""
+    """Only the annotations that a decision depends on."""
     owner: Owner | None = None
     phase: PodPhase = "Pending"
     node_name: NodeName | None = None
@@ -220,35 +222,35 @@ class Pod:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     restarts: int = 0
-    """How often its containers were started again, added up; init containers left out."""
+    """How often its containers were restarted, in total, without init containers."""
     qos: QosClass | None = None
     """None when the API server does not say."""
     reason: str = ""
-    """Why it is in its phase, `Evicted` say; mostly empty."""
+    """Why it is in its phase, such as `Evicted`; usually empty."""
     containers: tuple[ContainerState, ...] = ()
-    """Only those of which something is noticeable."""
+    """Only those about which something is unusual."""
     unreadable: bool = False
     """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
     traits: PodTraits = field(init=False, repr=False, compare=False)
     """What it shares with its replicas."""
 
     def __post_init__(self) -> None:
-        """Find the traits, so that planning need not look at each pod in every cycle."""
+        """Find the traits, so that planning need not read each pod in every cycle."""
         object.__setattr__(self, "traits", _traits_of(self))
 
     @property
     def finished(self) -> bool:
-        """Succeeded or Failed: holds no resources any more."""
+        """Return whether the pod has Succeeded or Failed and so holds no resources any more."""
         return self.phase in {"Succeeded", "Failed"}
 
     @property
     def daemon(self) -> bool:
-        """Made by a DaemonSet."""
+        """Return whether a DaemonSet made the pod."""
         return self.owner is not None and self.owner.kind == "DaemonSet"
 
 
 def _traits_of(pod: Pod) -> PodTraits:
-    """The one object for pods like this one."""
+    """Return the one object for pods like this one."""
     volumes = bool(pod.claims or pod.ebs_volume_ids)
     bound, nominated = pod.node_name is not None, pod.nominated_node_name is not None
     rare = (pod.daemon, pod.mirror, pod.gated, pod.deleting, pod.unreadable)
@@ -297,7 +299,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonSet:
-    """A DaemonSet's template: what will run on each new node that it fits."""
+    """A DaemonSet's template: what will run on each new node that it matches."""
 
     namespace: str
     name: str
@@ -307,7 +309,7 @@ class DaemonSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDisruptionBudget:
-    """A budget; `disruptions_allowed` is the API server's own count."""
+    """A PodDisruptionBudget; `disruptions_allowed` is the API server's own count."""
 
     namespace: str
     name: str
@@ -330,7 +332,7 @@ class PersistentVolumeClaim:
     storage_class: str | None = None
     access_modes: tuple[str, ...] = ()
     selected_node: NodeName | None = None
-    """Where kube-scheduler has decided to have its volume made, while it is not bound."""
+    """The node that kube-scheduler has selected for its volume, while it is not bound."""
     request_bytes: int = 0
     selector: LabelSelector | None = None
     """Volumes that may be bound to it; None: any."""
@@ -341,7 +343,7 @@ class PersistentVolumeClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistentVolume:
-    """A volume and where it can be reached from."""
+    """A volume, and where it can be attached."""
 
     name: str
     node_affinity: NodeSelector | None = None

@@ -1,10 +1,10 @@
-"""Which pods count: the one answer for plans, for the last check before an end, and for files."""
+"""Which pods count: one answer for plans, for the check before a termination, and for files."""
 
 from reconciler.model.cluster import Pod
 
 
 def counts(pod: Pod) -> bool:
-    """Whether a pod keeps its node: not a DaemonSet's, mirror, finished or balloon pod.
+    """Return whether a pod keeps its node: any but DaemonSet, mirror, finished and balloon pods.
 
     One that cannot be read counts whatever it seems to be: nothing that is said of it is certain.
     """

@@ -1,4 +1,4 @@
-"""Cron schedules: which are understood, and what the short names of Kubernetes stand for."""
+"""Which cron schedules are supported, and what Kubernetes' short names for them mean."""
 
 import re
 from datetime import UTC, datetime
@@ -27,10 +27,10 @@ _STEP = re.compile(r"\*/([1-9][0-9]?)", re.ASCII)
 
 
 def checked_schedule(text: str) -> str:
-    """A cron expression of five fields, as it is.
+    """Return a cron expression of five fields unchanged.
 
     Raises:
-        ValueError: It is none; the text says why.
+        ValueError: It is not one; the message says why.
     """
     try:
         CronSim(text, datetime(2026, 1, 1, tzinfo=UTC))
@@ -47,7 +47,7 @@ def cron_job_schedule(text: str) -> str:
     Source of the rules: the parser of the CronJob controller, github.com/robfig/cron v3.
 
     Raises:
-        ValueError: It may not; the text says why.
+        ValueError: It is not a valid schedule; the message says why.
     """
     fields = SHORT_NAMES.get(text, text).split()
     if len(fields) == FIELDS:

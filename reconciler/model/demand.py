@@ -1,4 +1,4 @@
-"""What a cluster was asked to run, over time: the demand that simulations are fed with."""
+"""What a cluster was asked to run over time: the demand that simulations replay."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,13 +16,13 @@ FaultKind = Literal["capacity", "interruption", "never-join", "slow-launch"]
 class PodDemand:
     """A pod is created.
 
-    One that runs for `ran_seconds` ends by itself so long after it was bound; one with `until` is
-    deleted by its owner at that time; one with neither stays.
+    With `ran_seconds` it ends by itself this long after it was bound; with `until` its owner
+    deletes it at that time; with neither it stays.
     """
 
     at: datetime
     id: str
-    """Tells it from every other pod; its name in the simulation."""
+    """Its id, which no other pod has; its name in the simulation."""
     spec: PodSpec
     namespace: str = "default"
     controller: Owner | None = None
@@ -30,25 +30,25 @@ class PodDemand:
     annotations: Labels = NO_LABELS
     ran_seconds: float | None = None
     kept_seconds: float | None = None
-    """For how long it stays in the cluster after it has ended by itself; None: unknown."""
+    """How long it stays in the cluster after it has ended by itself; None: unknown."""
     until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEnd:
-    """A pod of an earlier line has ended: what its line could not say yet."""
+    """A pod of an earlier line has ended; that line could not say so yet."""
 
     at: datetime
     id: str
     ran_seconds: float | None = None
-    """How long it ran, of one that ended by itself; None: it was deleted at this time."""
+    """How long it ran if it ended by itself; None: it was deleted at this time."""
     kept_seconds: float | None = None
-    """For how long it stayed in the cluster after that; None: it is still there."""
+    """How long it stayed in the cluster after that; None: it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerDemand:
-    """A controller has so many replicas from now on, or another template, or is gone.
+    """From now on a controller has this many replicas or this template, or it is gone.
 
     A changed template, which is spec, labels and annotations, is a rollout.
     """
@@ -58,13 +58,13 @@ class ControllerDemand:
     """Of a `ControllerKind`."""
     namespace: str = "default"
     replicas: int | None = None
-    """None: as before. Without meaning for a DaemonSet."""
+    """None: unchanged. Ignored for a DaemonSet."""
     spec: PodSpec | None = None
-    """None: as before."""
+    """None: unchanged."""
     labels: Labels = NO_LABELS
-    """Of its pods; empty: as before."""
+    """Labels of its pods; empty: unchanged."""
     annotations: Labels = NO_LABELS
-    """Of its pods; empty: as before."""
+    """Annotations of its pods; empty: unchanged."""
     deleted: bool = False
 
 
@@ -80,7 +80,7 @@ class BudgetDemand:
     min_available: int | str | None = None
     """Pods, or a percentage of them such as `50%`."""
     max_unavailable: int | str | None = None
-    """Likewise; one of the two."""
+    """Pods, or a percentage of them; at most one of the two limits is set."""
     deleted: bool = False
 
 
@@ -105,29 +105,29 @@ class CronDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultDemand:
-    """Something of EC2 goes wrong."""
+    """A fault of EC2."""
 
     at: datetime
     fault: FaultKind
     fleet: str = ""
     """Its name; empty: every fleet."""
     instance_type: str = ""
-    """Empty: every type. Of capacity errors and interruptions only."""
+    """Empty: every type. For capacity errors and interruptions only."""
     zone: str = ""
-    """Empty: every zone. Of capacity errors and interruptions only."""
+    """Empty: every zone. For capacity errors and interruptions only."""
     code: str = "InsufficientInstanceCapacity"
-    """What EC2 answers, of a capacity error."""
+    """EC2's error code, of a capacity error."""
     instances: int = 1
-    """How many spot instances are taken back, of an interruption."""
+    """How many spot instances are interrupted, of an interruption."""
     seconds: float = 0.0
-    """How much longer launches take, of a slow launch."""
+    """How much longer launches take, of slow launches."""
     until: datetime | None = None
     """When it ends; None: never. An interruption has no end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFact:
-    """What a fleet's target was from this time on: recorded, to compare a replay with."""
+    """A fleet's target from this time on: recorded, so that a replay can be compared with it."""
 
     at: datetime
     fleet: str
@@ -138,16 +138,16 @@ class FleetFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFact:
-    """What nodes of a type of a fleet offered to pods: recorded, so that a replay's offer the same.
+    """What nodes of one type in a fleet offered to pods: recorded, so that a replay uses the same.
 
-    A config tells no more than an estimate of it.
+    A config gives only an estimate of it.
     """
 
     at: datetime
     instance_type: str
     allocatable: Resources
     fleet: str = ""
-    """Empty: of nodes of no fleet, or it was not known."""
+    """Empty: the nodes are of no fleet, or the fleet was not known."""
 
 
 DemandLine = (
@@ -164,16 +164,16 @@ DemandLine = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Everything of one file, in order of time."""
+    """The content of one file, in order of time."""
 
     lines: tuple[DemandLine, ...]
-    """Without `PodEnd`: the pods have what it said."""
+    """Without `PodEnd`: what these lines say is in the pods."""
     end: datetime
-    """The last moment that it tells of."""
+    """The last moment that the file covers."""
     name: str = field(default="demand", compare=False)
-    """What errors call it: its file."""
+    """The name of the file in error messages."""
 
     @property
     def begin(self) -> datetime:
-        """The first moment that it tells of."""
+        """Return the first moment that the file covers."""
         return self.lines[0].at if self.lines else self.end

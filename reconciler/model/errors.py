@@ -21,7 +21,7 @@ ReconcilerError
 from dataclasses import dataclass
 
 _CAUSES_MAX = 32
-"""Causes of a failed connection that are looked through."""
+"""How many causes of a failed connection are examined."""
 
 
 class ReconcilerError(Exception):
@@ -42,13 +42,13 @@ class ReconcilerError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """One line: `WHERE: WHAT (HINT)`."""
+        """Return one line: `WHERE: WHAT (HINT)`."""
         text = f"{self.where}: {self.what}" + (f" ({self.hint})" if self.hint else "")
         return " ".join(text.split())
 
 
 def why_unreadable(error: Exception) -> str:
-    """Return in one clause why a file could not be read; the same words everywhere."""
+    """Return in one clause why a file could not be read; every message uses the same words."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, IsADirectoryError):
@@ -60,7 +60,7 @@ def why_unreadable(error: Exception) -> str:
 
 
 def why_not_reached(error: BaseException) -> str:
-    """Return in one clause why a server gave no answer; the system's words, if there are any."""
+    """Return in one clause why a server gave no answer, in the system's words if there are any."""
     chain: list[object] = [error]
     for each in chain:
         if isinstance(each, OSError) and each.strerror:
@@ -71,7 +71,7 @@ def why_not_reached(error: BaseException) -> str:
 
 
 class UsageError(ReconcilerError):
-    """The command line asks for something that does not exist or does not go together."""
+    """The command line names something that does not exist, or contradicts itself."""
 
     exit_code = 2
 
@@ -102,7 +102,7 @@ class Problem:
     """Stable code of the interface contract, such as `config/unknown-key`."""
     message: str
     severity: str = "error"
-    """`error`, or `warning` for what is legal and probably wrong."""
+    """`error`, or `warning` for what is valid and probably a mistake."""
 
 
 class ConfigError(ReconcilerError):
@@ -120,7 +120,7 @@ class ConfigError(ReconcilerError):
         if first.line:
             where, what = f"{file}:{first.line}:{first.column}", f"{first.code}: {first.message}"
             hint = self.hint_on_first
-        else:  # the file itself: it has no line to look at
+        else:  # the fault is about the file as a whole, so it has no line
             where, what, hint = file, first.message, self.hint_unreadable
         super().__init__(where, what + more, hint)
         self.file = file
@@ -128,13 +128,13 @@ class ConfigError(ReconcilerError):
 
 
 class MixError(ConfigError):
-    """The file of a mix for `simulate` with at least one fault: read as sector configs are."""
+    """A mix for `simulate` with at least one fault; the file is read like a sector config."""
 
     hint_unreadable = hint_on_first = hint_on_each = "docs/simulate.md says what a mix may hold"
 
 
 class PortError(ReconcilerError):
-    """The other side of a port said no."""
+    """The other side of a port refused or failed."""
 
 
 class Throttled(PortError):
@@ -146,7 +146,7 @@ class Throttled(PortError):
 
 
 class Conflict(PortError):
-    """The object moved on since it was read; observe again."""
+    """The object changed since it was read; observe again."""
 
 
 class NotFound(PortError):
@@ -158,7 +158,7 @@ class Forbidden(PortError):
 
 
 class Refused(PortError):
-    """A well-formed request that the server will not carry out now."""
+    """A well-formed request that the server refuses for now."""
 
     def __init__(self, where: str, what: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(where, what)
@@ -178,4 +178,4 @@ class OutcomeUnknown(PortError):
 
 
 class InvariantViolated(ReconcilerError):
-    """Our own bug; the process must end rather than act on."""
+    """A bug of this program; the process must end rather than continue."""

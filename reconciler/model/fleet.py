@@ -1,4 +1,4 @@
-"""What EC2 holds: fleets, instances, instance types and what they cost."""
+"""What EC2 holds: fleets, instances, instance types and their prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ Lifecycle = Literal["spot", "on-demand"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a provider of nodes lets us do."""
+    """What a provider of nodes allows us to do."""
 
     lowers_target: bool
-    """Whether a target can go down without the provider ending instances of its own choice."""
+    """Whether a target can be lowered without the provider ending instances of its own choice."""
 
 
 CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
     {
         "ec2-fleet": Capabilities(lowers_target=True),
-        # SetDesiredCapacity below the number of instances makes the group end some.
+        # SetDesiredCapacity below the number of instances makes the group end some of them.
         "asg": Capabilities(lowers_target=False),
     }
 )
 
 CLUSTER_TAG = "cluster"
 FLEET_TAG = "fleet"
-"""Tags of fleets, groups and instances that say whose they are."""
+"""The tag of fleets, groups and instances that names the fleet of the config."""
 NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
-"""Begin of Cluster Autoscaler's tags that say what a node of an empty group is: `/label/<key>`,
+"""Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,
 `/taint/<key>` or `/resources/<name>` follow."""
 
 UsdPerHour = Decimal
-"""A price; unknown is None where it may be, never 0."""
+"""A price; where it may be unknown it is None, never 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class FleetEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """A live EC2 Fleet or Auto Scaling group of ours."""
+    """A live EC2 Fleet or Auto Scaling group of the config's cluster."""
 
     id: FleetId
     name: str
@@ -88,26 +88,26 @@ class Fleet:
     launch_template_version: str = ""
     instance_types: tuple[str, ...] = ()
     subnet_ids: tuple[str, ...] = ()
-    """Where it launches; empty where it leaves that open, or where it is not told."""
+    """Where it launches; empty where that is left open or not known."""
     zones: tuple[str, ...] = ()
-    """The zones that it launches in: Auto Scaling groups only; empty where it is not told."""
+    """The zones that it launches in: Auto Scaling groups only; empty where they are not known."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
-    """When its history last shows a request to create or modify it; None when that is unknown."""
+    """When its history last shows a request to create or modify it; None when unknown."""
     min_size: int | None = None
     """Auto Scaling groups only."""
     max_size: int | None = None
     launches_halted: str = ""
-    """Why it is asked for nothing, such as a suspended process; empty: it may be asked."""
+    """Why no nodes are asked of it, such as a suspended process; empty: it may be asked."""
     removals_halted: str = ""
-    """Why none of its instances may be ended now; empty: they may."""
+    """Why none of its instances may be terminated now; empty: they may."""
     rebalances_zones: bool = False
     """Auto Scaling: whether its group may end nodes with pods to even out its zones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A live EC2 instance that belongs to a fleet of ours."""
+    """A live EC2 instance of one of our fleets."""
 
     id: InstanceId
     region: Region
@@ -121,31 +121,31 @@ class Instance:
     private_dns_name: str = ""
     launch_template_version: str = ""
     image_id: str = ""
-    """Empty: not told."""
+    """Empty: not known."""
     subnet_id: str = ""
-    """Likewise."""
+    """Empty: not known."""
     tags: Labels = NO_LABELS
     protected: bool = False
     """Auto Scaling: protected from scale-in, or set aside."""
     set_aside: bool = False
-    """Auto Scaling: somebody keeps it out of the group's work (standby), or detaches it. Its node
-    may be at work; the group's desired capacity does not count it."""
+    """Auto Scaling: somebody has put it into standby or is detaching it. Its node may still run
+    pods; the group's desired capacity does not count it."""
     leaving: bool = False
-    """Auto Scaling: its group ends it, and a lifecycle hook may hold it for hours yet."""
+    """Auto Scaling: its group is ending it; a lifecycle hook may delay that for hours."""
 
     @property
     def gone(self) -> bool:
-        """Ended or about to: counts for nothing."""
+        """Return whether it has ended or is about to: then it counts for nothing."""
         return self.state in {"shutting-down", "terminated", "stopping", "stopped"}
 
     @property
     def ends(self) -> bool:
-        """Whether it has ended, or is ended by EC2 or its group."""
+        """Return whether it has ended, or EC2 or its group is ending it."""
         return self.gone or self.leaving
 
     @property
     def counts(self) -> bool:
-        """Whether it fulfils a unit of its fleet's target."""
+        """Return whether it fulfils a unit of its fleet's target."""
         return not self.ends and not self.set_aside
 
 
@@ -155,19 +155,19 @@ class InstanceOption:
 
     instance_type: str
     resources: Resources
-    """Of the bare machine: cpu, memory, pods, devices."""
+    """Resources of the bare machine: cpu, memory, pods, devices."""
     usd_per_hour: UsdPerHour | None
     arch: Literal["amd64", "arm64"] = "amd64"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSource:
-    """Where on-demand prices are from; spot prices come from EC2 itself where it was asked."""
+    """Where on-demand prices come from; spot prices come from EC2 itself where it was asked."""
 
     region: str
     as_of: str
-    """The date that the catalogue states, `2026-07-31`; empty when it states none."""
+    """The date that the catalogue states, such as `2026-07-31`; empty when it states none."""
 
     def __str__(self) -> str:
-        """`us-east-1, 2026-07-31`."""
+        """Return it for people: `us-east-1, 2026-07-31`."""
         return ", ".join(filter(None, (self.region, self.as_of)))

@@ -1,6 +1,6 @@
-"""What Terraform owns of a living fleet: enough to describe it again as variables of a module.
+"""What Terraform manages of a live fleet: enough to describe it as variables of a module.
 
-The planner needs none of this; adopting fleets that exist does.
+Only adopting existing fleets needs this; the planner does not.
 """
 
 from collections.abc import Mapping
@@ -32,29 +32,29 @@ class LaunchTemplateDescription:
     name: str
     version: int = 0
     latest_version: int = 0
-    """Newest version that is known of it."""
+    """The newest known version."""
     description: str = ""
-    """Of that version."""
+    """Description of that version."""
     tags: Labels | None = None
     """Tags of the template itself; None: they were not read."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What it says of instances, as EC2 answers it, without what is empty. `UserData` may hold
+    """The settings of instances, as EC2 answers them, without empty ones. `UserData` may hold
     secrets."""
 
     @property
     def instance_type(self) -> str:
-        """Used where the fleet names no types of its own; empty: none."""
+        """Return the type for a fleet that names no types of its own; empty: none."""
         return str(self.data.get("InstanceType", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDescription:
-    """What an Auto Scaling group has and an EC2 Fleet has not."""
+    """What an Auto Scaling group has and an EC2 Fleet does not."""
 
     max_size: int
     subnet_ids: tuple[str, ...] = ()
     tags: tuple[tuple[str, str, bool], ...] = ()
-    """Key, value and whether instances get it at their launch."""
+    """Key, value, and whether instances get the tag at launch."""
     mixed: bool = True
     """Whether it has a mixed instances policy."""
     on_demand_base: int = 0
@@ -62,7 +62,7 @@ class GroupDescription:
     max_price: str = ""
     """USD per hour for one spot instance; empty: the on-demand price."""
     unfit: str = ""
-    """What of its form Terraform's module has no word for; empty: nothing."""
+    """What of it Terraform's module cannot express; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +77,19 @@ class FleetDescription:
     on_demand_target: int = 0
     spot_target: int = 0
     overrides: tuple[OverrideDescription, ...] = ()
-    """In the fleet's own order."""
+    """In the fleet's order."""
     other_override_keys: tuple[str, ...] = ()
-    """What its overrides state beside that, by EC2's names."""
+    """What its overrides state in addition, by EC2's names."""
     ends_excess: bool = False
     """Whether EC2 ends instances when the target falls below them."""
     replaces_unhealthy: bool = False
-    """Whether EC2 replaces instances that it takes for unhealthy."""
+    """Whether EC2 replaces instances that it considers unhealthy."""
     valid_until: str = ""
     """When EC2 ends the request by itself; empty: never."""
     zones: Mapping[str, str] = field(default_factory=dict)
     """Zone of each of these subnets, where it is known."""
     weighted: bool = False
-    """Whether its target counts units of which an instance has another number than one."""
+    """Whether its target counts units, of which an instance has a number other than one."""
     several_templates: bool = False
     """Whether it launches from more templates than `template`."""
     template: LaunchTemplateDescription | None = None
@@ -102,10 +102,10 @@ class FleetDescription:
 
     @property
     def instance_types(self) -> tuple[str, ...]:
-        """Instance types of its overrides, each once, in their order."""
+        """Return the instance types of its overrides, each once, in their order."""
         return tuple(dict.fromkeys(e.instance_type for e in self.overrides if e.instance_type))
 
     @property
     def subnet_ids(self) -> tuple[str, ...]:
-        """Subnets of its overrides, each once, in their order."""
+        """Return the subnets of its overrides, each once, in their order."""
         return tuple(dict.fromkeys(each.subnet_id for each in self.overrides if each.subnet_id))

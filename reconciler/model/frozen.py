@@ -9,7 +9,7 @@ D = TypeVar("D")
 
 
 class FrozenMap(Mapping[K, V], Generic[K, V]):
-    """An immutable mapping that compares by content and hashes once.
+    """An immutable mapping that compares by content and caches its hash.
 
     MappingProxyType would break copying and pickling; a plain dict would not be hashable.
     """
@@ -33,15 +33,15 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
         return key in self._data
 
     def items(self) -> ItemsView[K, V]:
-        """A dict's own view: the one that Mapping makes is many times slower."""
+        """Return a dict's own view, which is many times faster than the one that Mapping makes."""
         return self._data.items()
 
     def keys(self) -> KeysView[K]:
-        """Likewise."""
+        """Return a dict's own view, for the same reason."""
         return self._data.keys()
 
     def values(self) -> ValuesView[V]:
-        """Likewise."""
+        """Return a dict's own view, for the same reason."""
         return self._data.values()
 
     @overload
@@ -49,7 +49,7 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
     @overload
     def get(self, key: K, /, default: V | D) -> V | D: ...
     def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
-        """The value of `key`, or `default`."""
+        """Return the value of `key`, or `default`."""
         return self._data.get(key, default)
 
     def __eq__(self, other: object) -> bool:

@@ -1,15 +1,15 @@
-"""`HOST:PORT`, as `listen` has it."""
+"""Parses `HOST:PORT`, the form of `listen`."""
 
 _PORT_MAX = 65_535
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """The two parts of `HOST:PORT`; the host may be empty, and in brackets.
+    """Return the two parts of `HOST:PORT`; the host may be empty, or in brackets.
 
     Raises:
-        ValueError: There are no such two parts; its words say why and are fit for messages.
+        ValueError: The text is not of this form; the message says why.
     """
-    if "@" in text:  # not repeated: what stands before it is a secret as a rule
+    if "@" in text:  # not quoted: what precedes it is usually a secret
         raise ValueError("carries a name or password")
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

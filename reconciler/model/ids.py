@@ -1,4 +1,4 @@
-"""Names and ids of the field, so that one is never passed for another."""
+"""Types of names and ids, so that one is never passed for another."""
 
 from dataclasses import dataclass
 from typing import NewType
@@ -36,9 +36,9 @@ class FleetKey:
 
 
 def instance_id_of(provider_id: str) -> InstanceId | None:
-    """The EC2 instance in a node's `spec.providerID` (`aws:///us-west-2a/i-0abc…`).
+    """Return the EC2 instance in a node's `spec.providerID` (`aws:///us-west-2a/i-0abc…`).
 
-    A bare `i-0abc…` is one too. Source: cloud-provider-aws, KubernetesInstanceID.
+    A bare `i-0abc…` is accepted too. Source: cloud-provider-aws, KubernetesInstanceID.
     """
     scheme, _, rest = provider_id.rpartition("://")
     tail = rest.rsplit("/", 1)[-1]

@@ -1,4 +1,4 @@
-"""A bounded memory of what was made before: one object for equal values, one answer each time."""
+"""A bounded cache of values: one object for equal values, computed once."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -8,12 +8,12 @@ V = TypeVar("V")
 
 
 class InternTable(Generic[K, V]):
-    """A bounded table from keys to the one value that stands for them.
+    """A bounded table from keys to the one value that represents each.
 
-    Two generations: what is used moves to the young one; when that is full, the old one is
-    dropped. So a value in use survives, a value out of use goes, and at most twice
-    `entries_max` are held, where a large one counts as several. A value that was dropped and
-    built again is a new object: callers may rely on identity for speed, never for correctness.
+    It has two generations: a value that is used moves to the young one, and when that is full the
+    old one is dropped. So values in use stay, others are dropped, and at most twice `entries_max`
+    are held, where a large value counts as several. A value that was dropped and built again is a
+    new object: callers may use identity for speed, never for correctness.
     """
 
     def __init__(self, entries_max: int) -> None:
@@ -21,12 +21,12 @@ class InternTable(Generic[K, V]):
         self._young: dict[K, V] = {}
         self._old: dict[K, V] = {}
         self._heavy: dict[K, int] = {}
-        """Weights of known entries other than 1."""
+        """Weights of known entries, where not 1."""
         self._filled = 0
         """Weight of the young generation."""
 
     def get(self, key: K) -> V | None:
-        """The value of the key, or None when it is not known."""
+        """Return the value of the key, or None when it is not known."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -35,12 +35,12 @@ class InternTable(Generic[K, V]):
         return found
 
     def put(self, key: K, value: V, weight: int = 1) -> V:
-        """Keep a value; returns the one to use, which is the older one when there is one.
+        """Store a value; return the one to use, which is the stored one when there is one.
 
         Args:
-            key: What it is found by.
+            key: Its key.
             value: The value.
-            weight: How many usual entries it stands for, at least 1.
+            weight: As how many usual entries it counts, at least 1.
         """
         known = self._young.get(key)
         if known is not None:
@@ -60,7 +60,7 @@ class InternTable(Generic[K, V]):
         return found if found is not None else self.put(key, build(), weight)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._young, self._old, self._heavy, self._filled = {}, {}, {}, 0
 
     def __len__(self) -> int:

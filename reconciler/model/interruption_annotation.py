@@ -1,4 +1,4 @@
-"""The value of the node annotation `fleet-reconciler.io/interruption`: who writes and reads it.
+"""Writes and reads the value of the node annotation `fleet-reconciler.io/interruption`.
 
 Its form is `<action>/<RFC 3339>`. The node watch writes it from instance metadata, the capacity
 loop from the interruption queue, and the planner reads it. Standard library only, so that the
@@ -12,24 +12,24 @@ from typing import Final
 from reconciler.model.notices import SPOT_ACTIONS
 
 REBALANCE_RECOMMENDATION: Final = "rebalance-recommendation"
-"""EC2 says that a spot instance is likelier to be interrupted; the time is when it said so."""
+"""EC2 says that a spot instance is more likely to be interrupted; the time is when it said so."""
 SCHEDULED_CHANGE: Final = "scheduled-change"
 """EC2 reboots, stops or retires the instance; the time is `NotBefore`."""
 RANKS: Final = {**dict.fromkeys(SPOT_ACTIONS, 0), SCHEDULED_CHANGE: 1, REBALANCE_RECOMMENDATION: 2}
-"""The known actions: one of a lower number outranks the others."""
+"""The known actions: one with a lower number outranks the others."""
 ACTIONS: Final = frozenset(RANKS)
 WRITTEN_BY_NODE_WATCH: Final = "fleet-reconciler.io/node-watch"
-"""Annotation beside it: the value that the node watch wrote. Where both are the same, the notice
-is the node watch's own, and it may take it back."""
+"""A second annotation: the value that the node watch wrote. Where both are the same, the notice is
+the node watch's own, and it may remove it."""
 OVER_AFTER: Final = timedelta(minutes=5)
-"""So long after its time a notice has not come true, or was delivered far too late."""
+"""This long after its time a notice has not come true, or was delivered far too late."""
 LENGTH_MAX: Final = 64
 """Characters; the longest action has 24 and an RFC 3339 time at most 35."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatedNotice:
-    """What the annotation of a node says."""
+    """The content of a node's annotation."""
 
     action: str
     """One of `ACTIONS`."""
@@ -37,38 +37,38 @@ class AnnotatedNotice:
     """When it begins, in UTC, whole seconds."""
 
     def __str__(self) -> str:
-        """The value of the annotation."""
+        """Return the value of the annotation."""
         return f"{self.action}/{self.at.isoformat().replace('+00:00', 'Z')}"
 
     @property
     def forced(self) -> bool:
-        """Whether the instance ends at that time, whatever is done."""
+        """Return whether the instance ends at that time, whatever is done."""
         return self.action in SPOT_ACTIONS
 
     def is_over(self, now: datetime) -> bool:
-        """Whether its time passed so long ago that it has not come true."""
+        """Return whether its time is so long ago that it has not come true."""
         return is_over(self.at, now, recommended=self.action == REBALANCE_RECOMMENDATION)
 
     @property
     def rank(self) -> tuple[int, datetime]:
-        """Of several notices for a node the one with the smallest rank holds."""
+        """Return its rank: of several notices for a node the one with the lowest rank applies."""
         return RANKS[self.action], self.at
 
 
 def is_over(at: datetime, now: datetime, *, recommended: bool) -> bool:
-    """Whether a notice no longer holds, for messages of the queue and annotations alike.
+    """Return whether a notice no longer applies, for messages of the queue and annotations alike.
 
     Args:
         at: Its time.
         now: The clock.
-        recommended: Whether it is a recommendation: it has the time at which it was given, and
-            holds until it is taken back.
+        recommended: Whether it is a recommendation: its time is when it was given, and it applies
+            until it is withdrawn.
     """
     return not recommended and now - at > OVER_AFTER
 
 
 def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:
-    """Return a notice; None for an unknown action, or a time without zone or out of range."""
+    """Return a notice; None for an unknown action, or a time without a zone or out of range."""
     if action not in ACTIONS or at.tzinfo is None:
         return None
     try:
@@ -79,7 +79,7 @@ def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:
 
 
 def read_annotation(text: str) -> AnnotatedNotice | None:
-    """Return what the value of the annotation says; None where it cannot be read."""
+    """Return the content of the annotation's value; None where it cannot be read."""
     action, _, time = text.partition("/")
     if len(text) > LENGTH_MAX:
         return None

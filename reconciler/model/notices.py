@@ -1,4 +1,4 @@
-"""Notices: what AWS says that it will do, or did, to an instance."""
+"""Notices: what AWS announces that it will do, or has done, to an instance."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ NoticeKind = Literal[
     "lifecycle-action",
     "unreadable",
 ]
-"""What a message is about. `unreadable`: it is none of the events that the rules send."""
+"""What a message is about. `unreadable`: it is not one of the events that the rules send."""
 
 NoticeResult = Literal[
     "acted", "instance-gone", "no-change", "not-ours", "ignored", "expired", "unreadable", "waiting"
@@ -27,12 +27,12 @@ NoticeResult = Literal[
 """What a snapshot shows of a notice; with `waiting` its message stays in the queue."""
 
 SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
-"""What EC2 does to an interrupted spot instance; after each of them the node runs nothing."""
+"""What EC2 does to an interrupted spot instance; after each of these the node runs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldByHook:
-    """A lifecycle hook of an Auto Scaling group that holds an instance which is to end."""
+    """A lifecycle hook of an Auto Scaling group that delays the end of an instance."""
 
     region: Region
     group: str
@@ -52,33 +52,33 @@ class Notice:
     """`terminate`, `stop` or `hibernate` for a spot interruption; the instance's new state for a
     state change; the type of the event for a scheduled change."""
     at: datetime | None = None
-    """When AWS does it, or did it, aware; None for `unreadable`."""
+    """When AWS does it or did it, aware; None for `unreadable`."""
     hook: HeldByHook | None = field(default=None, compare=False)
-    """Of a lifecycle action: what waits for it to be completed."""
+    """Of a lifecycle action: the hook to complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class NoticeOutcome:
-    """What became of one notice, as far as a snapshot shows it."""
+    """The result of one notice, as far as a snapshot shows it."""
 
     notice: Notice
     result: NoticeResult
 
     @property
     def done(self) -> bool:
-        """Whether nothing is to be done about it any more."""
+        """Return whether nothing is left to be done about it."""
         return self.result != "waiting"
 
 
 def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
-    """Return the messages of which every notice is done."""
+    """Return the messages whose notices are all done."""
     told = list(outcomes)
     waiting = {each.notice.message for each in told if not each.done}
     return frozenset(each.notice.message for each in told) - waiting
 
 
 def emptied_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
-    """Return the messages about instances that a hook holds and on which no pod is left."""
+    """Return the messages about instances that a hook holds and that have no pod left."""
     return frozenset(e.notice.message for e in outcomes if e.notice.hook and e.result == "acted")
 
 

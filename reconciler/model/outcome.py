@@ -1,4 +1,4 @@
-"""What came of carrying out one action."""
+"""The result of executing one action."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,10 +18,10 @@ OutcomeKind = Literal["applied", "already-done", "refused", "failed", "unknown",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One action's end.
+    """The result of one action.
 
-    `refused`: a precondition no longer held or the server said no for now; plan again.
-    `failed`: an error that retrying did not mend. `unknown`: sent, reply lost; observe again.
+    `refused`: a precondition no longer held or the server said no for now; plan again. `failed`: an
+    error that retrying did not resolve. `unknown`: sent, reply lost; observe again.
     """
 
     action: AnyAction
@@ -33,12 +33,12 @@ class Outcome:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to be tried again."""
+        """Return whether nothing is left to be retried."""
         return self.kind in {"applied", "already-done", "dry-run"}
 
 
 def kind_of_error(error: PortError) -> OutcomeKind:
-    """Refused: planning afresh will settle it. Failed: someone may have to look."""
+    """Return `refused` when a new plan settles it, `failed` when someone may have to look."""
     if isinstance(error, OutcomeUnknown):
         return "unknown"
     if isinstance(error, Refused | Conflict | NotFound | Throttled):

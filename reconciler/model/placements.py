@@ -1,4 +1,4 @@
-"""Where pods will run: a few groups as planned, one value per pod as read."""
+"""Where pods will run: planned in a few groups, read as one value per pod."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from reconciler.model.plan import Placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where pods will run, in the fields of `Placement`."""
+    """A place where pods will run, in the fields of `Placement`."""
 
     node: NodeName | None = None
     fleet: str | None = None
@@ -23,27 +23,27 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """Pods and where they go: the first `amounts[0]` of them to the first place, and so on."""
+    """Pods and their places: the first `amounts[0]` of them go to the first place, and so on."""
 
     pods: Sequence[Pod]
     destinations: Sequence[Destination]
     amounts: Sequence[int]
-    """Add up to the number of pods."""
+    """They add up to the number of pods."""
     moved_from: Mapping[PodKey, NodeName] = field(default_factory=dict)
     """Where those of the pods run that are moved."""
 
 
 class Placements(Sequence[Placement]):
-    """Placements by namespace and name, held as groups until somebody reads them.
+    """Placements by namespace and name, kept as groups until they are read.
 
-    Reads, compares and hashes like the tuple of its placements. A plan for tens of thousands of
-    pods is decided in groups; their one value per pod is made when the first of them is asked for.
+    It reads, compares and hashes like the tuple of its placements. A plan for tens of thousands of
+    pods is made in groups; the values per pod are made when the first one is read.
     """
 
     __slots__ = ("_groups", "_known", "_length", "_single")
 
     def __init__(self, groups: Iterable[Dispatch] = (), single: Iterable[Placement] = ()) -> None:
-        """Groups, and placements that are in none of them, all in any order."""
+        """Store groups and single placements, in any order."""
         self._groups = tuple(groups)
         self._single = tuple(single)
         self._length = len(self._single) + sum(len(group.pods) for group in self._groups)
@@ -60,7 +60,7 @@ class Placements(Sequence[Placement]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Placement, ...]: ...
     def __getitem__(self, index: int | slice) -> Placement | tuple[Placement, ...]:
-        """The placement at a place in the order."""
+        """Return the placement at an index, or those of a slice."""
         return self._all()[index]
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""What a planning cycle decided: actions in order, promises, refusals, cost."""
+"""The result of a planning cycle: actions in order, reservations, refusals, cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaceable:
-    """A pod of ours that nothing can take, with a reason per fleet."""
+    """A pod of ours that no fleet can take, with a reason per fleet."""
 
     pod: PodKey
     reasons: tuple[Reason, ...]
@@ -59,7 +59,7 @@ class Unplaceable:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Held:
-    """A node that is kept although a policy would have begun to remove it."""
+    """A node that is kept although a policy would have removed it."""
 
     node: NodeName
     """Empty where the instance never joined."""
@@ -76,19 +76,19 @@ class Kept:
     code: str
     detail: str
     until: datetime | None = field(default=None, compare=False)
-    """When this no longer keeps it, whatever else happens; None when time alone does not end it."""
+    """When this reason ends, whatever else happens; None when it does not end by time alone."""
 
 
 UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
-"""`waiting`: the next batch may begin. `canary`: the first new node comes or is watched. `rolling`:
-a batch is replaced. `paused`: between two batches. `closed`: outside of all maintenance windows.
-`halted`: the new version does not work."""
+"""`waiting`: the next batch may begin. `canary`: the first new node is launching or watched.
+`rolling`: a batch is being replaced. `paused`: between two batches. `closed`: outside of all
+maintenance windows. `halted`: the new version does not work."""
 UPDATE_STATES: Final[tuple[UpdateState, ...]] = get_args(UpdateState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetUpdate:
-    """The rolling update of one fleet: nodes of it are drifted, and it is switched on."""
+    """The rolling update of one fleet: it has drifted nodes, and rolling updates are on for it."""
 
     fleet: str
     region: Region
@@ -105,7 +105,7 @@ class FleetUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
-    """One fleet's numbers before and after."""
+    """One fleet's numbers before and after the plan."""
 
     fleet: str
     region: Region
@@ -118,28 +118,28 @@ class FleetPlan:
     state: str
     """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
     unavailable: str = ""
-    """Why it cannot be asked for more now; empty when it can."""
+    """Why no more nodes can be asked of it now; empty when they can."""
     awaited: int = 0
-    """Instances that EC2 is asked for, by this plan or before, and has not launched; none while
-    the fleet is unavailable."""
+    """Instances that EC2 was asked for, by this plan or before, and has not launched; 0 while the
+    fleet is unavailable."""
     removal: str = ""
-    """What its approved removal or replacement waits for; empty when it is not to go, or has no
-    node left."""
+    """What its approved removal or replacement waits for; empty when it is not to be removed, or
+    has no node left."""
     update: FleetUpdate | None = None
     """Its rolling update; None when it has none, or it is finished."""
     node_usd_per_hour: float = 0.0
-    """What one new node of it costs; a usual price of its CPUs and memory where none is known."""
+    """The price of one new node; where none is known, a usual price of its CPUs and memory."""
     rebalances_zones: bool = False
     """Whether its Auto Scaling group may end nodes with pods to even out its zones."""
 
 
 DriftReason = Literal["launch-template-version", "instance-type", "subnet"]
-"""What of a node its fleet would launch otherwise."""
+"""In what respect a node differs from what its fleet launches now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftedNodes:
-    """Nodes of one fleet that it would no longer launch as they are, for one reason."""
+    """Nodes of one fleet that it would launch differently now, for one reason."""
 
     fleet: str
     region: Region
@@ -154,23 +154,23 @@ class NodesByKind:
     kind: Literal["on-demand", "spot"]
     nodes: int
     pods: int
-    """Pods on them, those of DaemonSets, mirror pods and finished ones left out."""
+    """Pods on them, without those of DaemonSets, mirror pods and finished ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
-    """Nodes that a plan asks one fleet for because of pods and headroom."""
+    """Nodes that a plan asks of one fleet for pods and headroom."""
 
     fleet: str
     region: Region
     nodes: int
     nano_usd_per_hour: int
-    """What they cost together, in billionths of a dollar."""
+    """Their price together, in billionths of a dollar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackNodes:
-    """On-demand nodes of one fleet that stand in for nodes of a spot fleet."""
+    """On-demand nodes of one fleet that replace unavailable nodes of a spot fleet for a time."""
 
     fleet: str
     region: Region
@@ -178,9 +178,10 @@ class FallbackNodes:
     """The spot fleet."""
     nodes: int
     extra_hourly_usd: float
-    """What they cost per hour beyond as many nodes of the spot fleet; 0 without known prices."""
+    """What they cost per hour more than the same number of nodes of the spot fleet; 0 without known
+    prices."""
     going_back: int = 0
-    """How many of them are in the batch that is being replaced."""
+    """How many of them are in the batch that is being replaced by spot nodes."""
     waits: str = ""
     """What the next batch waits for, in words; empty when one may begin, or `spot_return` is off.
     """
@@ -188,48 +189,48 @@ class FallbackNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadroomPlan:
-    """What became of one item of headroom."""
+    """The result for one item of headroom."""
 
     sector: str
     asked: str
     """What the config asks for, in words."""
     pieces: int
-    """How many pieces of room that is."""
+    """How many pieces of room that makes."""
     missing: int
-    """Those for which there is neither room nor a node on its way."""
+    """Pieces for which there is neither room nor a node that is launching."""
     because: str
     """Why some are missing; empty when none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Hourly cost of all targets, and the proof of how good the plan is."""
+    """Hourly cost of all targets, and the lower bound that shows how good the plan is."""
 
     hourly_usd_before: float
     hourly_usd_after: float
     hourly_usd_lower_bound: float
     gap: float
-    """(after - lower bound) / after; 0 when nothing costs."""
+    """(after - lower bound) / after; 0 when the cost is 0."""
     unpriced: tuple[str, ...] = ()
-    """Fleets without a known price, counted at a usual price of their CPUs and memory."""
+    """Fleets without a known price; they count at a usual price of their CPUs and memory."""
     prices: PriceSource | None = None
-    """None: prices are from no catalogue."""
+    """None: the prices come from no catalogue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class InterruptedNode:
-    """A node that EC2 takes back."""
+    """A node that EC2 is taking back."""
 
     node: NodeName
     empty: bool
-    """Whether no pod that counts is on it any more."""
+    """Whether no pod that counts is left on it."""
     seconds: float
     """Since its drain began; 0 in the plan that begins it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The outcome of one planning cycle; a pure function of snapshot, settings and clock."""
+    """The result of one planning cycle; a pure function of snapshot, settings and clock."""
 
     at: datetime
     cluster: str
@@ -244,29 +245,29 @@ class Plan:
     cost: Cost
     kept: tuple[Kept, ...] = ()
     fleet_states: tuple[SavedFleetState, ...] = ()
-    """What the loop must remember about fleets after this cycle."""
+    """The state of fleets to save after this cycle."""
     demands: tuple[SavedDemandState, ...] = ()
-    """The same about demand that nodes were asked for."""
+    """The same of demand for which nodes were asked."""
     lost_fleets: tuple[LostFleet, ...] = ()
-    """The same about fleets that instances name and EC2 does not."""
+    """The same of fleets that instances name and EC2 does not list."""
     stuck_ends: tuple[StuckEnd, ...] = ()
-    """The same about instances that never joined and were ended in the last hour."""
+    """The same of instances that never joined and were terminated in the last hour."""
     binding: Binding = field(default_factory=Binding)
     """Whether cluster and fleets belong together."""
     clock_skew_seconds: int = 0
     """How far our clock is ahead of EC2's and the API server's; negative when it is behind."""
     raises: tuple[SavedRaise, ...] = ()
-    """The same about how far targets were raised before; what this plan raises comes on top."""
+    """The same of earlier raises of targets; this plan's raises are not in it yet."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
-    """The same about where EC2 took spot instances of ours back in the last half hour."""
+    """The same of the places where EC2 took our spot instances back in the last half hour."""
     fallbacks: tuple[FallbackNodes, ...] = ()
     """On-demand nodes that were bought because a spot fleet was unavailable."""
     headroom: tuple[HeadroomPlan, ...] = ()
-    """What became of each item of the config."""
+    """The result for each item of the config."""
     new_nodes: tuple[NewNodes, ...] = ()
     """What pods and headroom add to the targets, by fleet."""
     ran_before: tuple[int, int] = (0, 0)
-    """Nodes before the plan, and what they cost per hour in billionths of a dollar."""
+    """Number of nodes before the plan, and their price per hour in billionths of a dollar."""
     raise_nodes_left: int | None = None
     """Nodes that later plans of this hour may still ask for; None without a limit."""
     quarantined: int = 0
@@ -274,21 +275,21 @@ class Plan:
     orphans: int = 0
     """Instances with our tags whose fleet is gone."""
     interrupted: tuple[InterruptedNode, ...] = ()
-    """Nodes that EC2 takes back now, by name."""
+    """Nodes that EC2 is taking back now, by name."""
     outdated: Mapping[str, int] = field(default_factory=dict)
-    """How many nodes are to be replaced in time, by the reason that disruption budgets name."""
+    """How many nodes are due for replacement, by the reason that disruption budgets name."""
     notices: tuple[NoticeOutcome, ...] = ()
-    """What the snapshot shows of the notices that the interruption queue told."""
+    """What the snapshot shows of the interruption queue's notices."""
     last_descheduled_at: datetime | None = None
     """When the descheduler last evicted pods, this plan's evictions included."""
     nodes_by_kind: tuple[NodesByKind, ...] = ()
-    """What the spot rescheduler looks at; nothing while it is off."""
+    """What the spot rescheduler considers; empty while it is off."""
     drifted: tuple[DriftedNodes, ...] = ()
-    """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
+    """Nodes that their fleets would launch differently now, by reason; no entry has 0 nodes."""
     demanding: frozenset[str] = frozenset()
-    """Namespaces whose pending pods take long to plan, while others use the cluster."""
+    """Namespaces whose pending pods take long to plan, while others use the cluster too."""
 
     @property
     def updates(self) -> tuple[FleetUpdate, ...]:
-        """Rolling updates that are not finished."""
+        """Return the rolling updates that are not finished."""
         return tuple(fleet.update for fleet in self.fleets if fleet.update is not None)

@@ -49,22 +49,22 @@ def _ceil_capped(value: Fraction) -> int:
 
 
 def milli(text: str) -> int:
-    """The quantity in thousandths, rounded up: milli-CPU for CPU."""
+    """Return the quantity in thousandths, rounded up: milli-CPU for CPU."""
     return _ceil_capped(parse_quantity(text) * 1000)
 
 
 def whole(text: str) -> int:
-    """The quantity in whole units, rounded up: bytes, pods, devices."""
+    """Return the quantity in whole units, rounded up: bytes, pods, devices."""
     return _ceil_capped(parse_quantity(text))
 
 
 def resource_amount(resource: str, text: str) -> int:
-    """The amount in the unit in which the model keeps `resource`: milli for cpu, else whole."""
+    """Return the amount in the model's unit for `resource`: milli for cpu, else whole."""
     return milli(text) if resource == "cpu" else whole(text)
 
 
 def format_amount(resource: str, amount: int) -> str:
-    """An amount for people: `1500m`, `28Gi`, `3`; bytes are rounded to hundredths of a unit."""
+    """Return an amount for people: `1500m`, `28Gi`, `3`; bytes have at most two decimals."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
@@ -77,7 +77,7 @@ def format_amount(resource: str, amount: int) -> str:
 
 
 def exact_amount(resource: str, amount: int) -> str:
-    """An amount for people without any rounding: `28Gi`, or `30064771073` where no unit fits."""
+    """Return an amount for people without rounding: `28Gi`, or `30064771073` where no unit fits."""
     shown = format_amount(resource, amount)
     plain = f"{amount}m" if resource == "cpu" else str(amount)
     return shown if resource_amount(resource, shown) == amount else plain

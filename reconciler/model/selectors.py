@@ -7,12 +7,12 @@ from typing import Literal
 from reconciler.model.frozen import NO_LABELS, Labels
 
 _DIGITS_MAX = 63
-"""A label's value is no longer."""
+"""The maximum length of a label's value."""
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 
 def _as_int(text: str) -> int | None:
-    """ParseInt of Go: optional sign and digits, 64 bits."""
+    """Parse an integer like Go's ParseInt: optional sign and digits, 64 bits."""
     body = text[1:] if text[:1] in {"+", "-"} else text
     if not (body.isascii() and body.isdigit()) or len(body) > _DIGITS_MAX:
         return None
@@ -29,7 +29,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy this line.
+        """Return whether the labels satisfy this requirement.
 
         Source: apimachinery labels.Requirement.Matches: NotIn and DoesNotExist accept a missing
         key; Gt and Lt need an integer label and exactly one integer value.
@@ -63,13 +63,13 @@ class LabelSelector:
     match_expressions: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether all labels and all expressions hold."""
+        """Return whether all labels and all expressions match."""
         return all(labels.get(k) == v for k, v in self.match_labels.items()) and all(
             requirement.matches(labels) for requirement in self.match_expressions
         )
 
     def keys(self) -> frozenset[str]:
-        """Every label key that the outcome can depend on."""
+        """Return every label key that the result can depend on."""
         return frozenset(self.match_labels) | {r.key for r in self.match_expressions}
 
 
@@ -84,7 +84,7 @@ class NodeSelectorTerm:
     fields: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether a node of that name and with these labels satisfies the term."""
+        """Return whether a node of that name and with these labels satisfies the term."""
         if not self.expressions and not self.fields:
             return False
         return all(r.matches(labels) for r in self.expressions) and all(
@@ -94,10 +94,10 @@ class NodeSelectorTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelector:
-    """Terms of which one must hold; none at all matches no node."""
+    """Terms of which one must match; without any term no node matches."""
 
     terms: tuple[NodeSelectorTerm, ...]
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether any term holds."""
+        """Return whether any term matches."""
         return any(term.matches(labels, name) for term in self.terms)

@@ -1,4 +1,4 @@
-"""One consistent picture of cluster and cloud: the planner's whole world."""
+"""One consistent picture of cluster and cloud: all that the planner knows."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,7 +45,7 @@ class Ignored:
 class ClusterState:
     """What the Kubernetes API answered, each kind by namespace and name (`decode_cluster` sorts).
 
-    Where two pods are alike, the first one goes first: a state in another order may move the other.
+    Of two equal pods the first one is moved first, so another order may move the other one.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -58,32 +58,33 @@ class ClusterState:
     csi_nodes: tuple[CsiNode, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     last_drain_at: datetime | None = None
-    """From the Lease annotation; None when no drain is known."""
+    """From the Lease's annotation; None when no drain is known."""
     last_descheduled_at: datetime | None = None
-    """The same of the descheduler's last eviction."""
+    """The same for the descheduler's last eviction."""
     fleet_states: tuple[SavedFleetState, ...] = ()
     demands: tuple[SavedDemandState, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
     stuck_ends: tuple[StuckEnd, ...] = ()
-    """Instances that never joined and were ended in the last hour, as far as it is remembered."""
+    """Instances that never joined and were terminated in the last hour, as far as the Lease has
+    them."""
     proof: KeptProof | None = None
     """From our own Lease: that this cluster's nodes were instances of our fleets before."""
     raises: tuple[SavedRaise, ...] = ()
-    """How far targets were raised of late."""
+    """By how much targets were raised recently."""
     resumed_updates: tuple[str, ...] = ()
-    """Fleets whose halted rolling update a person lets go on, from the Lease."""
+    """Fleets whose halted rolling update a person has resumed, from the Lease."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
-    """Where EC2 took spot instances of ours back of late."""
+    """Where EC2 recently took our spot instances back."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1
-    """Full lists taken since start; the safety stop asks for two that agree."""
+    """Full lists read since start; the safety stop needs two that agree."""
     server_time: datetime | None = None
     """The API server's own clock when this was observed; None when it is not known."""
 
     @property
     def uid(self) -> str:
-        """The cluster's identity: the UID of its namespace kube-system; empty when not known."""
+        """Return the cluster's identity, the UID of namespace kube-system; empty when not known."""
         found = (each.uid for each in self.namespaces if each.name == IDENTITY_NAMESPACE)
         return next(found, "")
 
@@ -97,12 +98,12 @@ class CloudState:
     regions: frozenset[Region] = frozenset()
     """Regions that answered; a fleet of any other region is unknown, not missing."""
     silent: frozenset[Region] = frozenset()
-    """Regions that were asked and did not answer; never empty-looking, never missing."""
+    """Regions that were asked and did not answer; these never look as if they were empty."""
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
-    """Whether an answer about instances was given at all: without one none is stuck or gone."""
+    """Whether any answer about instances was given: without one none is stuck or gone."""
     instances_asked: bool = False
-    """Whether EC2 itself was asked for them just now: what is not known then is in doubt, and not
+    """Whether EC2 itself was asked for them just now: an unknown instance is then in doubt, and not
     merely left out of a file."""
     server_time: datetime | None = None
     """EC2's own clock when this was observed; None when it is not known."""
@@ -115,9 +116,9 @@ class Snapshot:
     at: datetime
     """The clock, aware UTC."""
     previous_at: datetime | None = None
-    """When this process made the plan before; None: it has made none."""
+    """When this process made its previous plan; None: it has made none."""
     cluster: ClusterState = field(default_factory=ClusterState)
     cloud: CloudState | None = None
     """None: no answer of EC2 at all (offline planning from the cluster alone)."""
     notices: tuple[Notice, ...] = ()
-    """What the interruption queue told and no cycle has dealt with, sorted."""
+    """The interruption queue's notices that no cycle has settled, sorted."""

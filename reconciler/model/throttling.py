@@ -1,4 +1,4 @@
-"""Token buckets, and the ones by which EC2 throttles an account in a Region.
+"""Token buckets, and those with which EC2 throttles an account in a Region.
 
 Source: "Request throttling for the Amazon EC2 API" (EC2 developer guide, read 2026-11): each
 action has buckets of its own.
@@ -10,12 +10,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBucket:
-    """How many calls may come at once, and how many go on coming."""
+    """How many calls may come at once, and at what rate more may follow."""
 
     capacity: float
     """Tokens when it is full."""
     per_second: float
-    """Tokens that come back each second."""
+    """Tokens that are added each second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,24 +28,24 @@ class BucketLevel:
 
     @classmethod
     def full(cls, bucket: TokenBucket, at_seconds: float) -> "BucketLevel":
-        """A bucket that nothing was taken from."""
+        """Return a bucket from which nothing was taken."""
         return cls(bucket=bucket, tokens=bucket.capacity, at_seconds=at_seconds)
 
     def at(self, at_seconds: float) -> "BucketLevel":
-        """The same bucket later, refilled."""
+        """Return the same bucket later, refilled."""
         passed = max(0.0, at_seconds - self.at_seconds)
         tokens = min(self.bucket.capacity, self.tokens + passed * self.bucket.per_second)
         return replace(self, tokens=tokens, at_seconds=max(at_seconds, self.at_seconds))
 
     def seconds_until(self, tokens: float) -> float:
-        """How long until so many can be taken; infinite when they never can."""
+        """Return how long until this many tokens can be taken; infinite when they never can."""
         missing = min(tokens, self.bucket.capacity) - self.tokens
         if missing <= _ROUNDING:
             return 0.0
         return missing / self.bucket.per_second if self.bucket.per_second > 0 else float("inf")
 
     def less(self, tokens: float) -> "BucketLevel":
-        """After taking so many; may be below 0, a debt that refilling pays first."""
+        """Return the level after taking this many; below 0 it must be refilled first."""
         return replace(self, tokens=self.tokens - tokens)
 
 
@@ -54,9 +54,9 @@ _ROUNDING: Final = 1e-9
 READING: Final = TokenBucket(capacity=100, per_second=20)
 """Describe*, List*, Search* and Get*."""
 READING_ALL: Final = TokenBucket(capacity=50, per_second=10)
-"""Those of `_READING_ALL` that ask neither for a page nor with a filter."""
+"""Those of `_READING_ALL` that have neither a page size nor a filter."""
 CHANGING: Final = TokenBucket(capacity=50, per_second=5)
-"""Everything else: ModifyFleet, CreateFleet and DeleteFleets too."""
+"""Everything else, such as ModifyFleet, CreateFleet and DeleteFleets."""
 _AUTO_SCALING_CHANGES: Final = TokenBucket(capacity=25, per_second=2.5)
 _READING_ALL: Final = frozenset(
     {
@@ -91,11 +91,11 @@ _OF_INSTANCES: Final = {
 
 
 def request_bucket(action: str, *, narrowed: bool = True) -> TokenBucket:
-    """The bucket of an action's requests, one token each.
+    """Return the bucket of an action's requests, one token each.
 
     Args:
         action: EC2's name, such as `ModifyFleet`.
-        narrowed: Whether the call asks for a page or with a filter.
+        narrowed: Whether the call has a page size or a filter.
     """
     if action in _OWN:
         return _OWN[action]
@@ -105,7 +105,7 @@ def request_bucket(action: str, *, narrowed: bool = True) -> TokenBucket:
 
 
 def auto_scaling_bucket(action: str) -> TokenBucket:
-    """The bucket of an action of Auto Scaling; AWS publishes none, these are half of EC2's.
+    """Return the bucket of an action of Auto Scaling; AWS publishes none, these are half of EC2's.
 
     Args:
         action: Auto Scaling's name, such as `SetDesiredCapacity`.
@@ -114,5 +114,5 @@ def auto_scaling_bucket(action: str) -> TokenBucket:
 
 
 def instance_bucket(action: str) -> TokenBucket | None:
-    """The bucket of the instances that an action's requests name; None for most actions."""
+    """Return the bucket of the instances that an action's requests name; None for most actions."""
     return _OF_INSTANCES.get(action)

@@ -28,7 +28,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
-    """A pod's toleration; empty key with Exists tolerates everything, empty effect any effect."""
+    """A pod's toleration; an empty key with Exists matches any taint, as an empty effect does."""
 
     key: str = ""
     operator: str = "Equal"

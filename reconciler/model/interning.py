@@ -55,7 +55,7 @@ class InternTable(Generic[K, V]):
         return value
 
     def get_or_build(self, key: K, build: Callable[[], V], weight: int = 1) -> V:
-        """The value of the key, built on the first call; a `build` that raises leaves nothing."""
+        """Return the key's value, built on the first call; errors of `build` are not stored."""
         found = self.get(key)
         return found if found is not None else self.put(key, build(), weight)
 

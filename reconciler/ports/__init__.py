@@ -1,5 +1,5 @@
-"""What the program needs of the outside world, in the words of the domain.
+"""What the program needs from the outside world, in the words of the domain.
 
-Each port is a Protocol whose docstrings state guarantees and errors; adapters implement them and
+Each port is a Protocol whose docstrings state guarantees and errors; adapters implement ports and
 decide nothing.
 """

@@ -1,4 +1,4 @@
-"""What ends the pause of the loop: a signal that several sources notify, each by its name."""
+"""The signal that ends the loop's pause; each of several sources notifies it by its name."""
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Handled:
-    """One source whose changes a cycle has seen."""
+    """One source whose changes a cycle has handled."""
 
     source: str
     seconds: float
@@ -15,22 +15,23 @@ class Handled:
 
 
 class ChangeSignal(Protocol):
-    """The side of the sources: watches, a followed branch, an election, a queue.
+    """The interface for the sources: watches, a followed branch, an election, a queue.
 
-    Safe to call from any thread; every call returns at once.
+    Thread-safe; every call returns at once.
     """
 
     def notify(
         self, source: str, *, demand: bool = False, calm: bool = False, namespace: str = ""
     ) -> int:
-        """Say that something changed that a plan can depend on.
+        """Report a change that a plan can depend on.
 
         Args:
-            source: Who says so, of a small fixed set: it becomes a label of a metric.
+            source: The source, one of a small fixed set, as it becomes a label of a metric.
             demand: Whether a pod began to wait for a node.
-            calm: Whether the change asks for nothing, as a pod that ended: it may wait for others.
-            namespace: Of the pod that changed: it prolongs the batching window of this namespace
-                alone, see `Changes.gather`.
+            calm: Whether the change needs no plan, such as a pod that ended: it may wait for
+                others.
+            namespace: Of the pod that changed: the change prolongs the batching window of this
+                namespace only, see `Changes.gather`.
 
         Returns:
             The number of this call; numbers only grow.
@@ -38,19 +39,19 @@ class ChangeSignal(Protocol):
         ...
 
     def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
-        """Have `hook` called after cycles that dealt with what this source notified.
+        """Have `hook` called after cycles that handled what this source notified.
 
-        A cycle has dealt with a call when it observed after it, planned, acted as the leader,
-        and none of its actions failed. The hook gets the number of the last such call: a queue
-        deletes the messages up to it, and receives the others again. It runs in the thread of
-        the loop, must return soon and must not raise.
+        A cycle has handled a call when it observed after the call, planned, acted as the leader,
+        and no action failed. The hook gets the number of the last such call: a queue deletes the
+        messages up to it, and receives the others again. It runs in the thread of the loop, must
+        return soon and must not raise.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How long bursts of changes gather before a plan (`Cluster.gather` says what each means)."""
+    """How long bursts of changes are collected before a plan; see `Cluster.gather`."""
 
     window_seconds: float
     longest_seconds: float
@@ -60,31 +61,31 @@ class Window:
 
 
 class Changes(Protocol):
-    """The side of the loop."""
+    """The interface for the loop."""
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
-        """Block until something changed since the last observation; False after the time."""
+        """Wait until something changed since the last observation; False after the timeout."""
         ...
 
     def demand_waits(self) -> bool:
-        """Whether a pod without a node came since the last observation."""
+        """Return whether a pod without a node was created since the last observation."""
         ...
 
     def gather(self, window: Window) -> float:
-        """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
+        """Wait until the current burst is complete, see ports.cluster; return the seconds."""
         ...
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """Report that the cycle of the last observation has ended without an error.
 
-        Changes that came after that observation are left to the next cycle, and so are those of
-        a cycle that failed: it is not acknowledged.
+        Changes after that observation are left to the next cycle, and so are those of a failed
+        cycle, which is not acknowledged.
 
         Args:
-            complete: Whether the plan was carried out and nothing of it failed; only then the
-                sources are told.
+            complete: Whether the plan was executed and nothing failed; only then the hooks of the
+                sources are called.
 
         Returns:
-            The sources that this cycle dealt with, by name.
+            The sources that this cycle handled, by name.
         """
         ...

@@ -1,4 +1,4 @@
-"""Time, so that no decision and no wait reads the machine's clock on its own."""
+"""Time, so that no decision and no wait reads the machine's clock itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ class Clock(Protocol):
     """A source of time."""
 
     def now(self) -> datetime:
-        """The wall clock, aware UTC."""
+        """Return the wall clock's time, aware UTC."""
         ...
 
     def monotonic_seconds(self) -> float:
-        """A clock that never jumps, for durations and deadlines."""
+        """Return the time of a clock that never jumps, for durations and deadlines."""
         ...
 
     def wait_seconds(self, seconds: float) -> None:
-        """Let time pass; returns early when the program is asked to stop."""
+        """Wait; return early when the program is to stop."""
         ...
 
 
 @dataclass(slots=True)
 class RemoteClock:
-    """A server's clock as its answers tell it; safe to use from any thread.
+    """A server's clock as its answers state it; thread-safe.
 
     Args:
         steady_seconds: A clock that never jumps, for the time since the last answer.
@@ -34,7 +34,7 @@ class RemoteClock:
     _told: tuple[datetime, float] | None = field(default=None, init=False)
 
     def tell(self, moment: datetime) -> None:
-        """An answer that came now carries this time."""
+        """Note that an answer that came now states this time."""
         self._told = (moment, self.steady_seconds())
 
     def now(self) -> datetime | None:

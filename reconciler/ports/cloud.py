@@ -10,29 +10,29 @@ from reconciler.model.snapshot import CloudState
 
 
 class Cloud(Protocol):
-    """EC2, limited to what carries our tags.
+    """EC2, limited to what has our tags.
 
     Every method may raise Throttled, Forbidden or Unavailable (nothing was changed) and, those
     that change something, OutcomeUnknown (observe before deciding again).
     """
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """Fleets, their capacity errors and instances: one describe of each kind per region.
+        """Read fleets, their capacity errors and instances: one describe of each kind per region.
 
         A region that does not answer is left out of `CloudState.regions`.
         """
         ...
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """One fleet, read now.
+        """Return one fleet, read now.
 
         Raises:
-            NotFound: It is gone.
+            NotFound: The fleet is gone.
         """
         ...
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
-        """Make the fleet aim at an absolute number of instances; never ends one.
+        """Set the fleet's target to an absolute number of instances; this never ends one.
 
         Source: EC2 ModifyFleet with ExcessCapacityTerminationPolicy=no-termination (no client
         token, absolute value: repeating it is harmless).
@@ -44,7 +44,7 @@ class Cloud(Protocol):
         ...
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """The instances of these ids that still exist, read now; unknown ids are left out."""
+        """Return those of the instances that still exist, read now; unknown ids are left out."""
         ...
 
     def terminate(
@@ -56,7 +56,7 @@ class Cloud(Protocol):
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """End instances of one fleet; those that are gone already count as ended.
+        """Terminate instances of one fleet; those that are gone already count as terminated.
 
         The provider orders its own calls so that a crash between them leaves too many instances
         and never makes the fleet replace one: EC2 Fleet lowers the target first, an Auto Scaling
@@ -65,17 +65,17 @@ class Cloud(Protocol):
         Args:
             region: Where they are.
             fleet_id: Their fleet; without `lower_target` it may be gone.
-            ids: Which ones.
-            lower_target: Whether the target goes down by as many as are ended; if not, the fleet
-                replaces them.
-            expected_target: The target that the decision was made from; None: any.
+            ids: The instances.
+            lower_target: Whether the target is lowered by the number of instances; if not, the
+                fleet replaces them.
+            expected_target: The target that the decision is based on; None: any.
 
         Returns:
             The new target; None when it was not lowered.
 
         Raises:
-            Refused: The target is not the expected one: it belongs to another writer, or a reply
-                was lost. Nothing was changed.
+            Refused: The target is not the expected one: another writer changed it, or a reply was
+                lost. Nothing was changed.
             NotFound: The fleet is gone.
             Conflict: The fleet is being modified; nothing was changed.
         """
@@ -86,7 +86,7 @@ def lowered_target(fleet: Fleet, ids: Sequence[InstanceId], expected_target: int
     """Return the fleet's target without these instances; never below 0.
 
     Raises:
-        Refused: The present target is not the expected one.
+        Refused: The current target is not the expected one.
     """
     target = fleet.target_capacity
     if expected_target is not None and target != expected_target:

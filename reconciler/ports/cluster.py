@@ -17,7 +17,7 @@ class Cluster(Protocol):
     """
 
     def observe(self) -> ClusterState:
-        """The present state of everything that planning reads.
+        """Return the current state of everything that planning reads.
 
         Raises:
             ObservationError: What is known is older than 60 s; nothing may be decided from it.
@@ -25,33 +25,34 @@ class Cluster(Protocol):
         ...
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
-        """Block until something that matters to planning changed since the last `observe`.
+        """Wait until something that matters to planning changed since the last `observe`.
 
         Returns:
-            True at a change, False when the time ran out or the program is asked to stop.
+            True at a change, False after the timeout or when the program is to stop.
         """
         ...
 
     def demand_waits(self) -> bool:
-        """Whether a pod without a node came since the last `observe`; returns at once."""
+        """Return at once whether a pod without a node was created since the last `observe`."""
         ...
 
     def gather(self, window: Window) -> float:
-        """Let a burst of changes come in before it is planned for as one.
+        """Collect a burst of changes, so that one plan covers them.
 
-        Each namespace has a burst of its own, and the first one that is over ends the wait: no
-        team's pods wait for those of another. A burst is over `window_seconds` after its first
-        change since the last `observe`, later while its changes keep coming less than 0.2 s apart
-        or what tells of them was cut off, after `longest_seconds` in any case. Changes of no
-        namespace, as those of nodes, are one burst. Bursts of the `unhurried` namespaces always
-        take `longest_seconds`.
+        Each namespace has a burst of its own, and the first one that is over ends the wait, so that
+        no team's pods wait for those of another. A burst is over `window_seconds` after its first
+        change since the last `observe`, later while its changes come less than 0.2 s apart or their
+        watch was interrupted, and after `longest_seconds` in any case. Changes without a namespace,
+        such as those of nodes, are one burst. Bursts of the `unhurried` namespaces always take
+        `longest_seconds`.
 
-        Returns at once when nothing changed or the program is asked to stop. As long as no change
-        asks for anything (see `ChangeSignal.notify`) it is `calm_seconds` after the first of them.
+        It returns at once when nothing changed or the program is to stop. As long as no change
+        needs a plan (see `ChangeSignal.notify`) the burst is over `calm_seconds` after the first of
+        them.
 
         Returns:
-            How long the window was, in seconds: from the first change, but of the time before
-            this call at most the window, as more of it was spent on something else.
+            How long the window was, in seconds, from the first change. Time before this call counts
+            for at most the window's length, as the rest of it was spent on something else.
         """
         ...
 
@@ -60,35 +61,35 @@ class Cluster(Protocol):
         ...
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
-        """Put the taint on the node, leaving all others.
+        """Put the taint on the node and keep all others.
 
         Returns:
             False when it was there already.
 
         Raises:
             NotFound: The node is gone.
-            Conflict: The node changed under us more often than we retry.
+            Conflict: The node changed more often than the call is retried.
         """
         ...
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
-        """Take every taint with this key off the node; False when there was none."""
+        """Remove every taint with this key from the node; False when there was none."""
         ...
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
         """Set annotations, all of them or none; None removes one.
 
-        Never on top of a change that was not seen: a write that was held up while another one
-        took over is refused.
+        It never overwrites an unseen change: a write that was delayed until another replica took
+        over is refused.
 
         Raises:
             NotFound: The node is gone.
-            Conflict: The node changed under us more often than we retry.
+            Conflict: The node changed more often than the call is retried.
         """
         ...
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """Ask the Eviction API to end this very pod (by uid).
+        """Ask the Eviction API to end exactly this pod (by uid).
 
         Returns:
             False when the pod is gone or is already being deleted.
@@ -99,31 +100,31 @@ class Cluster(Protocol):
         ...
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """Delete this very pod (by uid), past any budget; False when it is gone."""
+        """Delete exactly this pod (by uid), regardless of any budget; False when it is gone."""
         ...
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
-        """The live pods that count on a node, read now and not from a cache.
+        """Return the pods that count on a node, read now and not from a cache.
 
-        Which pods count is what `model.counted` says, here as in plans.
+        `model.counted` says which pods count, here as in plans.
         """
         ...
 
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes, read now and not from a cache."""
+        """Return all nodes, read now and not from a cache."""
         ...
 
     def delete_node(self, node: NodeName, uid: str) -> bool:
-        """Delete this very Node object; False when it is gone, or another one by now.
+        """Delete exactly this Node object; False when it is gone, or a new one has its name.
 
-        Without a uid it is whichever has the name.
+        Without a uid any object of the name is deleted.
         """
         ...
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
-        """Keep annotations on the Lease `fleet-reconciler`, so that they survive a restart."""
+        """Save annotations on the Lease `fleet-reconciler`, so that they survive a restart."""
         ...
 
     def close(self) -> None:
-        """Stop watching and let go of connections."""
+        """Stop watching and close connections."""
         ...

@@ -1,4 +1,4 @@
-"""The Lease by which replicas agree on who acts."""
+"""The Lease with which replicas agree on the one that acts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,15 +7,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord:
-    """Who holds the Lease, as coordination.k8s.io/v1 says it."""
+    """Who holds the Lease, as in coordination.k8s.io/v1."""
 
     holder: str = ""
     """Identity of the holder; empty when it is free."""
     duration_seconds: int = 1
-    """How long others must see it unchanged before they may take it; 1 or more."""
+    """How long others must see it unchanged before they may take it; at least 1."""
     acquired_at: datetime | None = None
     renewed_at: datetime | None = None
-    """The holder's wall clock; others only look at whether it changes."""
+    """The holder's wall clock; others only check whether it changes."""
     transitions: int = 0
     """How often the holder changed."""
     version: str = ""
@@ -23,10 +23,10 @@ class LeaseRecord:
 
 
 class Leases(Protocol):
-    """Where the Lease `fleet-reconciler` is kept."""
+    """Reads and writes the Lease `fleet-reconciler`."""
 
     def read(self) -> LeaseRecord | None:
-        """The Lease as it is now; None when there is none.
+        """Return the current Lease; None when there is none.
 
         Raises:
             PortError: It could not be read.
@@ -34,7 +34,7 @@ class Leases(Protocol):
         ...
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Make the Lease say this, if it is still the version that the record names.
+        """Write this record, if the Lease still has the version that the record names.
 
         Everything else on the object (annotations above all) stays as it is.
 
@@ -42,7 +42,7 @@ class Leases(Protocol):
             The record with its new version.
 
         Raises:
-            Conflict: Someone was faster.
+            Conflict: Somebody else wrote it first.
             OutcomeUnknown: The answer was lost; read before writing again.
             PortError: Nothing was written.
         """

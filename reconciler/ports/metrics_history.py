@@ -1,4 +1,4 @@
-"""What a metrics store remembers."""
+"""The history that a metrics store keeps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ class Sample:
 
 
 class MetricsHistory(Protocol):
-    """A Prometheus server, or what speaks as one."""
+    """A Prometheus server, or a server with the same API."""
 
     def query(self, expression: str, at: datetime) -> Sequence[Sample]:
         """Return the value of a PromQL expression at a moment, one sample for each series.
 
         Raises:
-            PortError: It did not answer, or refuses the expression.
+            PortError: It did not answer, or refused the expression.
         """
         ...

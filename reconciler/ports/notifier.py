@@ -1,4 +1,4 @@
-"""Telling people, where they talk to each other."""
+"""Sends messages to people, where they talk to each other."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ class Notifier(Protocol):
     """A channel that people read."""
 
     def notify(self, text: str) -> None:
-        """Show a message of one or more lines; returns at once, whatever becomes of it.
+        """Send a message of one or more lines; return at once, whether or not it arrives.
 
         A channel that is slow, full or gone loses messages and does not delay the caller.
         """

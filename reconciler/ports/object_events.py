@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectEvent:
-    """Something that happened to one object, or did not and why."""
+    """Something that happened to one object, or did not happen and why."""
 
     kind: str
     api_version: str = "v1"
@@ -18,17 +18,17 @@ class ObjectEvent:
     reason: str
     """One word in CamelCase, such as TriggeredScaleUp."""
     message: str
-    """For people; cut to what the API takes."""
+    """For people; cut to the length that the API accepts."""
     warning: bool = False
     about: str = ""
-    """What makes two Events of one object and reason different ones; empty: the message."""
+    """What distinguishes Events of one object and reason; empty: the message."""
 
 
 class ObjectEvents(Protocol):
-    """Where Events go."""
+    """Writes Events."""
 
     def emit(self, event: ObjectEvent) -> None:
-        """Have an Event written soon, or counted on top of an equal one.
+        """Write an Event soon, or count it on top of an equal one.
 
         Returns at once and never fails: without the right to write Events only the Events are lost.
         """

@@ -1,4 +1,4 @@
-"""The config repository: one branch of a git remote, read and extended without a work tree."""
+"""The config repository: one branch of a git remote, read and committed to without a work tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ class Commit:
 
     id: CommitId
     subject: str
-    """First line of the message; text of the commit's author, never to be interpreted."""
+    """First line of the message; untrusted text that is never interpreted."""
     message: str = ""
     """The whole message, trailers included."""
 
     @property
     def short(self) -> str:
-        """The name as people write it: 12 digits, which stay unique in large histories."""
+        """Return the abbreviated name: 12 digits, which stay unique in large histories."""
         return self.id[:12]
 
     def trailers(self, key: str) -> tuple[str, ...]:
-        """Values of the trailer `key` in the last paragraph of the message, in order."""
+        """Return the values of the trailer `key` in the last paragraph of the message, in order."""
         paragraph = self.message.rstrip().rsplit("\n\n", 1)[-1]
         pairs = (line.partition(": ") for line in paragraph.splitlines())
         return tuple(value.strip() for name, _, value in pairs if name == key)
@@ -32,7 +32,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A regular file to be written, or (content None) removed, at a path of the repository."""
+    """A regular file to write, or (content None) to remove, at a path of the repository."""
 
     path: str
     """Relative, with `/`, without `.` and `..`."""
@@ -41,40 +41,40 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeFile:
-    """A regular file that a commit holds."""
+    """A regular file in a commit."""
 
     path: str
     blob: str
-    """Git's name of the content: the same content has the same name."""
+    """The git blob id of the content: equal content has an equal id."""
     size_bytes: int
 
 
 class Repository(Protocol):
-    """A git remote, seen through a local copy that may be lost at any time.
+    """A git remote, read through a local copy that may be lost at any time.
 
     Commits read or made stay readable until the next `fetch`. Every method may raise ToolError
     (git is missing or failed, the disk is full; nothing was changed at the remote).
     """
 
     def fetch(self) -> Commit:
-        """Bring the branch's newest commit here, from scratch when the local copy is unusable.
+        """Fetch the branch's newest commit, from scratch when the local copy is unusable.
 
         Raises:
             NotFound: The remote or its branch does not exist (any more).
-            Forbidden: The remote wants other credentials.
-            Unavailable: The remote was not reached in time.
+            Forbidden: The remote does not accept the credentials.
+            Unavailable: The remote could not be reached in time.
         """
         ...
 
     def files(self, commit: CommitId) -> tuple[TreeFile, ...]:
-        """Every regular file of a commit, sorted by path.
+        """Return every regular file of a commit, sorted by path.
 
         Links, submodules and files whose names are not UTF-8 are left out.
         """
         ...
 
     def read(self, commit: CommitId, path: str) -> bytes:
-        """The content of one file of a commit.
+        """Return the content of one file of a commit.
 
         Raises:
             NotFound: The commit has no regular file there.
@@ -85,16 +85,16 @@ class Repository(Protocol):
     def last_change(
         self, commit: CommitId, paths: Sequence[str], *, deep: bool = False
     ) -> Commit | None:
-        """The newest commit up to `commit` that changed one of the paths.
+        """Return the newest commit up to `commit` that changed one of the paths.
 
         Args:
-            commit: Where to begin.
+            commit: Where the search starts.
             paths: Files or directories.
-            deep: Whether to fetch more of the history when the answer lies beyond.
+            deep: Whether to fetch more history when the answer is older than what was fetched.
 
         Returns:
-            None when it lies beyond the part of history that was fetched, or with `deep` beyond
-            what the adapter's limits allow.
+            None when the commit is older than the history that was fetched, or with `deep` than the
+            adapter's limits allow.
 
         Raises:
             PortError: With `deep`, as `fetch` does.
@@ -102,25 +102,25 @@ class Repository(Protocol):
         ...
 
     def since(self, commit: CommitId, ancestor: CommitId, commits_max: int) -> tuple[CommitId, ...]:
-        """The commits after an ancestor up to `commit`, newest first, and the ancestor at the end.
+        """Return the commits after an ancestor up to `commit`, newest first, and the ancestor last.
 
-        Of more than `commits_max` the newest are given.
+        Of more than `commits_max` commits the newest are returned.
         """
         ...
 
     def changes(self, commit: CommitId, path: str, commits_max: int) -> tuple[CommitId, ...]:
-        """The newest commits up to `commit` that changed a file, newest first.
+        """Return the newest commits up to `commit` that changed a file, newest first.
 
-        Only those in the part of history that was fetched.
+        Only the history that was fetched is searched.
         """
         ...
 
     def describe(self, commit: CommitId) -> Commit:
-        """Subject and message of a commit that was fetched or made here."""
+        """Return subject and message of a commit that was fetched or made here."""
         ...
 
     def holds(self, commit: CommitId, changes: Sequence[FileChange]) -> bool:
-        """Whether a commit holds exactly that already at these paths."""
+        """Return whether a commit has exactly this content at these paths already."""
         ...
 
     def commit(
@@ -129,18 +129,18 @@ class Repository(Protocol):
         """Make a commit on top of `parent` that changes these paths and no others.
 
         Returns:
-            None when the parent holds exactly that already: nothing was committed.
+            None when the parent has exactly this content already; nothing was committed.
         """
         ...
 
     def push(self, commit: CommitId, branch: str | None = None) -> None:
-        """Add a commit to a branch of the remote (default: the one that is followed).
+        """Push a commit to a branch of the remote (default: the one that is followed).
 
-        Never forced: the remote takes it only when its branch is an ancestor.
+        It is never forced: the remote accepts it only when its branch is an ancestor.
 
         Raises:
-            Conflict: The remote moved on; fetch, decide again, commit on top.
-            Forbidden: The remote wants other credentials or protects the branch.
+            Conflict: The remote branch moved; fetch, decide again, commit on top.
+            Forbidden: The remote does not accept the credentials or protects the branch.
             Unavailable: Not reached; nothing was pushed.
             OutcomeUnknown: Sent, but the reply was lost; fetch before deciding again.
         """
@@ -162,29 +162,29 @@ class CheckoutState:
 
 
 class Checkout(Protocol):
-    """A directory that someone else (a pipeline) checked out."""
+    """A directory that a pipeline checked out."""
 
     def state(self, directory: str) -> CheckoutState | None:
-        """The commit a directory is at; None when it is in no git work tree."""
+        """Return the commit a directory is at; None outside of a git work tree."""
         ...
 
 
 class CheckoutHistory(Protocol):
-    """What a checkout holds and how it differs from an older commit."""
+    """What a checkout contains and how it differs from an older commit."""
 
     def files(self, directory: str) -> tuple[str, ...]:
-        """Paths of the tracked files below the directory, relative to it; none outside of git.
+        """Return the tracked files below the directory, relative to it; none outside of git.
 
         As with `Repository.files`: no links, no submodules, no names that are not UTF-8.
         """
         ...
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
-        """What a file of the directory held at a commit; None when there was none, or no commit."""
+        """Return a file's content at a commit; None when there was none, or no such commit."""
         ...
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
-        """Paths below the directory that differ between a commit and the one checked out.
+        """Return the paths below the directory that differ between a commit and the checkout.
 
         None when the commit is not there (a first push, a shallow clone, a rewritten branch).
         """

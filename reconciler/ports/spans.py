@@ -10,7 +10,7 @@ Attributes: TypeAlias = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanEvent:
-    """Something that happened during a span; when exactly is not told."""
+    """Something that happened during a span; it has no exact time."""
 
     name: str
     attributes: Attributes
@@ -31,8 +31,8 @@ class Span:
 
 
 class Spans(Protocol):
-    """Takes spans; it never waits, and what it cannot send is lost."""
+    """Accepts spans; it never waits, and loses what it cannot send."""
 
     def send(self, span: Span) -> None:
-        """Take a span with all of its parts."""
+        """Send a span with all of its parts."""
         ...

@@ -21,16 +21,16 @@ class TerraformDiagnostic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateVersion:
-    """Which state a decision was made from; changes with every write."""
+    """The version of the state that a decision is based on; it changes with every write."""
 
     lineage: str = ""
-    """Terraform's id of the state's whole life; empty when there is no state yet."""
+    """Terraform's id of the state over its whole life; empty when there is no state yet."""
     serial: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan file that `apply` can carry out."""
+    """A plan file that `apply` can execute."""
 
     file: str
     changes: bool
@@ -39,7 +39,7 @@ class SavedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintedResource:
-    """A resource that Terraform did not finish making, and would make again."""
+    """A resource whose creation did not complete, and that Terraform would create again."""
 
     address: str
     type: str
@@ -50,11 +50,11 @@ class Terraform(Protocol):
     """One root module and its state.
 
     Every method raises ToolError when Terraform is missing, fails, runs out of its time or is
-    interrupted; the state lock is released in all cases but a killed process.
+    interrupted; the state lock is released except when the process is killed.
     """
 
     def version(self) -> str:
-        """Terraform's own version, such as `1.11.4`."""
+        """Return Terraform's own version, such as `1.11.4`."""
         ...
 
     def init(self, backend_config: Sequence[str] = ()) -> None:
@@ -67,11 +67,11 @@ class Terraform(Protocol):
         ...
 
     def validate(self) -> tuple[TerraformDiagnostic, ...]:
-        """What `terraform validate` says; empty when there is nothing to say."""
+        """Return the messages of `terraform validate`; empty when there are none."""
         ...
 
     def state_version(self) -> StateVersion:
-        """The state as it is now."""
+        """Return the state's current version."""
         ...
 
     def plan(
@@ -95,18 +95,19 @@ class Terraform(Protocol):
         ...
 
     def show_json(self, file: str) -> TerraformPlanJson:
-        """A saved plan, for reading."""
+        """Return a saved plan as JSON."""
         ...
 
     def sources(self, file: str) -> Mapping[str, str]:
-        """Every configuration file that a saved plan was made from, modules included.
+        """Return every configuration file that a saved plan is based on, modules included.
 
-        The plan's JSON leaves out what Terraform does while it destroys something.
+        They are needed since the plan's JSON leaves out what Terraform does when it destroys
+        something.
         """
         ...
 
     def apply(self, file: str) -> str:
-        """Carry out exactly this saved plan; Terraform refuses it when the state moved on.
+        """Apply exactly this saved plan; Terraform refuses it when the state has changed.
 
         Returns:
             Terraform's last line, such as `Apply complete! Resources: 2 added, …`.
@@ -117,11 +118,11 @@ class Terraform(Protocol):
         ...
 
     def tainted(self) -> tuple[TaintedResource, ...]:
-        """Resources of the state that Terraform would replace because it did not finish them."""
+        """Return resources that Terraform would replace, as their creation is incomplete."""
         ...
 
     def untaint(self, address: str) -> None:
-        """Take a resource of the state for finished; changes the state and nothing else.
+        """Mark a resource of the state as complete; this changes the state and nothing else.
 
         Raises:
             Conflict: The state is locked by another run.
@@ -129,7 +130,7 @@ class Terraform(Protocol):
         ...
 
     def unlock(self, lock_id: str) -> None:
-        """Take away the lock of a run that is dead; for a living one that is as good as no lock.
+        """Remove the lock of a run that died; while that run is alive this removes its protection.
 
         Raises:
             ToolError: There is no such lock (any more).

@@ -1,4 +1,4 @@
-"""The verdict on cluster and fleets, as JSON and as the first line that people read."""
+"""The verdict on cluster and fleets, as JSON and as the first line for people."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _HELD = "; no instance is ended, no node is drained or deleted"
 
 
 def binding_to_json(binding: Binding) -> Json:
-    """Return the verdict with its reason and what follows from it."""
+    """Return the verdict with its reason and its consequences."""
     return {
         "verdict": binding.verdict,
         "because": binding.because,

@@ -1,4 +1,4 @@
-"""An end to waiting for a server that keeps a connection busy without ever finishing its answer."""
+"""A time limit for a server that keeps a connection busy and never finishes its answer."""
 
 import threading
 from collections.abc import Callable
@@ -8,11 +8,11 @@ ResultT = TypeVar("ResultT")
 
 
 def within(seconds: float, call: Callable[[], ResultT]) -> ResultT:
-    """What a call returns or raises, if it ends in time.
+    """Return or raise what a call does, if it ends in time.
 
-    Timeouts of sockets are for each piece that arrives: a server that sends a byte now and then
-    meets them for ever. The call that is given up stays in a thread of its own until it ends by
-    itself, or the process does.
+    Socket timeouts apply to each received piece, so a server that sends a byte now and then never
+    exceeds them. A call that is given up stays in its own thread until it ends by itself or with
+    the process.
 
     Raises:
         TimeoutError: It did not end in time.

@@ -1,4 +1,4 @@
-"""Explanations as JSON: the `explanations` key of a plan, there only when asked for."""
+"""Explanations as JSON: the key `explanations` of a plan, present only on request."""
 
 from typing import Any
 
@@ -21,20 +21,20 @@ Json = dict[str, Any]
 
 
 def encode_explained_plan(plan: Plan, explanations: Explanations) -> bytes:
-    """The plan's JSON with an `explanations` key, indented, newline at the end."""
+    """Return the plan's JSON with the key `explanations`, indented, newline at the end."""
     document = plan_to_json(plan) | {"explanations": explanations_to_json(explanations)}
     options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
     return orjson.dumps(document, option=options)
 
 
 def encode_explanations(explanations: Explanations) -> bytes:
-    """The explanations alone, indented, newline at the end."""
+    """Return the explanations alone, indented, newline at the end."""
     options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
     return orjson.dumps(explanations_to_json(explanations), option=options)
 
 
 def explanations_to_json(explanations: Explanations) -> Json:
-    """`{"pods": […], "nodes": […], "fleets": […]}`, each in the order of the questions."""
+    """Return `{"pods": […], "nodes": […], "fleets": […]}`, each in the order of the questions."""
     return {
         "fleets": [_fleet_size(each) for each in explanations.fleets],
         "pods": [_pod(each) for each in explanations.pods],

@@ -1,4 +1,4 @@
-"""The cyclic garbage collector, off while objects are made in bulk."""
+"""Pauses the cyclic garbage collector while many objects are made."""
 
 import gc
 import threading
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class _Pauses:
-    """How many of those who want the collector off are at work, over all threads."""
+    """How many blocks that pause the collector are active, over all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -15,7 +15,7 @@ class _Pauses:
         self._was_enabled = False
 
     def begin(self) -> None:
-        """The first one turns it off."""
+        """Turn the collector off, if this is the first block."""
         with self._lock:
             if not self._running:
                 self._was_enabled = gc.isenabled()
@@ -23,7 +23,7 @@ class _Pauses:
             self._running += 1
 
     def end(self) -> None:
-        """The last one turns it on, if it was."""
+        """Turn the collector on after the last block, if it was on before."""
         with self._lock:
             self._running -= 1
             if not self._running and self._was_enabled:
@@ -37,9 +37,9 @@ _PAUSES = _Pauses()
 def garbage_collection_paused() -> Iterator[None]:
     """Decode or plan without the cyclic collector; several threads may do so at once.
 
-    Decoded values and those of a plan have no cycles, but each of the many new objects makes the
-    collector walk all of them again: off, a list of 30,000 pods decodes several times faster, and
-    a plan of thousands of kinds of pods takes a fifth less.
+    Decoded values and those of a plan have no cycles, but the many new objects make the collector
+    walk all of them again and again. Without it a list of 30,000 pods decodes several times faster,
+    and a plan of thousands of kinds of pods takes a fifth less time.
     """
     _PAUSES.begin()
     try:

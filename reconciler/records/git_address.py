@@ -1,4 +1,4 @@
-"""Addresses and branches of git: which are followed, and that no secret is told or sent openly."""
+"""Checks addresses and branches of git: they must be supported and must not expose a secret."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ from reconciler.telemetry.scrub import scrub
 
 _SCHEMES: Final = {"https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"}
 _HELPER: Final = re.compile(r"[\w.+-]+::")
-"""git starts a program of its own for `NAME::ADDRESS`."""
+"""git starts a separate program for `NAME::ADDRESS`."""
 _BRANCH: Final = re.compile(
     r"(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)|/$|\.$))[A-Za-z0-9][\w./-]{0,199}"
 )
@@ -21,13 +21,13 @@ def check_git_address(address: str, place: str, instead: str) -> SplitResult:
     """Return the parts of an address that can be followed and shown.
 
     Args:
-        address: Of the repository.
-        place: What gives it, for errors.
+        address: Address of the repository.
+        place: Where it was given, for errors.
         instead: Where a secret belongs, for errors.
 
     Raises:
-        UsageError: It is no address, git is not let use its scheme, or a secret is in it. The
-            name alone before the host is one too over http, where tokens are written so.
+        UsageError: It is not an address, its scheme is not allowed, or it contains a secret. Over
+            http a user name alone counts as a secret, as tokens are written like that.
     """
     if not address or address.startswith("-") or any(c in address for c in "\n\r\0"):
         raise UsageError(place, f"{address[:60]!r} is not a git address")
@@ -44,25 +44,25 @@ def check_git_address(address: str, place: str, instead: str) -> SplitResult:
 
 
 def check_branch(branch: str, place: str) -> None:
-    """Refuse what is no branch to git, or would be an option of it.
+    """Refuse what git does not accept as a branch, or would take for an option.
 
     Args:
         branch: Its name, without `refs/heads/`.
-        place: What gives it, for errors.
+        place: Where it was given, for errors.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not a branch name.
     """
     if _BRANCH.fullmatch(branch) is None:
         raise UsageError(place, f"{branch[:60]!r} is not a valid branch name")
 
 
 def check_token_is_hidden(parts: SplitResult, place: str) -> None:
-    """Refuse to send a token where everybody on the way would read it.
+    """Refuse to send a token unencrypted over the network.
 
     Args:
-        parts: Of the address that a token is for.
-        place: What gives the address, for errors.
+        parts: Parts of the address that a token is for.
+        place: Where the address was given, for errors.
 
     Raises:
         UsageError: It is plain http to another machine.

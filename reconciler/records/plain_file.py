@@ -1,4 +1,4 @@
-"""Files in folders that somebody else filled: a link, a pipe or a device there is not followed.
+"""Reads and creates files in untrusted folders: never follows a link, a pipe or a device.
 
 A folder from a repository or from another job may hold a link to any file that this user can read
 or write, a pipe that never ends, or a file that fills the memory.
@@ -11,14 +11,14 @@ from io import BufferedReader
 from pathlib import Path
 
 _PLAINLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Without O_NONBLOCK, opening a pipe waits for somebody who writes into it."""
+"""Without O_NONBLOCK, opening a pipe waits until somebody writes to it."""
 
 
 def open_plain(path: Path) -> BufferedReader:
     """Open a regular file for reading.
 
     Raises:
-        OSError: There is none, it cannot be opened, or it is a link or no regular file.
+        OSError: It does not exist, cannot be opened, or is a link or not a regular file.
     """
     try:
         handle = os.open(path, os.O_RDONLY | _PLAINLY)
@@ -33,10 +33,10 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def read_plain(path: Path, bytes_max: int) -> bytes:
-    """What a regular file holds.
+    """Return the content of a regular file.
 
     Raises:
-        OSError: As `open_plain`; or it holds more than `bytes_max` bytes.
+        OSError: As `open_plain`; or it has more than `bytes_max` bytes.
     """
     with open_plain(path) as stream:
         content = stream.read(bytes_max + 1)
@@ -46,15 +46,15 @@ def read_plain(path: Path, bytes_max: int) -> bytes:
 
 
 def make_plain(path: Path, content: bytes) -> None:
-    """Make a file that is not there yet.
+    """Create a file that does not exist yet.
 
     Args:
-        path: Nothing may have this name, not even a link that leads nowhere.
-        content: What it holds.
+        path: Nothing may have this name, not even a dangling link.
+        content: Its content.
 
     Raises:
         FileExistsError: Something has this name.
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAINLY, 0o666)
     with os.fdopen(handle, "wb") as stream:

@@ -1,4 +1,4 @@
-"""A plan as JSON, exactly as users and CI read it: the same plan gives the same bytes."""
+"""Encodes a plan as the JSON that users and CI read: the same plan gives the same bytes."""
 
 from typing import Any, assert_never
 
@@ -33,7 +33,7 @@ from reconciler.records.times import rfc3339
 Json = dict[str, Any]
 
 _USD_DIGITS = 6
-"""Prices have at most four decimals; more digits would only show how sums were rounded."""
+"""Prices have at most four decimals; more digits would only show rounding errors of sums."""
 
 
 def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> bytes:
@@ -41,7 +41,7 @@ def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> byte
 
     Args:
         plan: The plan.
-        indent: For people: one value per line.
+        indent: Whether to indent for people: one value per line.
         kept: Whether to add `kept`, why each node stays.
     """
     options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
@@ -51,7 +51,7 @@ def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> byte
 
 
 def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
-    """A plan as `reconciler plan --output json` prints it: plain dicts and lists."""
+    """Return a plan as `reconciler plan --output json` prints it: plain dicts and lists."""
     home = plan.home_region
     result: Json = {
         "at": rfc3339(plan.at),
@@ -103,7 +103,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
 
 
 def action_to_json(action: AnyAction) -> Json:
-    """One action with exactly the fields of the contract."""
+    """Return one action with exactly the fields of the contract."""
     return _specific(action) | _common(action)
 
 
@@ -186,7 +186,7 @@ def _outside(region: Region | None, home: Region) -> Json:
 
 
 def _held(held: Held) -> Json:
-    """An instance that never joined has no node to be known by."""
+    """Return a held node; an instance that never joined has no node."""
     if held.node:
         return {"node": held.node, "code": held.code}
     return {"node": None, "instance": held.instance, "code": held.code}
@@ -202,7 +202,7 @@ def _unplaceable(unplaceable: Unplaceable, home: Region) -> Json:
 
 
 def _ignored(ignored: Ignored) -> Json:
-    """Only what is known; an unreadable object always says its kind and name."""
+    """Return only what is known; an unreadable object always has its kind and name."""
     fields: Json = {
         "namespace": ignored.namespace,
         "pod": ignored.pod,
@@ -217,7 +217,7 @@ def _ignored(ignored: Ignored) -> Json:
 
 
 def fleet_to_json(fleet: FleetPlan) -> Json:
-    """One fleet of the plan."""
+    """Return one fleet of the plan."""
     removal = {"removal": fleet.removal} if fleet.removal else {}
     return {
         "fleet": fleet.fleet,

@@ -1,8 +1,8 @@
-"""Folders of one process in the temporary directory, and what processes that were killed left.
+"""Folders of one process in the temporary directory, and the removal of those left behind.
 
 Such a folder holds the copy of a repository, Terraform's providers, a key to sign commits with. A
-process that ends removes its own; one that is killed cannot. Where a container is started again
-with the same temporary directory, what it left would add up until the disk is full.
+process that ends removes its own; one that is killed cannot. When a container is restarted with the
+same temporary directory, these would add up until the disk is full.
 """
 
 import fcntl
@@ -14,22 +14,22 @@ from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
 PREFIX = "fleet-reconciler-"
-"""What the names of all such folders begin with."""
+"""The prefix of all such folders' names."""
 
 
 class PrivateFolder:
     """A new folder that only this user may enter; `close` removes it.
 
-    It is locked (flock) until then. Before it is made, folders of the same purpose are removed that
-    belong to this user and that no process has locked.
+    It is locked (flock) until then. Before it is created, this user's unlocked folders of the same
+    purpose are removed.
 
     Args:
         purpose: Part of its name.
         outlived_seconds: An unlocked folder that was changed within this time is not removed: a
-            program that was started there may still run after its process was killed.
+            program in it may still run after its process was killed.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
 
     def __init__(self, purpose: str, outlived_seconds: float = 0) -> None:
@@ -38,7 +38,7 @@ class PrivateFolder:
         self.path, self._lock = _made(prefix)
 
     def close(self) -> None:
-        """Remove it with all that is in it. A second call does nothing."""
+        """Remove it with its content. A second call does nothing."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -64,11 +64,11 @@ def _made(prefix: str) -> tuple[Path, int]:
 
 def _remove_what_was_left(prefix: str, outlived_seconds: float) -> None:
     found: list[Path] = []
-    # A temporary directory need not be readable to be written to.
+    # A temporary directory can be writable without being readable.
     with suppress(PermissionError), os.scandir(gettempdir()) as entries:
         found = [Path(entry.path) for entry in entries if entry.name.startswith(prefix)]
     for path in found:
-        with suppress(OSError):  # it is no folder, somebody else's, or in use
+        with suppress(OSError):  # not a folder, somebody else's, or in use
             _remove_unless_held(path, outlived_seconds)
 
 
@@ -85,5 +85,5 @@ def _remove_unless_held(path: Path, outlived_seconds: float) -> None:
 
 
 def _opened(path: Path) -> int:
-    """A handle of the folder itself, never of what a link leads to."""
+    """Return a handle of the folder itself, never of a link's destination."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

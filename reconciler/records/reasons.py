@@ -6,7 +6,7 @@ DETAIL_CHARACTERS_MAX: Final = 200
 
 
 def reason_of(error: Exception) -> str:
-    """Return what a decoder says of an object that it cannot read."""
+    """Return a decoder's message about an object that it cannot read."""
     if isinstance(error, RecursionError):
         return "is nested too deeply"
     text = " ".join(str(error).split()) or type(error).__name__
@@ -14,9 +14,8 @@ def reason_of(error: Exception) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text as UTF-8 can hold it.
+    """Return a text as UTF-8 can encode it.
 
-    Halves of surrogate pairs cannot be printed: JSON may hold them, and so do names of files that
-    are no UTF-8.
+    Lone surrogates cannot be printed; JSON and names of files that are not UTF-8 may hold them.
     """
     return text.encode("utf-8", "backslashreplace").decode()

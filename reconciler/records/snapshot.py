@@ -1,7 +1,7 @@
 """Snapshot files: API answers as they were, without secrets, readable by `reconciler plan`.
 
-What planning does not read and people put secrets into is left out, rather than searched for
-what looks like one: env values, commands and arguments, foreign annotations, messages, user data.
+What planning does not read and may hold secrets is left out, rather than searched for them: env
+values, commands and arguments, foreign annotations, messages, user data.
 """
 
 import json
@@ -27,20 +27,20 @@ ANNOTATION_PREFIXES = (
     "storageclass.kubernetes.io/",
     "storageclass.beta.kubernetes.io/",
 )
-"""Annotations that a decision reads; in others (last-applied-configuration) are whole manifests."""
+"""Annotations that a decision reads; others (last-applied-configuration) hold whole manifests."""
 
 CONTAINER_FIELDS = frozenset({"name", "image", "resources", "ports", "restartPolicy"})
 USER_DATA = frozenset({"UserData", "userData", "ResponseMetadata"})
 
 
 def encode_cluster_snapshot(objects: Iterable[Mapping[str, Any]]) -> bytes:
-    """A v1 List of stripped objects, in order of kind, namespace and name."""
+    """Return a v1 List of stripped objects, in order of kind, namespace and name."""
     items = sorted((strip_object(each) for each in objects), key=_order)
     return _dump({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 def cloud_snapshot_files(region: Region, answers: Iterable[Answer]) -> dict[str, bytes]:
-    """A region's answers as files of the AWS CLI's shapes, by file name.
+    """Return a region's answers as files of the AWS CLI's form, by file name.
 
     What belongs to one fleet (its history, its instances) names the fleet at the top and so
     cannot share a file with another fleet's. That AWS was asked for instances is written down:
@@ -63,7 +63,7 @@ def cloud_snapshot_files(region: Region, answers: Iterable[Answer]) -> dict[str,
 
 
 def strip_object(found: Mapping[str, Any]) -> Json:
-    """A Kubernetes object without secrets; it decodes to the same value as before."""
+    """Return a Kubernetes object without secrets; it decodes to the same value as before."""
     result = dict(found)
     result["metadata"] = _metadata(found.get("metadata"))
     spec, status = found.get("spec"), found.get("status")
@@ -75,7 +75,7 @@ def strip_object(found: Mapping[str, Any]) -> Json:
 
 
 def strip_answer(answer: Answer) -> Json:
-    """An answer of AWS without user data; times as text."""
+    """Return an answer of AWS without user data; times as text."""
     stripped = _plain(answer)
     return stripped if isinstance(stripped, dict) else {}
 
@@ -95,7 +95,7 @@ def _metadata(metadata: Any) -> Any:
 
 
 def _spec(spec: Mapping[str, Any]) -> Json:
-    """A pod's spec, or one that holds a pod template, or any other."""
+    """Return a pod's spec, or one that holds a pod template, or any other."""
     result = dict(spec)
     for key in ("containers", "initContainers", "ephemeralContainers"):
         if isinstance(spec.get(key), list):
@@ -113,7 +113,7 @@ def _spec(spec: Mapping[str, Any]) -> Json:
 
 
 def _container(container: Any) -> Any:
-    """What scheduling reads of a container, and the names of its environment."""
+    """Return what scheduling reads of a container, and the names of its environment variables."""
     if not isinstance(container, Mapping):
         return container
     result = {key: value for key, value in container.items() if key in CONTAINER_FIELDS}
@@ -124,7 +124,7 @@ def _container(container: Any) -> Any:
 
 
 def _without(value: Any, keys: frozenset[str]) -> Any:
-    """The value without these keys, however deep."""
+    """Return the value without these keys at any depth."""
     if isinstance(value, Mapping):
         return {key: _without(each, keys) for key, each in value.items() if key not in keys}
     if isinstance(value, list | tuple):
@@ -133,7 +133,7 @@ def _without(value: Any, keys: frozenset[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Plain JSON of what boto3 gives, without user data."""
+    """Return plain JSON of what boto3 returns, without user data."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items() if key not in USER_DATA}
     if isinstance(value, list | tuple):
@@ -152,5 +152,5 @@ def _order(found: Json) -> tuple[str, str, str]:
 
 
 def _dump(value: Json) -> bytes:
-    """The standard library's writer: what a server sent may be beyond 64 bits or strict Unicode."""
+    """Encode with the standard library: a server's data may exceed 64 bits or strict Unicode."""
     return (json.dumps(value, sort_keys=True, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Files that are put in place whole: a reader sees the old content or the new, never a part."""
+"""Replaces files atomically: a reader sees the old content or the new, never a part."""
 
 import os
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from pathlib import Path
 
 @contextmanager
 def put_whole(path: Path) -> Iterator[Path]:
-    """A path to write to, whose file takes the place of another when the block ends.
+    """Yield a path to write to; its file replaces another when the block ends.
 
     Args:
-        path: What is replaced; its folder is there.
+        path: What is replaced; its folder exists.
 
     Raises:
-        OSError: It cannot be written; what was there stays.
+        OSError: It cannot be written; the old content stays.
     """
     partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)  # of a process that was killed
+    partial.unlink(missing_ok=True)  # left by a process that was killed
     try:
         yield partial
         with partial.open("rb") as stream:
@@ -31,10 +31,10 @@ def put_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def put_out(path: Path) -> Iterator[Path]:
-    """As `put_whole`, for a path that a person names: devices, pipes and links stay what they are.
+    """Replace like `put_whole`, for a person's path: devices, pipes and links stay what they are.
 
     Args:
-        path: What is written. A link leads to the file that is replaced.
+        path: What is written. For a link, its destination is replaced.
 
     Raises:
         OSError: It cannot be written.

@@ -1,4 +1,4 @@
-"""Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
+"""Decodes answers of AWS: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions

@@ -1,4 +1,4 @@
-"""Files with the AWS CLI's answers, split into answers with their regions."""
+"""Splits files with the AWS CLI's answers into answers with their regions."""
 
 import json
 import re
@@ -15,12 +15,12 @@ HINT = "aws ec2 describe-fleets --output json writes such a file"
 
 
 def split_answers(body: bytes, where: str, home: Region) -> list[tuple[Region, Mapping[str, Any]]]:
-    """The answers in one file, one JSON object after the other or in a list.
+    """Return the answers in one file, which are JSON objects one after the other or in a list.
 
     Args:
         body: The whole file.
         where: Its name, for errors.
-        home: The region of answers that do not say theirs (`Region`).
+        home: The region of answers that do not state theirs (`Region`).
 
     Raises:
         InputError: The file is empty, not JSON, or something else than answers of the AWS CLI.
@@ -63,7 +63,7 @@ def _values(body: bytes, where: str) -> list[Any]:
 
 
 def _printable(value: Any) -> Any:
-    """The value with halves of surrogate pairs, which no output can carry, replaced."""
+    """Return the value with lone surrogates, which cannot be printed, replaced."""
     match value:
         case dict():
             return {_printable(key): _printable(each) for key, each in value.items()}

@@ -21,7 +21,8 @@ _UNREADABLE = (
 _MIB = 2**20
 _HOURS = "Hrs"
 _WANTED = {"capacitystatus": "Used", "marketoption": "OnDemand", "preInstalledSw": "NA"}
-"""Attributes of the product that is a plain machine; one that is not stated is no obstacle."""
+"""Attributes of the product for a plain Linux machine; an attribute that is not stated does not
+matter."""
 
 
 class _Cpu(Wire):
@@ -62,7 +63,7 @@ class _InstanceTypeWire(Wire):
 def decode_instance_types(
     answers: Iterable[Mapping[str, Any]], ignored: list[Ignored]
 ) -> dict[str, InstanceType]:
-    """Types of describe-instance-types by name, without prices; unreadable ones to `ignored`."""
+    """Return describe-instance-types by name, without prices; unreadable ones to `ignored`."""
     found: dict[str, InstanceType] = {}
     for answer in answers:
         entries = answer.get("InstanceTypes")
@@ -76,7 +77,7 @@ def decode_instance_types(
 
 
 def _instance_type(wire: _InstanceTypeWire) -> InstanceType | None:
-    """A type that can run Linux nodes; Macs and 32-bit machines cannot."""
+    """Return a type that can run Linux nodes; None for Macs and 32-bit machines."""
     arch = _arch(wire.processor_info.supported_architectures)
     network = wire.network_info
     pods = network.maximum_network_interfaces * (network.ipv4_addresses_per_interface - 1) + 2
@@ -103,7 +104,7 @@ def _arch(supported: Iterable[str]) -> Literal["amd64", "arm64"] | None:
 def decode_on_demand_prices(
     products: Iterable[str | Mapping[str, Any]], ignored: list[Ignored]
 ) -> dict[str, UsdPerHour]:
-    """The least hourly price per type in the `PriceList` of GetProducts (JSON texts)."""
+    """Return the lowest hourly price per type in the `PriceList` of GetProducts (JSON texts)."""
     found: dict[str, Decimal] = {}
     for text in products:
         try:
@@ -134,7 +135,7 @@ def with_prices(
     on_demand: Mapping[str, UsdPerHour],
     spot: Mapping[str, UsdPerHour],
 ) -> dict[str, InstanceType]:
-    """The types with the prices that are known."""
+    """Return the types with the prices that are known."""
     return {
         name: replace(
             known, on_demand_usd_per_hour=on_demand.get(name), spot_usd_per_hour=spot.get(name)

@@ -1,4 +1,4 @@
-"""Fleets as Terraform sees them, from EC2's answers: for adopting what exists."""
+"""Fleets as Terraform describes them, from EC2's answers: for adopting existing fleets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,7 +43,7 @@ class _OverrideWire(Wire):
 
     @property
     def others(self) -> Iterator[str]:
-        """EC2's names of what it states and no variable of the module can."""
+        """Yield EC2's names of settings that no variable of the module can express."""
         named = {
             "AvailabilityZoneId": self.availability_zone_id,
             "BlockDeviceMappings": self.block_device_mappings,
@@ -114,13 +114,13 @@ class Templates:
     latest: dict[str, int] = field(default_factory=dict)
 
     def add(self, wire: _VersionWire) -> None:
-        """Take in a version."""
+        """Add a version."""
         self.versions[wire.launch_template_id, wire.version_number] = wire
         self.ids[wire.launch_template_name] = wire.launch_template_id
         self._newest(wire.launch_template_id, wire.version_number)
 
     def add_template(self, wire: _TemplateWire) -> None:
-        """Take in what is said of a template beside its versions."""
+        """Add a template's own settings, without those of its versions."""
         self.tags[wire.launch_template_id] = tags_of(wire.tags)
         self._newest(wire.launch_template_id, wire.latest_version_number or 0)
 
@@ -130,7 +130,7 @@ class Templates:
     def described(
         self, specification: TemplateSpecificationWire
     ) -> LaunchTemplateDescription | None:
-        """The version that a specification means; None when no answer has it."""
+        """Return the version that a specification means; None when no answer has it."""
         version = self._used_by(specification)
         if version is None:
             return None
@@ -162,13 +162,13 @@ class Templates:
 def read_descriptions(
     answers: Sequence[Mapping[str, Any]], cluster: str, ignored: list[Ignored]
 ) -> tuple[FleetDescription, ...]:
-    """The maintain fleets of a cluster, in the order of their ids.
+    """Return the maintain fleets of a cluster, in the order of their ids.
 
     Args:
-        answers: describe-fleets, describe-launch-template-versions, describe-launch-templates
-            and describe-subnets of one region; others are passed over.
+        answers: describe-fleets, describe-launch-template-versions, describe-launch-templates and
+            describe-subnets of one region; others are ignored.
         cluster: The name that tags carry.
-        ignored: Takes what cannot be read.
+        ignored: Collects what cannot be read.
     """
     templates, zones = read_surroundings(answers, ignored)
     ours = {
@@ -180,14 +180,14 @@ def read_descriptions(
         and not (wire.fleet_state or "").startswith("deleted")
         and is_of_cluster(tags_of(wire.tags), cluster)
     }
-    # Of several with one name the oldest is used, as when capacity is planned.
+    # Of several with one name the oldest is used, as in capacity planning.
     return tuple(_fleet(each, templates, zones) for each in sorted(ours.values(), key=_age))
 
 
 def read_surroundings(
     answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]
 ) -> tuple["Templates", dict[str, str]]:
-    """The launch templates of the answers, and the zone of each subnet."""
+    """Return the launch templates of the answers, and the zone of each subnet."""
     templates, zones = Templates(), dict[str, str]()
     for answer in answers:
         versions = answer.get("LaunchTemplateVersions")
@@ -261,7 +261,7 @@ def _template_names(configs: Sequence[_ConfigWire]) -> set[str]:
 
 
 def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:
-    """EC2 and its emulations answer some of what is not stated with empty values."""
+    """Remove empty values, which EC2 and its emulations return for some unset fields."""
     return {key: value for key, value in data.items() if value not in (None, "", {}, [])}
 
 

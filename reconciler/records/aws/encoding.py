@@ -1,4 +1,4 @@
-"""Fleets and instances of the model as EC2's describe calls print them; see `read_fleets`."""
+"""Fleets and instances of the model in the form of EC2's describe calls; see `read_fleets`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,17 +11,17 @@ Json = dict[str, Any]
 
 
 def encode_fleets(fleets: Iterable[Fleet]) -> Json:
-    """A describe-fleets answer."""
+    """Return a describe-fleets answer."""
     return {"Fleets": [_fleet(each) for each in fleets]}
 
 
 def encode_instances(instances: Iterable[Instance]) -> Json:
-    """A describe-instances answer."""
+    """Return a describe-instances answer."""
     return {"Reservations": [{"Instances": [_instance(each) for each in instances]}]}
 
 
 def encode_history(fleet: Fleet) -> Json:
-    """A describe-fleet-history answer with the fleet's errors."""
+    """Return a describe-fleet-history answer with the fleet's errors."""
     return {
         "FleetId": fleet.id,
         "HistoryRecords": [

@@ -1,4 +1,4 @@
-"""Messages of the interruption queue, which hold EventBridge events, into notices.
+"""Decodes messages of the interruption queue, which hold EventBridge events, into notices.
 
 Sources: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
 recommendations" and "Automate Amazon EC2 using EventBridge" (state changes); AWS Health user
@@ -19,32 +19,34 @@ from reconciler.model.notices import SPOT_ACTIONS, HeldByHook, MessageId, Notice
 from reconciler.records.times import YEARS, http_date
 
 SPOT_NOTICE: Final = timedelta(minutes=2)
-"""From the event to the moment at which EC2 begins with the interruption."""
+"""From the event to the moment at which EC2 starts the interruption."""
 TOKEN_LENGTH: Final = 36
 """Of a lifecycle action: a UUID. Source: Auto Scaling API reference, CompleteLifecycleAction."""
 ENTITIES_MAX: Final = 1000
-"""Instances of one message; a message of SQS has room for more, and no event names as many."""
+"""Instances of one message at most; a message of SQS has room for more, and no event names as
+many."""
 STATES: Final = frozenset(
     {"pending", "running", "stopping", "stopped", "shutting-down", "terminated"}
 )
 
 
 class _UnreadableError(Exception):
-    """A message that is none of the events."""
+    """A message that is not one of the events."""
 
 
 def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
-    """Return what one message says, a notice for each instance that it names.
+    """Return the content of one message: a notice for each instance that it names.
 
-    A message that is none of the known events, or lacks something, is one notice of the kind
-    `unreadable`: it can be counted and deleted. So is a Health event that names no instance, and
-    any message on which reading fails. Nothing is raised: others are received with it.
+    A message that is not one of the known events, or is incomplete, is one notice of the kind
+    `unreadable`, so that it can be counted and deleted. So is a Health event that names no
+    instance, and any message on which decoding fails. Nothing is raised, as other messages are
+    received with it.
 
     Args:
         message: Its id in the queue.
-        body: Its text, whatever that is.
+        body: Its text, which may be anything.
     """
-    with suppress(Exception):  # whoever may send must not be able to keep other messages unread
+    with suppress(Exception):  # no sender must be able to keep other messages from being read
         event = _mapping(msgspec.json.decode(body))
         read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
         if read is not None:
@@ -54,7 +56,7 @@ def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
 
 
 def _in_region(notice: Notice, event: Mapping[str, Any]) -> Notice:
-    """The notice with the region in which its hook is."""
+    """Return the notice with the region of its hook."""
     if notice.hook is None:
         return notice
     return replace(notice, hook=replace(notice.hook, region=Region(_text(event, "region"))))
@@ -109,7 +111,7 @@ def _lifecycle_action(
 
 
 def _health(message: MessageId, _at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """Scheduled changes of EC2: maintenance and retirement, at their start."""
+    """Return notices of scheduled changes of EC2 (maintenance, retirement) at their start."""
     category = _text(detail, "eventTypeCategory")
     start = http_date(_text(detail, "startTime"))
     if _text(detail, "service") != "EC2" or category != "scheduledChange" or start is None:
@@ -166,7 +168,7 @@ def _time(found: Mapping[str, Any], key: str) -> datetime:
     try:
         moment = datetime.fromisoformat(_text(found, key))
         in_utc = moment.astimezone(UTC).replace(microsecond=0)
-    except (ValueError, OverflowError) as error:  # no date, or one outside of the calendar
+    except (ValueError, OverflowError) as error:  # not a date, or one outside of the calendar
         raise _UnreadableError from error
     if moment.tzinfo is None or in_utc.year not in YEARS:
         raise _UnreadableError

@@ -1,4 +1,4 @@
-"""Parts that answers of several AWS services share: tags, times, reading entry by entry."""
+"""What decoders of several AWS services share: tags, times, reading entry by entry."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,12 @@ GROUP_NAME_TAG = "aws:autoscaling:groupName"
 TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:version"
 
 _CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
-"""EC2's error codes in running text: two humps or more, `InsufficientInstanceCapacity`."""
+"""EC2's error codes in running text: two capitalised parts or more,
+`InsufficientInstanceCapacity`."""
 
 
 class Wire(Struct, gc=False, rename="pascal"):
-    """Base of the structs that mirror entries of EC2 and Auto Scaling answers."""
+    """Base of the structs that mirror entries of EC2's and Auto Scaling's answers."""
 
 
 class TagWire(Wire):
@@ -39,7 +40,7 @@ S = TypeVar("S", bound=Struct)
 def read_entries(
     entries: Any, shape: type[S], kind: str, id_key: str, ignored: list[Ignored]
 ) -> Iterator[S]:
-    """Read a list of an answer entry by entry; what cannot be read goes to `ignored`."""
+    """Yield a list of an answer entry by entry; what cannot be read goes to `ignored`."""
     if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
         if entries is not None:
             ignored.append(Ignored(code="unreadable", kind=kind))
@@ -56,20 +57,20 @@ def read_entries(
 
 
 def tags_of(tags: Iterable[TagWire] | None) -> Labels:
-    """Tags as the model keeps them."""
+    """Return tags in the model's form."""
     return FrozenMap((each.key, each.value or "") for each in tags) if tags else NO_LABELS
 
 
 def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether the tags say that this belongs to the cluster."""
+    """Return whether the tags say that something belongs to the cluster."""
     return tags.get(CLUSTER_TAG) == cluster or f"kubernetes.io/cluster/{cluster}" in tags
 
 
 def moment_of(value: Any) -> datetime | None:
-    """A time as boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds) gives it.
+    """Return a time that boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds) gives.
 
     Raises:
-        ValueError: It is none of these, or its year is none of `YEARS`.
+        ValueError: It is none of these, or its year is not in `YEARS`.
     """
     match value:
         case None | "":
@@ -101,7 +102,7 @@ def _from_seconds(seconds: float) -> datetime:
 
 
 def error_code_in(text: str, otherwise: str) -> str:
-    """The first error code in a message for people."""
+    """Return the first error code in a message for people."""
     found = _CODE.search(text)
     if found is not None:
         return found.group()

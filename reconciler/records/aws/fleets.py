@@ -1,4 +1,4 @@
-"""EC2 Fleets, their history, and the launch templates that they launch from."""
+"""Decodes EC2 Fleets, their history, and the launch templates that they use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ from reconciler.records.reasons import reason_of
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
-"""What the CLI's documents and the API call an error in a fleet's history."""
+"""The event types of errors in a fleet's history, in the CLI's documentation and in the API."""
 
 REQUEST_EVENTS = frozenset({"fleetRequestChange", "fleet-change"})
-"""The same for a fleet that was created or modified."""
+"""The same for the creation or modification of a fleet."""
 
 ENDED_STATES = frozenset({"deleted", "failed"})
-"""Nothing is left of a fleet in these; a new one of the same name may stand beside it."""
+"""Nothing is left of a fleet in these states; a new one of the same name may exist too."""
 
 
 class _CapacityWire(Wire):
@@ -51,9 +51,9 @@ class OverrideWire(Wire):
 
     instance_type: str | None = None
     subnet_id: str | None = None
-    """One, or several with commas between."""
+    """One, or several separated by commas."""
     weighted_capacity: float | str | None = None
-    """Units of capacity that such an instance counts for; Auto Scaling writes it as text."""
+    """Units of capacity of such an instance; Auto Scaling writes it as text."""
 
 
 class _ConfigWire(Wire):
@@ -105,7 +105,7 @@ class _TemplateVersionWire(Wire):
 
 @dataclass(slots=True)
 class LaunchTemplates:
-    """What is known of the launch templates of one region, by id."""
+    """The known launch templates of one region, by id."""
 
     ids_by_name: dict[str, str] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
@@ -114,23 +114,23 @@ class LaunchTemplates:
     """By id and version number."""
 
     def id_of(self, specification: TemplateSpecificationWire) -> str:
-        """The template's id; empty when only an unknown name is given."""
+        """Return the template's id; empty when only an unknown name is given."""
         return specification.launch_template_id or self.ids_by_name.get(
             specification.launch_template_name or "", ""
         )
 
     def version_of(self, specification: TemplateSpecificationWire) -> str:
-        """The version's number where it is known; else what the specification says."""
+        """Return the version's number where it is known; else what the specification says."""
         template_id, version = self.id_of(specification), specification.version or "$Default"
         known = {"$Latest": self.latest, "$Default": self.default}.get(version, {})
         return str(known[template_id]) if template_id in known else version
 
     def instance_type_of(self, specification: TemplateSpecificationWire) -> str | None:
-        """The type that the version itself names."""
+        """Return the instance type that the version itself names."""
         return self.instance_types.get((self.id_of(specification), self.version_of(specification)))
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
-        """Take in describe-launch-templates and describe-launch-template-versions."""
+        """Add describe-launch-templates and describe-launch-template-versions."""
         id_key = "LaunchTemplateId"
         for each in read_entries(
             answer.get("LaunchTemplates"), _TemplateWire, "LaunchTemplate", id_key, ignored
@@ -168,7 +168,7 @@ def read_fleets(
     templates: LaunchTemplates,
     ignored: list[Ignored],
 ) -> Iterable[Fleet]:
-    """The maintain fleets of ours in a describe-fleets answer.
+    """Yield our maintain fleets in a describe-fleets answer.
 
     The capacity of fleets of other types cannot be set: they go to `ignored`.
     """
@@ -189,7 +189,7 @@ def read_fleets(
 
 
 def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
-    """Why the capacity of a fleet or group counts something else than nodes; empty if it does not.
+    """Return why a fleet's or group's capacity does not count nodes; empty if it does.
 
     Args:
         overrides: Its options.
@@ -237,7 +237,7 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
 
 
 def _subnet_ids(overrides: Sequence[OverrideWire]) -> tuple[str, ...]:
-    """Every subnet that the fleet launches in; none where an option leaves it open."""
+    """Return every subnet that the fleet launches in; none where an option leaves it open."""
     stated = [each.subnet_id for each in overrides if each.subnet_id]
     if not stated or len(stated) < len(overrides):
         return ()
@@ -246,14 +246,14 @@ def _subnet_ids(overrides: Sequence[OverrideWire]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class History:
-    """What describe-fleet-history tells of one fleet."""
+    """The content of describe-fleet-history for one fleet."""
 
     errors: list[FleetEvent] = field(default_factory=list)
     changed_at: datetime | None = None
     """The last request to create or modify it."""
 
     def add(self, other: "History") -> None:
-        """Take in another answer about the same fleet."""
+        """Add another answer about the same fleet."""
         self.errors.extend(other.errors)
         times = [each for each in (self.changed_at, other.changed_at) if each is not None]
         self.changed_at = max(times, default=None)
@@ -263,9 +263,9 @@ _REFUSED = "EC2 refuses to tell it; the role needs ec2:DescribeFleetHistory"
 
 
 def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
-    """The errors of a describe-fleet-history answer, oldest first, and its last request.
+    """Return the errors of a describe-fleet-history answer, oldest first, and its last request.
 
-    An answer without records is one that EC2 refused to give.
+    An answer without records means that EC2 refused to answer.
     """
     found = History()
     if answer["HistoryRecords"] is None:
@@ -298,7 +298,7 @@ def _error(wire: _HistoryRecordWire, at: datetime) -> FleetEvent:
 
 
 def with_history(fleet: Fleet, history: History) -> Fleet:
-    """The fleet with these capacity errors, each once, oldest first."""
+    """Return the fleet with these capacity errors, each once, oldest first."""
     errors = tuple(sorted(set(history.errors)))
     return replace(
         fleet,

@@ -1,4 +1,4 @@
-"""Auto Scaling groups as Terraform sees them, from AWS's answers: for adopting what exists."""
+"""Auto Scaling groups as Terraform describes them, from AWS's answers: for adopting them."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Count = Annotated[int, Meta(ge=0, lt=2**31)]
 _STRATEGIES: Final = frozenset({"price-capacity-optimized", "capacity-optimized", "lowest-price"})
 _ALL: Final = 100
 _IMPORTABLE: Final = re.compile(r"[\w.:/ -]+", re.ASCII)
-"""Names that an import block may have in a rendered root module."""
+"""Names that an import block in a rendered root module may have."""
 
 
 class _TagWire(TagWire):
@@ -67,23 +67,23 @@ class _GroupWire(Wire):
 
     @property
     def policy(self) -> _TemplateWire | None:
-        """The launch template and its options of a mixed instances policy."""
+        """Return the launch template and its options of a mixed instances policy."""
         return self.mixed_instances_policy.launch_template if self.mixed_instances_policy else None
 
     @property
     def specification(self) -> TemplateSpecificationWire | None:
-        """The launch template that it launches from."""
+        """Return the launch template that it launches from."""
         return self.policy.launch_template_specification if self.policy else self.launch_template
 
     @property
     def shares(self) -> _DistributionWire:
-        """Its distribution over on-demand and spot."""
+        """Return its distribution over on-demand and spot."""
         policy = self.mixed_instances_policy
         return (policy.instances_distribution if policy else None) or _DistributionWire()
 
     @property
     def on_demand_percentage(self) -> int:
-        """Source: InstancesDistribution reference (default: 100), read 2026-11."""
+        """Return the share of on-demand. Source: InstancesDistribution reference, read 2026-11."""
         stated = self.shares.on_demand_percentage_above_base_capacity
         return _ALL if stated is None else stated
 
@@ -91,13 +91,13 @@ class _GroupWire(Wire):
 def read_group_descriptions(
     answers: Sequence[Mapping[str, Any]], names: Collection[str], ignored: list[Ignored]
 ) -> tuple[FleetDescription, ...]:
-    """The groups of these names, in their order.
+    """Return the groups of these names, in their order.
 
     Args:
         answers: describe-auto-scaling-groups, describe-launch-template-versions,
             describe-launch-templates and describe-subnets of one region.
-        names: Whose.
-        ignored: Takes what cannot be read.
+        names: The groups.
+        ignored: Collects what cannot be read.
     """
     templates, zones = read_surroundings(answers, [])
     found = {wire.auto_scaling_group_name: wire for wire in _groups(answers, ignored)}
@@ -145,7 +145,7 @@ def _described(
 
 
 def _unfit(wire: _GroupWire, subnets: Sequence[str], zones: Mapping[str, str]) -> Iterator[str]:
-    """What of a group the module eks_group has no word for."""
+    """Yield what of a group the module eks_group cannot express."""
     if any(tag.key == "eks:nodegroup-name" for tag in wire.tags or ()):
         yield "EKS makes it, for a managed node group"
     if wire.specification is None:

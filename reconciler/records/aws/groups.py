@@ -1,4 +1,4 @@
-"""Auto Scaling groups, managed node groups included, as fleets."""
+"""Decodes Auto Scaling groups, managed node groups included, as fleets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgre
 """States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""
 REFRESH_UNKNOWN = "Unknown"
-"""None of Auto Scaling's states: it was asked, and throttled."""
+"""Not a state of Auto Scaling: the call was throttled."""
 _EFFECTS = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -55,26 +55,26 @@ class GroupInstanceWire(Wire):
 
     @property
     def leaves(self) -> bool:
-        """Whether the group ends it; a lifecycle hook may hold it in Terminating:Wait."""
+        """Return whether the group is ending it; a hook may hold it in Terminating:Wait."""
         return (self.lifecycle_state or "").startswith("Terminat")
 
     @property
     def is_set_aside(self) -> bool:
-        """Whether the group's desired capacity does not count it, though it may run.
+        """Return whether the group's desired capacity does not count it, though it may run.
 
-        Somebody has put it in standby or detaches it, or a warm pool holds it ready.
+        Somebody has put it into standby or is detaching it, or it is in a warm pool.
         """
         state = self.lifecycle_state or ""
         return state in {"EnteringStandby", "Standby", "Detaching"} or self.is_warm
 
     @property
     def is_warm(self) -> bool:
-        """Whether it waits in the group's warm pool."""
+        """Return whether it waits in the group's warm pool."""
         return (self.lifecycle_state or "").startswith("Warmed:")
 
     @property
     def is_protected(self) -> bool:
-        """Whether it is protected from being ended as unneeded."""
+        """Return whether it is protected from scale-in."""
         return bool(self.protected_from_scale_in) or self.is_set_aside
 
 
@@ -124,17 +124,17 @@ class GroupWire(Wire):
 
     @property
     def suspended(self) -> frozenset[str]:
-        """Processes that somebody has suspended."""
+        """Return the processes that somebody has suspended."""
         return frozenset(each.process_name for each in self.suspended_processes or ())
 
     @property
     def mixed_template(self) -> "_MixedTemplateWire | None":
-        """The launch template and its options, where the group mixes instance types."""
+        """Return the launch template and its options, where the group mixes instance types."""
         return self.mixed_instances_policy.launch_template if self.mixed_instances_policy else None
 
     @property
     def units_not_nodes(self) -> str:
-        """Why its capacity counts something else than nodes; empty when it counts them."""
+        """Return why its capacity does not count nodes; empty when it does."""
         mixed = self.mixed_template
         return units_not_nodes((mixed and mixed.overrides) or (), self.desired_capacity_type)
 
@@ -185,10 +185,11 @@ class GroupDetails:
     """Node-template tags made from a managed node group's labels and taints."""
     errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
     refreshes: dict[str, str] = field(default_factory=dict)
-    """Of groups with an instance refresh under way, or of which that is not known, what to say."""
+    """What to report about groups with an instance refresh in progress, or for which that is
+    unknown."""
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
-        """Take in launch configurations, managed node groups and scaling activities."""
+        """Add launch configurations, managed node groups and scaling activities."""
         for each in read_entries(
             answer.get("LaunchConfigurations"),
             _LaunchConfigurationWire,
@@ -227,7 +228,7 @@ class GroupDetails:
                 self.types_by_group[member.name] = wire.instance_types
 
     def _read_activity(self, wire: _ActivityWire, ignored: list[Ignored]) -> None:
-        """Failed launches; a failed termination says nothing about capacity."""
+        """Add failed launches; a failed termination says nothing about capacity."""
         if wire.status_code != "Failed" or (wire.description or "").startswith("Terminating"):
             return
         message = wire.status_message or ""
@@ -244,7 +245,7 @@ class GroupDetails:
 
 
 def _node_tags(wire: _NodeGroupWire) -> dict[str, str]:
-    """What the nodes of a managed node group carry, in Cluster Autoscaler's tag notation."""
+    """Return labels and taints of a managed node group's nodes, as Cluster Autoscaler's tags."""
     labels = {
         "eks.amazonaws.com/nodegroup": wire.nodegroup_name,
         **({"eks.amazonaws.com/capacityType": wire.capacity_type} if wire.capacity_type else {}),
@@ -260,7 +261,7 @@ def _node_tags(wire: _NodeGroupWire) -> dict[str, str]:
 def with_memberships(
     instances: Iterable[Instance], answers: Iterable[Mapping[str, Any]]
 ) -> list[Instance]:
-    """The instances with what describe-auto-scaling-instances says of them: they go, or may not."""
+    """Return the instances with what describe-auto-scaling-instances says: leaving or protected."""
     members = {
         wire.instance_id: wire
         for answer in answers
@@ -285,7 +286,7 @@ def _with_membership(instance: Instance, wire: MemberWire | None) -> Instance:
 
 
 def is_ours(name: str, tags: Mapping[str, str], cluster: str, named: frozenset[str]) -> bool:
-    """Whether a group belongs to the cluster: the config names it, or its tags say so."""
+    """Return whether a group belongs to the cluster: by the config or by its tags."""
     if name in named or (FLEET_TAG in tags and is_of_cluster(tags, cluster)):
         return True
     autoscaler = "k8s.io/cluster-autoscaler"
@@ -296,7 +297,7 @@ def is_ours(name: str, tags: Mapping[str, str], cluster: str, named: frozenset[s
 
 
 def read_groups(answer: Mapping[str, Any], ignored: list[Ignored]) -> Iterable[GroupWire]:
-    """The groups of a describe-auto-scaling-groups answer, foreign ones included."""
+    """Yield the groups of a describe-auto-scaling-groups answer, foreign ones included."""
     return read_entries(
         answer.get("AutoScalingGroups"),
         GroupWire,
@@ -309,7 +310,7 @@ def read_groups(answer: Mapping[str, Any], ignored: list[Ignored]) -> Iterable[G
 def group_as_fleet(
     wire: GroupWire, region: Region, templates: LaunchTemplates, details: GroupDetails
 ) -> Fleet:
-    """A group as a fleet; raises ValueError when its creation time cannot be read.
+    """Return a group as a fleet; raise ValueError when its creation time cannot be read.
 
     Its name is the `fleet` tag, or the group's own name for groups that are only discovered.
     """
@@ -357,14 +358,14 @@ def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
 
 
 def _rebalances_zones(wire: GroupWire) -> bool:
-    """Whether its process AZRebalance has zones to even out, and nobody has suspended it."""
+    """Return whether its process AZRebalance is active and has several zones to balance."""
     return len(wire.availability_zones or ()) > 1 and "AZRebalance" not in wire.suspended
 
 
 def _launches(
     wire: GroupWire, templates: LaunchTemplates, details: GroupDetails
 ) -> tuple[TemplateSpecificationWire | None, tuple[str, ...]]:
-    """The launch template of a group, and the instance types it may launch."""
+    """Return the launch template of a group, and the instance types that it may launch."""
     mixed = wire.mixed_template
     specification = mixed.launch_template_specification if mixed else wire.launch_template
     types = [each.instance_type for each in (mixed.overrides if mixed else None) or ()]

@@ -1,4 +1,4 @@
-"""EC2 instances of describe-instances."""
+"""Decodes EC2 instances of describe-instances."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -60,10 +60,10 @@ class ActiveInstanceWire(Wire):
 def read_instances(
     answer: Mapping[str, Any], region: Region, ignored: list[Ignored]
 ) -> Iterable[Instance]:
-    """Every instance of a describe-instances answer, with the membership that its tags tell.
+    """Yield every instance of a describe-instances answer, with the membership in its tags.
 
-    One that cannot be read but tells its id stands for itself, so that its node does not look
-    gone and, without a launch time, it never looks stuck.
+    An unreadable one with a readable id is kept, so that its node does not look gone; without a
+    launch time it never looks stuck.
     """
     for reservation in read_entries(
         answer.get("Reservations"), _ReservationWire, "Reservation", "ReservationId", ignored
@@ -84,12 +84,12 @@ def read_instances(
 
 
 def decode_instances(answer: Mapping[str, Any], region: Region) -> list[Instance]:
-    """Decode every instance of a describe-instances answer, of any owner."""
+    """Return every instance of a describe-instances answer, of any owner."""
     return list(read_instances(answer, region, []))
 
 
 def _stand_in(entry: Any, region: Region) -> Instance | None:
-    """An unreadable instance, taken as running: the assumption that removes nothing."""
+    """Return an unreadable instance as running, the assumption that removes nothing."""
     found = entry if isinstance(entry, Mapping) else {}
     instance_id, tags = found.get("InstanceId"), found.get("Tags")
     if not isinstance(instance_id, str):
@@ -134,7 +134,7 @@ def _instance(wire: _InstanceWire, region: Region) -> Instance:
 
 
 def read_active(answer: Mapping[str, Any], ignored: list[Ignored]) -> Iterable[ActiveInstanceWire]:
-    """The members of a describe-fleet-instances answer."""
+    """Yield the members of a describe-fleet-instances answer."""
     return read_entries(
         answer.get("ActiveInstances"), ActiveInstanceWire, "ActiveInstance", "InstanceId", ignored
     )

@@ -1,4 +1,4 @@
-"""Spot prices of describe-spot-price-history."""
+"""Decodes spot prices of describe-spot-price-history."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import Wire, moment_of, read_entries
 
 LINUX_PRODUCTS: Final = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
-"""What EC2 calls the prices of nodes: others, such as `SUSE Linux`, hold the price of a licence."""
+"""The products whose prices are those of nodes: others, such as `SUSE Linux`, include a licence."""
 
 
 class _SpotPriceWire(Wire):
@@ -25,9 +25,9 @@ class _SpotPriceWire(Wire):
 def decode_spot_prices(
     answers: Iterable[tuple[Region, Mapping[str, Any]]], ignored: list[Ignored] | None = None
 ) -> dict[tuple[Region, str], UsdPerHour]:
-    """The latest Linux price per region and type, in its cheapest zone.
+    """Return the latest Linux price per region and type, in its cheapest zone.
 
-    Entries that cannot be read or are no price above zero go to `ignored`.
+    Entries that cannot be read or are not a price above zero go to `ignored`.
     """
     problems = ignored if ignored is not None else []
     latest: dict[tuple[Region, str, str], tuple[datetime, Decimal]] = {}

@@ -1,4 +1,4 @@
-"""A whole CloudState from answers of AWS: of the CLI's files or of boto3, which look the same."""
+"""Decodes answers of AWS into a CloudState; the CLI's files and boto3 have the same form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,7 +57,7 @@ def decode_cloud(
     groups: frozenset[str] = frozenset(),
     asked: bool = False,
 ) -> CloudState:
-    """Decode answers into one state that holds only what is ours.
+    """Decode answers into one state with our fleets and instances only.
 
     Args:
         answers: Each answer with the region it is from; the same entry twice counts once.
@@ -95,14 +95,14 @@ def _say_that_aws_was_asked(by_region: Mapping[Region, Sequence[Answer]]) -> boo
 
 
 def _hold_nothing(parts: Sequence["_RegionState"]) -> bool:
-    """Whether fleets are shown, all of them without an instance, as the list of instances is."""
+    """Return whether there are fleets, all of them without instances, as in the instance list."""
     fleets = [fleet for part in parts for fleet in part.fleets.values()]
     return bool(fleets) and not any(fleet.fulfilled_capacity for fleet in fleets)
 
 
 @dataclass(slots=True)
 class _RegionState:
-    """What the answers of one region add up to."""
+    """The sum of the answers of one region."""
 
     region: Region
     cluster: str
@@ -111,7 +111,7 @@ class _RegionState:
     fleets: dict[FleetId, Fleet] = field(default_factory=dict)
     instances: dict[InstanceId, Instance] = field(default_factory=dict)
     instances_seen: bool = False
-    """An empty list of instances is no knowledge: it must not make nodes look gone."""
+    """An empty list of instances proves nothing: it must not make nodes look gone."""
 
     def read(self, answers: list[Answer]) -> "_RegionState":
         """Read details first, then fleets, then the instances that belong to them."""
@@ -166,7 +166,7 @@ class _RegionState:
             self.fleets[fleet_id] = with_history(fleet, found.get(fleet_id, History()))
 
     def _join_fleet_members(self, answer: Answer) -> None:
-        """Membership by describe-fleet-instances; without describe-instances it is all we know."""
+        """Add membership by describe-fleet-instances, which may be all that is known."""
         fleet_id = answer.get("FleetId")
         if "ActiveInstances" not in answer or not isinstance(fleet_id, str):
             return
@@ -206,7 +206,7 @@ class _RegionState:
             )
 
     def _drop_warm_pool(self, group: FleetId, members: set[str]) -> None:
-        """Leave out what a warm pool holds ready: it is in no list of members, and no node."""
+        """Remove instances of a warm pool: they are in no list of members and are not nodes."""
         for instance in list(self.instances.values()):
             if instance.fleet_id == group and instance.id not in members:
                 del self.instances[instance.id]
@@ -225,16 +225,16 @@ class _RegionState:
         self.instances[member.id] = member
 
     def _drop_foreign(self) -> None:
-        """Keep members of our fleets, and what carries the cluster's tag."""
+        """Keep members of our fleets, and instances with the cluster's tag."""
         for instance in list(self.instances.values()):
             ours = instance.fleet_id in self.fleets or is_of_cluster(instance.tags, self.cluster)
             if not ours:
                 del self.instances[instance.id]
 
     def ordered_fleets(self) -> list[Fleet]:
-        """By name, then id."""
+        """Return the fleets by name, then id."""
         return sorted(self.fleets.values(), key=lambda each: (each.name, each.id))
 
     def ordered_instances(self) -> list[Instance]:
-        """By id."""
+        """Return the instances by id."""
         return sorted(self.instances.values(), key=lambda each: each.id)

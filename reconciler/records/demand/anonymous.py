@@ -1,9 +1,9 @@
-"""Recorded demand without names: what simulations read of it stays the same.
+"""Anonymises recorded demand; what simulations read of it stays the same.
 
 Names of pods, controllers and namespaces, and the keys and values of pods' labels, become keyed
-hashes: equal texts become equal hashes, so that selectors, budgets, spread and affinity mean what
-they meant. Resources, priorities, and what is said of nodes (node selectors, node affinity,
-tolerations, topology keys, names of fleets) stay: a config names the same labels.
+hashes: equal texts become equal hashes, so that selectors, budgets, spread and affinity keep their
+meaning. Resources, priorities, and everything about nodes (node selectors, node affinity,
+tolerations, topology keys, names of fleets) stay, as a config names the same labels.
 """
 
 import hashlib
@@ -45,14 +45,15 @@ _PLANNING_ANNOTATIONS: Final = (
     "descheduler.alpha.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
 )
-"""What is kept of a pod's annotations: what a plan can depend on."""
+"""The annotations of pods that are kept: those that a plan can depend on."""
 
 
 class Anonymiser:
-    """Takes names out of lines of demand, the same name for the same hash in all of them.
+    """Replaces names in lines of demand; equal names get equal hashes in all of them.
 
     Args:
-        key: Of the hashes; whoever has it can try names. Default: drawn, and never written down.
+        key: The key of the hashes, with which names can be guessed and tested. Default: random, and
+            never stored.
     """
 
     def __init__(self, key: bytes = b"") -> None:
@@ -106,7 +107,7 @@ class Anonymiser:
                 assert_never(line)
 
     def _hash(self, kind: str, text: str) -> str:
-        """The hash of a text of one kind: a valid label value, key, name and namespace."""
+        """Return the hash of a text of one kind: a valid label value, key, name and namespace."""
         person = kind.encode()
         digest = hashlib.blake2b(
             text.encode(), digest_size=_DIGEST_BYTES, key=self._key, person=person
@@ -149,7 +150,7 @@ class Anonymiser:
         )
 
     def _without_node_names(self, selector: NodeSelector | None) -> NodeSelector | None:
-        """Names of nodes are hashed; a simulation's nodes have other names in any case."""
+        """Return the selector with hashed node names; a simulation's nodes have others anyway."""
         if selector is None:
             return None
         return NodeSelector(terms=tuple(map(self._node_term, selector.terms)))
@@ -190,7 +191,7 @@ class Anonymiser:
         )
 
     def _namespace_selector(self, selector: LabelSelector | None) -> LabelSelector | None:
-        """A selector of namespaces: one label of theirs is their name."""
+        """Return a selector of namespaces, one of whose labels is their name."""
         if selector is None:
             return None
         named = {

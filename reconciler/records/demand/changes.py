@@ -1,4 +1,4 @@
-"""How a cluster's demand changed between two looks at it, as lines of recorded demand."""
+"""Compares two looks at a cluster and yields the changes as lines of recorded demand."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,21 +24,21 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one look at the cluster showed."""
+    """What one look at the cluster found."""
 
     day: date | None = None
-    """None: nothing was seen yet."""
+    """None: nothing was observed yet."""
     pods: Mapping[str, Pod] = field(default_factory=dict)
-    """Those that ask for room, by UID."""
+    """Those that need room, by UID."""
     finished: Mapping[str, Pod] = field(default_factory=dict)
-    """Those that have ended by themselves and are still there, by UID."""
+    """Those that have ended by themselves and still exist, by UID."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Target and nodes of each fleet, by name."""
     nodes: Mapping[tuple[str, str], Resources] = field(default_factory=dict)
-    """What the newest Ready node of each fleet and instance type offers to pods; the fleet is
-    empty for nodes of none, and where EC2 was not asked."""
+    """What the newest Ready node of each fleet and instance type offers to pods; the fleet is empty
+    for nodes of no fleet, and where EC2 was not asked."""
 
 
 def seen_in(
@@ -82,10 +82,10 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
     are all that is known of the time before.
 
     Args:
-        before: The look before.
+        before: The previous look.
         now: This look.
         at: When this look was.
-        keep: Older pods are told as created so long ago.
+        keep: Older pods are written as created this long ago.
     """
     fresh = before.day != now.day
     oldest = at - keep
@@ -151,7 +151,7 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
 
 
 def _asks_for_room(pod: Pod) -> bool:
-    """Whether it asks for room: of its own, not with a node, and not before it is let go."""
+    """Return whether the pod needs room: not a DaemonSet's or static one, and not gated."""
     waits = pod.gated and pod.node_name is None
     left_out = pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits
     return bool(pod.key.uid) and not left_out
@@ -175,7 +175,7 @@ def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
 
 
 def _pod_end(at: datetime, uid: str, finished: Pod | None) -> PodEnd:
-    """By itself when it was seen as finished; else somebody deleted it."""
+    """Return the end of a pod: by itself if it was seen finished; else somebody deleted it."""
     if finished is None or finished.started_at is None or finished.finished_at is None:
         return PodEnd(at=at, id=uid)
     ran = (finished.finished_at - finished.started_at).total_seconds()
@@ -187,7 +187,7 @@ def _rule_of(budget: PodDisruptionBudget) -> tuple[object, int]:
 
 
 def _budget_demand(at: datetime, budget: PodDisruptionBudget) -> BudgetDemand:
-    """The API server's own count of the pods that must stay, as percentages are worked out."""
+    """Return a budget with the API server's own count of the pods that must stay."""
     return BudgetDemand(
         at=at,
         id=budget.name,

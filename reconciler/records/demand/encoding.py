@@ -1,4 +1,4 @@
-"""Demand as lines of JSON: keys in a stable order, what is usual left out."""
+"""Encodes demand as lines of JSON: keys in a stable order, defaults left out."""
 
 from collections.abc import Mapping
 from typing import Any, assert_never
@@ -35,11 +35,11 @@ _USUAL: Mapping[str, object] = {
     "pods": 1,
     "deleted": False,
 }
-"""Left out of every line: what reading takes for granted."""
+"""Left out of every line, as decoding assumes these values."""
 
 
 def encode_line(line: DemandLine) -> bytes:
-    """One line, with its newline, that decodes to the same value again."""
+    """Return one line, with its newline, that decodes to an equal value."""
     fields = {"t": rfc3339(line.at), **_fields(line)}
     said = {
         key: value

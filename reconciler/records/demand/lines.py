@@ -1,4 +1,4 @@
-"""One line of demand, decoded and checked.
+"""Decodes and checks one line of demand.
 
 The pod specs are Kubernetes' own JSON, read by the same decoder as pods of the API server, with its
 limits; equal specs are one object.
@@ -55,7 +55,7 @@ class _Line(Struct, tag_field="kind", forbid_unknown_fields=True, gc=False):
 
 
 class _Containers(Struct, gc=False):
-    """Of a pod spec: a pod has one container at least, and asks for what its containers do."""
+    """The containers of a pod spec: at least one, and the pod requests what they do."""
 
     containers: Raw
 
@@ -147,7 +147,7 @@ _Any = _Pod | _End | _Controller | _Budget | _Cron | _Fault | _Fleet | _Node
 
 
 class LineDecoder:
-    """Turns lines into demand; equal specs and labels are one object across all of its lines."""
+    """Decodes lines of demand; equal specs and labels are one object across all lines."""
 
     def __init__(self) -> None:
         self._wire = Decoder(_Any)
@@ -155,10 +155,10 @@ class LineDecoder:
         self._pods = PodDecoder()
 
     def decode(self, line: bytes) -> DemandLine:  # noqa: PLR0911 - one for each kind
-        """One line.
+        """Decode one line.
 
         Raises:
-            ValueError: It cannot be read; the text names the key (as msgspec's errors do).
+            ValueError: It cannot be read; the message names the key (as msgspec's errors do).
         """
         found: _Any = self._wire.decode(line)
         match found:
@@ -253,7 +253,7 @@ class LineDecoder:
 
 
 def _within(error: ValueError, key: str) -> ValueError:
-    """The error of a part, its place told from the line's beginning as msgspec does."""
+    """Return an error of a part with its path from the line's beginning, as msgspec has it."""
     what, _, path = str(error).partition(" - at `$")
     return ValueError(f"{what} - at `$.{key}{path or '`'}")
 
@@ -332,10 +332,10 @@ def _time_zone(name: str) -> str:
 
 
 def checked_time(moment: datetime, key: str = "t") -> datetime:
-    """A time in UTC, which one without a zone is in already.
+    """Return a time in UTC; one without a zone is taken as UTC.
 
     Raises:
-        ValueError: Its year is none of `YEARS`; the text begins with the key.
+        ValueError: Its year is not in `YEARS`; the message begins with the key.
     """
     if moment.year not in YEARS:
         raise ValueError(f"{key}: its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}")

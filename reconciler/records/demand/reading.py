@@ -1,4 +1,4 @@
-"""Whole files of demand: decompressed as they are read, within limits, in order of time."""
+"""Reads whole files of demand: decompressed on the fly, within limits, in order of time."""
 
 import gzip
 import io
@@ -20,22 +20,22 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _MEMBER = b"\x1f\x8b\x08"
 """How each member of a gzip file begins."""
 _GZIP_WINDOW = 31
-"""Tells zlib to expect the head and the checksum of a gzip member."""
+"""Makes zlib expect the header and the checksum of a gzip member."""
 _MEMBER_BLOCK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
 _WINDOW_BYTES_MAX = 1 << 27
-"""Memory for one file: what `zstd --long` makes at most."""
+"""Memory for one file: the largest window of `zstd --long`."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much is read of one file: a small compressed file can hold any amount."""
+    """How much is read of one file, as a small compressed file can hold any amount."""
 
     bytes_max: int = 8 << 30
     """Decompressed."""
     line_bytes_max: int = 1 << 20
-    """What the API server admits of one object."""
+    """The largest object that the API server accepts."""
     lines_max: int = 20_000_000
 
 
@@ -43,29 +43,28 @@ DEFAULT_LIMITS = Limits()
 
 
 def read_demand(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) -> Demand:
-    """Everything of a file of JSON lines, plain or compressed by gzip or zstd.
+    """Return the content of a file of JSON lines, plain or compressed with gzip or zstd.
 
     Args:
         stream: The file, at its beginning.
-        name: What errors call it.
+        name: Its name in errors.
         limits: How much is read.
 
     Raises:
-        InputError: A line cannot be read, or the file goes beyond a limit; it names the line.
+        InputError: A line cannot be read, or the file exceeds a limit; the error names the line.
     """
     decoder = LineDecoder()
     return folded(_decoded(lines_of(stream, name, limits), name, decoder))
 
 
 def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) -> Demand:
-    """As `read_demand`, for a file that grows by gzip members, some of which may be torn.
+    """Read like `read_demand`, a file of gzip members, some of which may be incomplete.
 
-    A writer that is killed, or whose disk is full, leaves a part of a member, and the next one
-    writes on behind it. What is in whole members counts; of a file without one, the whole lines
-    before its end.
+    A writer that is killed, or whose disk is full, leaves part of a member, and the next writer
+    appends to it. Complete members are read; of a file without one, the complete lines.
 
     Args:
-        stream: The file, at its beginning; it is read twice if it is torn.
+        stream: The file, at its beginning; it is read twice if a member is incomplete.
         name: What errors call it.
         limits: How much is read.
 
@@ -75,7 +74,7 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
     try:
         return read_demand(stream, name, limits)
     except InputError:
-        # What is wrong is no sign of a torn member: its end may unpack to anything.
+        # A faulty line does not prove an incomplete member, whose end may unpack to anything.
         stream.seek(0)
         file = stream.read()
         content = b"".join(_whole_members(file, limits.bytes_max)) or _torn(file, limits.bytes_max)
@@ -85,7 +84,7 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
 
 
 def _torn(file: bytes, bytes_max: int) -> bytes | None:
-    """The whole lines of a file that ends within its only member; None when it is another one."""
+    """Return the whole lines of a file that ends within its only member; None for other files."""
     if not file.startswith(_MEMBER):
         return None
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
@@ -97,7 +96,7 @@ def _torn(file: bytes, bytes_max: int) -> bytes | None:
 
 
 def _whole_members(file: bytes, bytes_max: int) -> Iterator[bytes]:
-    """What the members hold that are complete; together a bit more than so many bytes at most."""
+    """Yield the content of the complete members; together little more than the limit."""
     at = file.find(_MEMBER)
     while at >= 0 and bytes_max >= 0:
         content, size = _member(memoryview(file)[at:], bytes_max)
@@ -107,7 +106,7 @@ def _whole_members(file: bytes, bytes_max: int) -> Iterator[bytes]:
 
 
 def _member(file: memoryview, bytes_max: int) -> tuple[bytes, int]:
-    """What the member at the beginning holds, and how long it is; 0 when it is not whole."""
+    """Return the content of the first member, and its length; 0 when it is incomplete."""
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
     found = bytearray()
     try:
@@ -124,7 +123,7 @@ def _member(file: memoryview, bytes_max: int) -> tuple[bytes, int]:
 
 
 def folded(lines: Iterable[DemandLine]) -> Demand:
-    """Lines in any order as one demand, in which each pod knows its end.
+    """Return lines in any order as one demand, in which each pod has its end.
 
     Of several lines with the id of one pod the last one counts.
     """
@@ -165,7 +164,7 @@ def since(demand: Demand, begin: datetime) -> Demand:
 
 
 def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Lines that hold anything, numbered from 1, without their ends."""
+    """Yield the non-empty lines, numbered from 1, without their line ends."""
     number = 0
     left = limits.bytes_max
     try:
@@ -188,7 +187,7 @@ def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int,
 
 
 def _decompressed(stream: BinaryIO) -> BinaryIO:
-    """The content, whatever the file is called."""
+    """Return the content decompressed, whatever the file's name is."""
     head = stream.read(4)
     whole = _Rejoined(head, stream)
     if head.startswith(_GZIP):
@@ -201,7 +200,7 @@ def _decompressed(stream: BinaryIO) -> BinaryIO:
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream whose first bytes have been looked at: pipes cannot be rewound."""
+    """A stream whose first bytes have been read already: pipes cannot be rewound."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = head
@@ -212,7 +211,7 @@ class _Rejoined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
+        """Fill the buffer with the next bytes."""
         found = self._head[: len(buffer)] or self._rest.read(len(buffer))
         self._head = self._head[len(found) :] if self._head else b""
         buffer[: len(found)] = found
@@ -230,7 +229,7 @@ def _decoded(
 
 
 def _said(error: ValueError | RecursionError) -> str:
-    """What is wrong, the key first: msgspec puts it last, as `$.key`."""
+    """Return an error's message with the key first; msgspec has it last, as `$.key`."""
     if isinstance(error, RecursionError):
         return reason_of(error)
     what, mark, path = str(error).rpartition(" - at `$.")
@@ -244,7 +243,7 @@ def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
 
 
 def _end(line: DemandLine) -> datetime:
-    """The last moment that a line tells of."""
+    """Return the last moment that a line covers."""
     if isinstance(line, PodDemand) and line.ran_seconds is not None:
         return line.at + timedelta(seconds=line.ran_seconds)
     return getattr(line, "until", None) or line.at

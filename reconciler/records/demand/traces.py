@@ -29,18 +29,18 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "gpu": ("gpu", "num_gpu", "gpus"),
     "id": ("pod", "job", "name", "id"),
 }
-"""What each column may be called. Times are seconds or RFC 3339; `memory` is in MiB."""
+"""The accepted names of each column. Times are seconds or RFC 3339; `memory` is in MiB."""
 CPU_MILLI_MAX, MEMORY_MIB_MAX, GPU_MAX = 1_000_000, 64 << 20, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceOptions:
-    """What a trace does not say."""
+    """What a trace does not state."""
 
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-    """The moment that second 0 is."""
+    """The moment of second 0."""
     node_selector: Labels = NO_LABELS
-    """Of every pod: its sector, say."""
+    """The node selector of every pod, such as its sector."""
     namespace: str = "default"
     gpu_resource: str = "nvidia.com/gpu"
 
@@ -51,10 +51,10 @@ def read_trace(
     options: TraceOptions | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Demand:
-    """Every row of a trace as a pod of a Job of its own that ends by itself.
+    """Return every row of a trace as a pod of a Job of its own that ends by itself.
 
     Raises:
-        InputError: A column is missing or a row cannot be read; it names the line.
+        InputError: A column is missing or a row cannot be read; the error names the line.
     """
     numbered = lines_of(stream, name, limits)
     header = next(numbered, (1, b""))[1]
@@ -67,10 +67,10 @@ def read_trace(
 
 
 def _cells(line: bytes) -> list[str]:
-    """The cells of a line.
+    """Return the cells of a line.
 
     Raises:
-        ValueError: It is none of CSV.
+        ValueError: It is not CSV.
     """
     if b"\r" in line.rstrip(b"\r\n"):
         raise ValueError("it has a carriage return within: end lines with a line feed")
@@ -81,7 +81,7 @@ def _cells(line: bytes) -> list[str]:
 
 
 def _columns(header: Sequence[str], where: str) -> dict[str, int]:
-    """The position of each column that is there."""
+    """Return the position of each column that exists."""
     places = {cell.strip().lower(): number for number, cell in enumerate(header)}
     found = {
         column: places[each]
@@ -104,7 +104,7 @@ def _columns(header: Sequence[str], where: str) -> dict[str, int]:
 
 
 class _Rows:
-    """Reads rows; equal requests are one spec."""
+    """Reads rows; equal requests share one spec."""
 
     def __init__(self, columns: dict[str, int], options: TraceOptions, name: str) -> None:
         self._columns = columns
@@ -113,7 +113,7 @@ class _Rows:
         self._specs: dict[tuple[int, int, int], PodSpec] = {}
 
     def read(self, numbered: Iterator[tuple[int, bytes]]) -> Iterator[PodDemand]:
-        """The pods, in the file's order."""
+        """Yield the pods, in the file's order."""
         for number, line in numbered:
             try:
                 yield self._pod(number, _cells(line))

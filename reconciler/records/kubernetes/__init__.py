@@ -1,4 +1,4 @@
-"""Kubernetes JSON into the model: `decode_cluster(split_documents(body, where))`."""
+"""Decodes Kubernetes JSON into the model: `decode_cluster(split_documents(body, where))`."""
 
 from reconciler.records.kubernetes.documents import Page, RawObject, decode_page, split_documents
 from reconciler.records.kubernetes.fields import API_GROUPS

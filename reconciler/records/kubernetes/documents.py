@@ -1,7 +1,8 @@
-"""Kubernetes objects in the forms in which files and the API server hold them.
+"""Splits files and answers of the API server into Kubernetes objects.
 
 A v1 `List`, a typed list (`PodList`, whose items name no kind), one object, or JSON lines of
-either. Objects stay raw here: each is decoded on its own, so that a bad one spoils no other.
+either. Objects stay raw here: each is decoded separately, so that a bad one does not affect the
+others.
 """
 
 import json
@@ -17,7 +18,7 @@ from reconciler.records.kubernetes.fields import API_GROUPS, Wire, printable
 
 
 class RawObject(NamedTuple):
-    """One object, not decoded; a tuple because tens of thousands of them are made in a list."""
+    """One object, not decoded; a tuple, since tens of thousands of them are made for a list."""
 
     api_version: str
     kind: str
@@ -46,7 +47,7 @@ class _HeaderWire(Wire):
 
 
 class Page(Struct):
-    """One page of a list that the API server answered."""
+    """One page of a list from the API server."""
 
     items: list[Raw]
     resource_version: str
@@ -61,14 +62,14 @@ _LOOSE_ITEMS = msgspec.json.Decoder(list[Raw])
 _SPACE = re.compile(r"\s*")
 
 LISTS = frozenset({"List", *(f"{kind}List" for kind in API_GROUPS)})
-"""Kinds that are lists even when their items are null, as of an empty answer."""
+"""Kinds that are lists even when their items are null, as in an empty answer."""
 
 HINT = "kubectl get nodes,pods,pvc,pv,pdb,sc,csinodes,ns,ds,leases -A -o json writes such a file"
-"""Names every kind that planning uses: without the classes and volumes no claim is ever bound."""
+"""It names every kind that planning uses: without classes and volumes no claim counts as bound."""
 
 
 def decode_page(body: bytes) -> Page:
-    """Split a list of the API server; raises ValueError when it is none."""
+    """Split a list of the API server; raise ValueError when it is not a list."""
     wire = _PAGE.decode(body)
     return Page(
         items=wire.items or [],
@@ -93,7 +94,7 @@ def split_documents(body: bytes, where: str) -> list[RawObject]:
 
 
 def _documents(body: bytes, where: str) -> list[bytes | Raw]:
-    """The JSON values of a file: one, or one per line."""
+    """Return the JSON values of a file: one, or one per line."""
     try:
         return [_VALUE.decode(body)]
     except (ValueError, RecursionError):
@@ -105,7 +106,7 @@ def _documents(body: bytes, where: str) -> list[bytes | Raw]:
 
 
 def _lenient(body: bytes, where: str) -> Iterator[bytes]:
-    """Read what strict JSON forbids (NaN, values one after the other) for the sake of the rest."""
+    """Read what strict JSON forbids (NaN, several values), so that the rest can be used."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -132,7 +133,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
-    """The objects of one JSON value."""
+    """Yield the objects of one JSON value."""
     try:
         items, envelope = _LOOSE_ITEMS.decode(document), _EnvelopeWire(kind="List")
     except ValueError:
@@ -158,7 +159,7 @@ def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:
     try:
         envelope = _ENVELOPE.decode(document)
     except (ValueError, RecursionError):
-        # NaN in an object makes it no JSON; the object is reported when it is decoded.
+        # NaN makes the object invalid JSON; that is reported when it is decoded.
         try:
             envelope = _lenient_envelope(bytes(document), where)
         except ValueError:  # as above, a number too large to read

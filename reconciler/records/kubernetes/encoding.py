@@ -1,4 +1,4 @@
-"""Values of the model as Kubernetes JSON, which decodes to the same values again.
+"""Encodes values of the model as Kubernetes JSON, which decodes to equal values.
 
 Recorded demand and the snapshots of simulations are written with it. Only what planning reads is in
 it: a spec has one container, which asks for what the whole pod does, where one can.
@@ -33,7 +33,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def encode_pod_spec(spec: PodSpec) -> Json:
-    """The spec of a pod or a pod template that decodes to this one."""
+    """Return the spec of a pod or pod template that decodes to this one."""
     return _present(
         {
             "containers": _containers(spec),
@@ -51,7 +51,7 @@ def encode_pod_spec(spec: PodSpec) -> Json:
 
 
 def encode_selector(selector: LabelSelector | None) -> Json | None:
-    """A metav1.LabelSelector; None stays None."""
+    """Return a metav1.LabelSelector; None stays None."""
     if selector is None:
         return None
     return _present(
@@ -63,7 +63,7 @@ def encode_selector(selector: LabelSelector | None) -> Json | None:
 
 
 def encode_pod(pod: Pod) -> Json:
-    """A v1 Pod."""
+    """Return a v1 Pod."""
     spec = encode_pod_spec(pod.spec)
     if pod.claims:
         named = [
@@ -93,7 +93,7 @@ def encode_pod(pod: Pod) -> Json:
 
 
 def encode_node(node: Node) -> Json:
-    """A v1 Node."""
+    """Return a v1 Node."""
     ready = {"type": "Ready", "status": "True" if node.ready else "False",
              "lastTransitionTime": _time(node.ready_changed_at)}  # fmt: skip
     return {
@@ -124,7 +124,7 @@ def encode_node(node: Node) -> Json:
 
 
 def encode_budget(budget: PodDisruptionBudget) -> Json:
-    """A policy/v1 PodDisruptionBudget."""
+    """Return a policy/v1 PodDisruptionBudget."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -142,7 +142,7 @@ def encode_budget(budget: PodDisruptionBudget) -> Json:
 
 
 def encode_daemon_set(daemon_set: DaemonSet) -> Json:
-    """An apps/v1 DaemonSet."""
+    """Return an apps/v1 DaemonSet."""
     metadata = {"name": daemon_set.name, "namespace": daemon_set.namespace, "uid": daemon_set.uid}
     template = {"metadata": {}, "spec": encode_pod_spec(daemon_set.spec)}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _present(metadata),
@@ -150,14 +150,14 @@ def encode_daemon_set(daemon_set: DaemonSet) -> Json:
 
 
 def encode_resources(amounts: Resources) -> dict[str, str]:
-    """A resource list in quantities, `pods` included."""
+    """Return a resource list in quantities, `pods` included."""
     return {
         name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
     }
 
 
 def _present(fields: Mapping[str, Any]) -> Json:
-    """The fields that say something."""
+    """Return the fields that are not empty."""
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 
@@ -236,7 +236,7 @@ def _pod_term(term: PodAffinityTerm) -> Json:
 
 
 def _selectors(**selectors: LabelSelector | None) -> Json:
-    """The selectors that are there: an empty one matches everything and is no missing one."""
+    """Return the selectors that exist: an empty one matches everything and is not a missing one."""
     return {key: encode_selector(each) for key, each in selectors.items() if each is not None}
 
 

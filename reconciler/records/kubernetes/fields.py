@@ -19,7 +19,7 @@ from reconciler.model.selectors import (
 NULL = Raw(b"null")
 
 Quantity = str | int | float
-"""A Kubernetes quantity: the API server writes strings, and reads bare numbers too."""
+"""A Kubernetes quantity: the API server writes strings, and also accepts bare numbers."""
 
 AMOUNT_LIMIT: Final = 2**63 - 1
 """From here on it is no quantity: `resource_amount` caps there, as the API server does."""
@@ -37,13 +37,13 @@ API_GROUPS: dict[str, str] = {
     "CSINode": "storage.k8s.io",
     "Lease": "coordination.k8s.io",
 }
-"""The kinds that planning uses; other groups have kinds of the same names (a Rancher `Node`)."""
+"""The kinds that planning uses; other groups have kinds of the same names (Rancher's `Node`)."""
 
 
 class Wire(Struct, gc=False, rename="camel"):
     """Base of the structs that mirror the parts of Kubernetes JSON that planning reads.
 
-    `null` is as good as absent everywhere, as in the API server's own decoder.
+    `null` means absent everywhere, as in the API server's own decoder.
     """
 
 
@@ -68,7 +68,7 @@ class MetadataWire(Wire):
 
 
 class RequirementWire(Wire):
-    """A line of a label selector."""
+    """One requirement of a label selector."""
 
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
@@ -76,7 +76,7 @@ class RequirementWire(Wire):
 
 
 class NodeRequirementWire(Wire):
-    """A line of a node selector term."""
+    """One requirement of a node selector term."""
 
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
@@ -110,17 +110,17 @@ class ElasticBlockStoreWire(Wire):
 
     @property
     def handle(self) -> str:
-        """The volume's id as the EBS CSI driver names it."""
+        """Return the volume's id as the EBS CSI driver names it."""
         return self.volume_id.rsplit("/", 1)[-1]
 
 
 def printable(text: str) -> str:
-    """The text as UTF-8 can hold it: JSON can spell half a surrogate pair, output cannot."""
+    """Return the text as UTF-8 can encode it, without the lone surrogates that JSON allows."""
     return text.encode(errors="replace").decode()
 
 
 def required_name(name: str) -> str:
-    """The name, which every object must have.
+    """Return the name, which every object must have.
 
     Raises:
         ValueError: It is empty.
@@ -131,7 +131,7 @@ def required_name(name: str) -> str:
 
 
 def amount_of(resource: str, quantity: Quantity) -> int:
-    """A quantity in the model's unit.
+    """Return a quantity in the model's unit.
 
     Raises:
         ValueError: Not a quantity, negative, or absurdly large.
@@ -144,22 +144,22 @@ def amount_of(resource: str, quantity: Quantity) -> int:
 
 
 def amounts_of(quantities: Mapping[str, Quantity] | None) -> dict[str, int]:
-    """All amounts of a resource list; raises ValueError as `amount_of`."""
+    """Return all amounts of a resource list; raise ValueError as `amount_of`."""
     return {key: amount_of(key, value) for key, value in (quantities or {}).items()}
 
 
 def resources_of(quantities: Mapping[str, Quantity] | None) -> Resources:
-    """A resource list as the model keeps it; raises ValueError as `amount_of`."""
+    """Return a resource list in the model's form; raise ValueError as `amount_of`."""
     return FrozenMap(amounts_of(quantities))
 
 
 def labels_of(labels: Mapping[str, str] | None) -> Labels:
-    """Labels as the model keeps them."""
+    """Return labels in the model's form."""
     return FrozenMap(labels) if labels else NO_LABELS
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """The moment in UTC; a time without a zone is taken as UTC, as EC2 and kubectl mean it."""
+    """Return the moment in UTC; a time without a zone is UTC, as in EC2 and kubectl."""
     if moment is None:
         return None
     if moment.tzinfo is None:
@@ -168,12 +168,12 @@ def utc(moment: datetime | None) -> datetime | None:
 
 
 def requirement_of(wire: RequirementWire | NodeRequirementWire) -> Requirement:
-    """A selector's line in the model."""
+    """Return a selector's requirement in the model."""
     return Requirement(key=wire.key, operator=wire.operator, values=wire.values or ())
 
 
 def label_selector_of(wire: LabelSelectorWire | None) -> LabelSelector | None:
-    """A label selector in the model: None matches nothing, an empty one everything."""
+    """Return a label selector in the model: None matches nothing, an empty one everything."""
     if wire is None:
         return None
     return LabelSelector(
@@ -183,7 +183,7 @@ def label_selector_of(wire: LabelSelectorWire | None) -> LabelSelector | None:
 
 
 def node_selector_term_of(wire: NodeSelectorTermWire) -> NodeSelectorTerm:
-    """A node selector term in the model."""
+    """Return a node selector term in the model."""
     return NodeSelectorTerm(
         expressions=tuple(map(requirement_of, wire.match_expressions or ())),
         fields=tuple(map(requirement_of, wire.match_fields or ())),
@@ -191,7 +191,7 @@ def node_selector_term_of(wire: NodeSelectorTermWire) -> NodeSelectorTerm:
 
 
 def node_selector_of(wire: NodeSelectorWire | None) -> NodeSelector | None:
-    """A node selector in the model; None when there is none."""
+    """Return a node selector in the model; None when there is none."""
     if wire is None:
         return None
     return NodeSelector(terms=tuple(map(node_selector_term_of, wire.node_selector_terms or ())))

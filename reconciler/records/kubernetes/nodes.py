@@ -1,4 +1,4 @@
-"""Nodes and what CSI drivers can attach to them."""
+"""Decodes nodes and what CSI drivers can attach to them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ from reconciler.records.kubernetes.pods import (
 )
 
 OUR_PREFIX = "fleet-reconciler.io/"
-"""Every annotation of ours starts with it."""
+"""The prefix of all our annotations."""
 
 _HONOURED = {SAFE_TO_EVICT, SCALE_DOWN_DISABLED, KARPENTER_DO_NOT_DISRUPT}
 
@@ -87,10 +87,10 @@ _CSI_NODE = Decoder(_CsiNodeWire)
 
 
 def decode_node(raw: bytes | Raw) -> Node:
-    """Decode one node; raises ValueError when it cannot be read.
+    """Decode one node; raise ValueError when it cannot be read.
 
-    A node without status or allocatable is as good as unreadable: what it offers, whether it is
-    alive and whether anything keeps it cannot be told. A kubelet writes both when it registers.
+    A node without status or allocatable counts as unreadable: what it offers, whether it is alive
+    and whether anything keeps it is unknown. A kubelet writes both when it registers.
     """
     wire = _NODE.decode(raw)
     metadata, spec, status = wire.metadata, wire.spec or _NodeSpecWire(), wire.status
@@ -111,7 +111,7 @@ def decode_node(raw: bytes | Raw) -> Node:
             for each in spec.taints or ()
         ),
         unschedulable=bool(spec.unschedulable),
-        # Without the condition only taints tell, as for kube-scheduler; a node that offers
+        # Without the condition only taints show it, as for kube-scheduler; a node that offers
         # nothing yet is not ready in any case.
         ready=ready.status == "True" if ready else bool(allocatable),
         ready_changed_at=utc(ready.last_transition_time) if ready else None,
@@ -123,7 +123,7 @@ def decode_node(raw: bytes | Raw) -> Node:
 
 
 def decode_csi_node(raw: bytes | Raw) -> CsiNode:
-    """Decode one CSINode; raises ValueError when it cannot be read."""
+    """Decode one CSINode; raise ValueError when it cannot be read."""
     wire = _CSI_NODE.decode(raw)
     drivers = wire.spec.drivers if wire.spec else None
     return CsiNode(
@@ -140,7 +140,7 @@ def _ready_condition(status: _NodeStatusWire) -> _ConditionWire | None:
 
 
 def _kept(annotations: dict[str, str]) -> Labels:
-    """Only what a decision reads: the rest changes with every heartbeat of some controller."""
+    """Return only what a decision reads: others change with a controller's every heartbeat."""
     return labels_of(
         {
             key: value

@@ -1,4 +1,4 @@
-"""One Kubernetes object of any kind: the model's value of it, or why there is none."""
+"""Decodes one Kubernetes object of any kind, or says why it cannot be decoded."""
 
 import json
 from collections.abc import Callable
@@ -52,14 +52,14 @@ ClusterObject = (
 NAMESPACED = frozenset({"Pod", "DaemonSet", "PodDisruptionBudget", "PersistentVolumeClaim"})
 
 Identity = tuple[str, str, str, str]
-"""Kind, namespace, name and, of pods, uid: their names are reused at once."""
+"""Kind, namespace, name and, for pods, uid, since their names are reused at once."""
 
 _OCCUPIES = PodSpec(requests=FrozenMap({"pods": 1}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """What became of one object; both parts are set for an unreadable one that still counts."""
+    """The result for one object; both parts are set for an unreadable one that still counts."""
 
     identity: Identity
     value: ClusterObject | None = None
@@ -67,7 +67,7 @@ class Decoded:
 
 
 class ObjectDecoder:
-    """Decodes objects one by one; keep one for as long as specs are to be shared."""
+    """Decodes objects one by one; use one decoder as long as specs are to be shared."""
 
     def __init__(self) -> None:
         self._pods = PodDecoder()
@@ -85,10 +85,10 @@ class ObjectDecoder:
         }
 
     def decode(self, kind: str, raw: bytes | Raw) -> Decoded | None:
-        """Decode one object of a kind in `API_GROUPS`; None for a Lease that is not ours.
+        """Decode one object of a kind in `API_GROUPS`; None for a foreign Lease.
 
-        Never raises for what is in the object: one that cannot be read is reported in `ignored`,
-        and stands for itself as far as that protects it.
+        Never raises for the object's content: an unreadable one is reported in `ignored`, and kept
+        as a stand-in where that protects it.
         """
         try:
             value = self._decoders[kind](raw)
@@ -104,7 +104,7 @@ class ObjectDecoder:
 
 
 def identity_of(kind: str, value: ClusterObject) -> Identity:
-    """What makes two objects the same one."""
+    """Return what identifies an object: two values with the same are one object."""
     match value:
         case Pod():
             return kind, value.key.namespace, value.key.name, value.key.uid
@@ -117,7 +117,7 @@ def identity_of(kind: str, value: ClusterObject) -> Identity:
 
 
 def unreadable(kind: str, raw: bytes, why: str = "") -> Decoded:
-    """Report an object that could not be read, with as much of it as can be told."""
+    """Report an object that could not be read, with as much of it as is readable."""
     try:
         loaded = json.loads(raw)
     except (ValueError, RecursionError):
@@ -137,7 +137,7 @@ def unreadable(kind: str, raw: bytes, why: str = "") -> Decoded:
 
 
 def _stand_in(kind: str, found: dict[str, Any], key: PodKey) -> ClusterObject | None:
-    """The value that keeps an unreadable object from being overlooked."""
+    """Return the value that keeps an unreadable object from being overlooked."""
     spec = _mapping(found, "spec")
     match kind:
         case "Pod":
@@ -157,7 +157,7 @@ def _stand_in(kind: str, found: dict[str, Any], key: PodKey) -> ClusterObject | 
             instance_id = instance_id_of(provider_id)
             labels = _mapping(_mapping(found, "metadata"), "labels")
             return Node(
-                # One without a name is still some instance's node: it needs a name to be counted.
+                # A node without a name still belongs to an instance: it needs a name to be counted.
                 name=NodeName(key.name or instance_id or key.uid),
                 uid=key.uid,
                 provider_id=provider_id,
@@ -186,6 +186,6 @@ def _mapping(parent: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _text(parent: dict[str, Any], key: str) -> str:
-    """A text that can be printed, empty where there is none."""
+    """Return a printable text, empty where there is none."""
     value = parent.get(key)
     return printable(value) if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The part of a pod's spec that replicas share, decoded once for all of them."""
+"""Decodes the part of a pod's spec that replicas share, once for all of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ class _SpreadWire(Wire):
 
 
 class _ClaimWire(Wire):
-    """A claim of devices: only that there is one counts."""
+    """A claim of devices: only its presence counts."""
 
 
 class SharedSpecWire(Wire):
@@ -144,13 +144,13 @@ _DECODER = Decoder(SharedSpecWire)
 def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> PodSpec:
     """Build the model's PodSpec from the JSON of a spec.
 
-    Of a pod that asks for more than `limits` allows only the parts within them are kept, and
-    what stands in for the others takes more rather than less: the pod may run on a node.
+    Of a pod with more than `limits` allows only the parts within the limits are kept. What replaces
+    the others takes more rather than less, since the pod may run on a node.
 
     Args:
         shared: The JSON.
         local_storage: Whether any of its volumes would be lost with its node.
-        volumes: How many volumes it has; they are no part of the JSON.
+        volumes: How many volumes it has; they are not part of the JSON.
 
     Raises:
         ValueError: It cannot be read (msgspec's errors are ValueErrors).
@@ -196,18 +196,18 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> 
 
 @dataclass(slots=True)
 class _Excess:
-    """What the pod has too much of: the first that was found is told."""
+    """What the pod has too much of: the first finding is reported."""
 
     first: str
 
     def add(self, found: str) -> bool:
-        """Note what is too much, in words; whether it is anything at all."""
+        """Note what is too much, in words; return whether it is anything at all."""
         self.first = self.first or found
         return bool(found)
 
 
 def _requests(wire: SharedSpecWire, excess: _Excess) -> tuple[Resources, bool]:
-    """Effective requests, and whether names beyond the limit were left out."""
+    """Return effective requests, and whether names beyond the limit were left out."""
     requests = pod_requests(
         wire.containers or (), wire.init_containers or (), wire.resources, wire.overhead
     )
@@ -218,7 +218,7 @@ def _requests(wire: SharedSpecWire, excess: _Excess) -> tuple[Resources, bool]:
 
 
 def _ports_within(wire: SharedSpecWire, excess: _Excess) -> tuple[tuple[HostPort, ...], bool]:
-    """Host ports, and whether they were left out as too many."""
+    """Return host ports, and whether there were too many, so that they were left out."""
     ports = _host_ports(wire)
     if excess.add(beyond(len(ports), HOST_PORTS_MAX, "host ports")):
         return (), True
@@ -279,9 +279,9 @@ def _within(
 
 
 def _anti_affinity(wire: _PodAffinityWire | None, excess: _Excess) -> tuple[PodAffinityTerm, ...]:
-    """Required anti-affinity; too much of it stands for all pods of the namespaces that it names.
+    """Return required anti-affinity; if there is too much, all pods of its namespaces are meant.
 
-    A pod that runs keeps others off its domains, whether or not it is planned for itself.
+    A running pod keeps others off its domains, whether or not it is itself planned for.
     """
     terms = _required(wire)
     if not excess.add(_terms_beyond(terms, "required pod anti-affinity terms")):
@@ -364,7 +364,7 @@ def _spread(wire: _SpreadWire) -> TopologySpreadConstraint:
 
 
 def _host_ports(wire: SharedSpecWire) -> tuple[HostPort, ...]:
-    """Ports taken on the node by what keeps running; a pod on the host's network takes them all."""
+    """Return ports that running containers use on the node; on the host's network all count."""
     running = [
         *(wire.containers or ()),
         *(each for each in wire.init_containers or () if each.restartable),

@@ -43,13 +43,13 @@ KARPENTER_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
 
 SPECS_MAX = 8_192
-"""Distinct specs kept per generation, at 5 kB each: every DaemonSet pod has one of its own (its
-node's name), of nodes that are long gone too."""
+"""Distinct specs kept per generation, at 5 kB each. Every DaemonSet pod has one of its own (with
+its node's name), also those of nodes that are gone."""
 USUAL_BYTES = 4_096
-"""JSON of one of them at most: larger ones, up to the 1 MiB that the API server admits, count as
-several, so that a client cannot fill memory with specs that are never seen again."""
+"""The largest JSON of a usual spec: larger ones, up to the 1 MiB that the API server accepts, count
+as several, so that a client cannot fill memory with specs that are never seen again."""
 ANNOTATION_MAX = 64
-"""Characters that are kept of an annotation's value: what is looked for is a word."""
+"""How many characters of an annotation's value are kept: decisions look for a word."""
 
 
 class _AnnotationsWire(Struct, gc=False):
@@ -80,7 +80,7 @@ class _ClaimWire(Wire):
 
 
 class _PresentWire(Wire):
-    """Something whose mere presence counts."""
+    """Something of which only the presence counts."""
 
 
 class _VolumeWire(Wire):
@@ -93,7 +93,7 @@ class _VolumeWire(Wire):
 
 
 class _SpecWire(Wire, omit_defaults=True):
-    """A spec of which the shared parts stay raw until a spec like it is seen for the first time."""
+    """A spec whose shared parts stay raw until an equal spec is first seen."""
 
     node_name: str | None = None
     volumes: tuple[_VolumeWire, ...] | None = None
@@ -170,10 +170,10 @@ _SHARED = Encoder()
 
 
 class PodDecoder:
-    """Turns Kubernetes JSON into pods, each distinct spec and label set built once.
+    """Decodes Kubernetes JSON into pods; each distinct spec and label set is built once.
 
-    The key of a spec is the JSON of those of its fields that a decision can depend on. What
-    differs between replicas (node, names of injected volumes, claims, gates) is taken out first.
+    The key of a spec is the JSON of the fields that a decision can depend on. What differs between
+    replicas (node, names of injected volumes, claims, gates) is removed first.
     """
 
     def __init__(self) -> None:
@@ -234,11 +234,11 @@ class PodDecoder:
         )
 
     def template_spec(self, raw: bytes | Raw) -> PodSpec:
-        """Decode the spec of a pod template; raises ValueError when it cannot be read."""
+        """Decode the spec of a pod template; raise ValueError when it cannot be read."""
         return self._shared_spec(_SPEC.decode(raw))
 
     def labels(self, raw: Raw) -> Labels:
-        """Decode labels; equal JSON gives one object. Raises ValueError when not labels."""
+        """Decode labels; equal JSON gives one object. Raise ValueError when they are not labels."""
         key = bytes(raw)
         if key == b"null":
             return NO_LABELS
@@ -262,7 +262,7 @@ class PodDecoder:
 
 
 def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
-    """Let a pod that is being resized count as one that asks for what it holds."""
+    """Make a pod that is being resized count as one that requests what it holds."""
 
     def cannot_be_resized() -> bool:
         return _cannot_be_resized(status.conditions or ())
@@ -282,13 +282,13 @@ def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
 
 
 def _cannot_be_resized(conditions: tuple[_ConditionWire, ...]) -> bool:
-    """Source: k8s.io/component-helpers/resource IsPodResizeInfeasible."""
+    """Return whether a resize is impossible, as component-helpers' IsPodResizeInfeasible."""
     pending = next((each for each in conditions if each.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"
 
 
 def _weight(raw: bytes) -> int:
-    """How many usual entries one of this size stands for in a table of bounded memory."""
+    """Return as how many usual entries a spec of this size counts in the bounded table."""
     return 1 + len(raw) // USUAL_BYTES
 
 
@@ -297,14 +297,14 @@ def _optional_node(name: str | None) -> NodeName | None:
 
 
 def _is_local_storage(volume: _VolumeWire) -> bool:
-    """An emptyDir in memory holds nothing that moving would lose more of than a restart does."""
+    """Return whether moving loses data; an emptyDir in memory is lost at restarts too."""
     if volume.host_path is not None:
         return True
     return volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
 
 
 def _claims(pod_name: str, volumes: tuple[_VolumeWire, ...]) -> tuple[str, ...]:
-    """Claims by name; a generic ephemeral volume's claim is named after pod and volume."""
+    """Return claims by name; a generic ephemeral volume's claim is named after pod and volume."""
     names = []
     for volume in volumes:
         if volume.persistent_volume_claim is not None:
@@ -335,7 +335,7 @@ def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
 
 
 def _noticeable(status: _StatusWire) -> tuple[ContainerState, ...]:
-    """The containers that wait, have ended or were started again, at most `CONTAINERS_MAX`."""
+    """Return the containers that wait, have ended or restarted, at most `CONTAINERS_MAX`."""
     every: tuple[tuple[ContainerKind, tuple[_ContainerStatusWire, ...] | None], ...] = (
         ("container", status.container_statuses),
         ("init", status.init_container_statuses),
@@ -371,7 +371,7 @@ def _container_state(kind: ContainerKind, each: _ContainerStatusWire) -> Contain
 def _finished_at(
     status: _StatusWire, containers: tuple[_ContainerStatusWire, ...]
 ) -> datetime | None:
-    """When its last container ended; else when the pod stopped being ready."""
+    """Return when its last container ended; else when the pod stopped being ready."""
     ends = [
         each.state.terminated.finished_at
         for each in containers

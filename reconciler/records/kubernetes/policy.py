@@ -1,4 +1,4 @@
-"""Disruption budgets."""
+"""Decodes PodDisruptionBudgets."""
 
 from typing import Annotated
 
@@ -46,7 +46,7 @@ _BUDGET = Decoder(_BudgetWire)
 
 
 def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
-    """Decode one budget; raises ValueError when it cannot be read.
+    """Decode one budget; raise ValueError when it cannot be read.
 
     A status that the controller has not written yet, or has not written again since the budget
     changed, allows nothing: the Eviction API refuses until it has.
@@ -67,7 +67,7 @@ def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
 
 
 def _selector(wire: LabelSelectorWire | None, api_version: str | None) -> LabelSelector | None:
-    """In policy/v1 an empty selector takes every pod; in v1beta1 it took none, as null does."""
+    """Return the selector: an empty one matches every pod in policy/v1, none in v1beta1."""
     _, lines, values = label_selector_size(wire)
     if lines > LINES_MAX or values > VALUES_MAX:
         raise ValueError(f"a selector of {lines} lines and {values} values is not compared")

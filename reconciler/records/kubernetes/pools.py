@@ -1,4 +1,4 @@
-"""The part of `fleet-state` that says where EC2 took spot instances of ours back."""
+"""The part of `fleet-state` that says where EC2 took our spot instances back."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,7 @@ from reconciler.model.saved_state import InterruptedPool
 from reconciler.records.kubernetes.fields import printable, utc
 
 POOLS_MAX = 200
-"""Pools that are written and read at most; the latest are kept."""
+"""How many pools are written and read at most; the latest are kept."""
 
 _Name = Annotated[str, Meta(min_length=1, max_length=63)]
 

@@ -1,4 +1,4 @@
-"""The Lease annotation `bound-to`: which cluster and fleets were seen to belong together."""
+"""The Lease annotation `bound-to`: which cluster and fleets were proven to belong together."""
 
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from reconciler.model.ids import FleetId
 from reconciler.records.kubernetes.fields import printable, utc
 
 FLEETS_MAX: Final = 300
-"""Fleets that are read at most."""
+"""How many fleets are read at most."""
 TEXT_MAX: Final = 1 << 18
 """Longer values are not read."""
 

@@ -1,7 +1,7 @@
-"""How much of each resource a pod asks for, as kube-scheduler counts it.
+"""Computes how much of each resource a pod requests, as kube-scheduler counts it.
 
 Source: k8s.io/component-helpers/resource PodRequests, and the API server's defaulting of requests
-from limits, which objects from files may not have been through.
+from limits, which is missing in some files.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,17 +38,17 @@ class ContainerWire(Wire):
 
     @property
     def restartable(self) -> bool:
-        """For init containers: a sidecar, which keeps running."""
+        """Return whether an init container is a sidecar, which keeps running."""
         return self.restart_policy == "Always"
 
 
 def stated_requests(wire: ResourceRequirementsWire | None) -> dict[str, Quantity]:
-    """Requests as they were written, each missing one stood in for by its limit."""
+    """Return requests as they were written; a missing one is replaced by its limit."""
     return {} if wire is None else {**(wire.limits or {}), **(wire.requests or {})}
 
 
 def requested(wire: ResourceRequirementsWire | None) -> dict[str, int]:
-    """Requests, each missing one stood in for by its limit."""
+    """Return requests; a missing one is replaced by its limit."""
     return amounts_of(stated_requests(wire))
 
 
@@ -65,9 +65,9 @@ def _raise_to(total: dict[str, int], least: Mapping[str, int]) -> None:
 def containers_requests(
     containers: Iterable[ContainerWire], init_containers: Iterable[ContainerWire]
 ) -> dict[str, int]:
-    """What the containers need: together while running, or at the worst moment of starting.
+    """Return what the containers need: all together, or at the worst moment of starting.
 
-    A sidecar counts from its start on, so it adds to every init container after it.
+    A sidecar counts from its start, so it adds to every init container after it.
     """
     running: dict[str, int] = {}
     for container in containers:
@@ -88,7 +88,7 @@ def containers_requests(
 
 
 def _pod_level_applies(resource: str) -> bool:
-    """Source: component-helpers/resource IsSupportedPodLevelResource."""
+    """Return whether pod-level requests apply, as IsSupportedPodLevelResource does."""
     return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
 
 
@@ -98,10 +98,10 @@ def pod_requests(
     pod_level: ResourceRequirementsWire | None,
     overhead: Mapping[str, Quantity] | None,
 ) -> Resources:
-    """A pod's effective requests with overhead and its slot (`pods: 1`); zeros are left out.
+    """Return a pod's effective requests with overhead and its slot (`pods: 1`), without zeros.
 
     Raises:
-        ValueError: A quantity that is none, is negative or is absurdly large.
+        ValueError: A quantity is invalid, negative or absurdly large.
     """
     total = containers_requests(containers, init_containers)
     if pod_level is not None:

@@ -1,9 +1,9 @@
-"""What the containers of a pod hold while the pod is resized in place.
+"""Computes what a pod's containers hold while the pod is resized in place.
 
-kube-scheduler counts per container the most of what its spec asks for, what the kubelet has
-allocated and what the container has now; where the kubelet said that a resize can never be done
-there, what the spec asks for does not count.
-Source: k8s.io/component-helpers/resource AggregateContainerRequests with UseStatusResources.
+kube-scheduler counts per container the maximum of what its spec requests, what the kubelet has
+allocated and what the container has now. Where the kubelet reports that a resize is infeasible, the
+spec's requests do not count. Source: k8s.io/component-helpers/resource AggregateContainerRequests
+with UseStatusResources.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from reconciler.records.kubernetes.requests import (
 
 
 class ContainerPartsWire(Wire, omit_defaults=True):
-    """A container or init container; what replicas share of it stays raw."""
+    """A container or init container; the parts shared by replicas stay raw."""
 
     name: str | None = None
     resources: Raw = NULL
@@ -46,17 +46,17 @@ def put_holdings(
     statuses: Iterable[HoldingWire],
     cannot_be_resized: Callable[[], bool],
 ) -> None:
-    """Replace the `resources` of those containers that hold something else than they ask for.
+    """Replace the `resources` of containers that hold something other than they request.
 
     Args:
         containers: Those that keep running; init containers that end hold nothing afterwards.
         statuses: Their statuses, in any order.
-        cannot_be_resized: Whether the pending resize can never be done on the pod's node.
+        cannot_be_resized: Whether the pending resize is infeasible on the pod's node.
 
     Raises:
-        ValueError: A quantity that is none.
+        ValueError: A quantity is invalid.
     """
-    # Kubernetes before 1.33, and containers that have not started, have no `resources` there.
+    # Before Kubernetes 1.33, and before containers have started, there are no `resources`.
     holdings = {each.name: each for each in statuses if each.resources is not NULL}
     if not holdings:
         return
@@ -72,30 +72,30 @@ def put_holdings(
 
 
 def _as_asked(container: ContainerPartsWire, holding: HoldingWire) -> bool:
-    """Whether all three are the same, as they are whenever no resize is under way."""
+    """Return whether all three are equal, as they are except during a resize."""
     if container.resources != holding.resources:
         return False
     allocated = holding.allocated_resources
     if allocated is NULL or _REQUESTS + bytes(allocated) in bytes(holding.resources):
         return True
-    has = _RESOURCES.decode(holding.resources)  # the same with other blanks, as kubectl prints it
+    has = _RESOURCES.decode(holding.resources)  # equal but for white space, as kubectl prints it
     return has is not None and has.requests == _ALLOCATED.decode(allocated)
 
 
 def counted_resources(
     asked: Raw, has: Raw, allocated: Raw, *, cannot_be_resized: bool, of_pod: bool = False
 ) -> Raw:
-    """The `resources` that count: `asked` itself, or the most of what is asked for and held.
+    """Return the `resources` that count: `asked` itself, or the maximum of asked and held.
 
     Args:
-        asked: What the spec asks for.
-        has: What the status says that is there now.
-        allocated: What the status says that the kubelet has allocated.
-        cannot_be_resized: Whether what the spec asks for does not count.
-        of_pod: Whether they are those of the whole pod: then only what it asks for counts.
+        asked: What the spec requests.
+        has: What the container has now, by its status.
+        allocated: What the kubelet has allocated, by its status.
+        cannot_be_resized: Whether the spec's requests do not count.
+        of_pod: Whether these are of the whole pod: then only its requests count.
 
     Raises:
-        ValueError: A quantity that is none.
+        ValueError: A quantity is invalid.
     """
     wanted, held = _RESOURCES.decode(asked), _RESOURCES.decode(has)
     if held is None:

@@ -1,4 +1,4 @@
-"""What the reconciler keeps in annotations of its Lease, so that it survives a restart."""
+"""The state that is saved in annotations of our Lease, so that it survives a restart."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -38,30 +38,30 @@ from reconciler.records.kubernetes.proof import decode_proof
 
 LEASE_NAME = "fleet-reconciler"
 LEASE_NAMESPACE = "fleet-reconciler"
-"""Where the manifest puts the install, and so its Lease, unless it is told otherwise."""
+"""Where the manifest puts the install, and so its Lease, by default."""
 
 VERSION = 1
-"""Of the shape of `fleet-state`; a value of another version is not guessed at."""
+"""Version of the format of `fleet-state`; a value of another version is not read."""
 FLEETS_MAX = 300
 DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
 STUCK_ENDS_MAX = 200
 RAISES_MAX = 20
-"""What is written of each at most, 200 KiB together: the API server takes 256 KiB of
+"""How many of each are written at most, 200 KiB in total: the API server accepts 256 KiB of
 annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
 """Longer values are not read."""
 
 RESOURCES_MAX = 8
-"""Names that are read of one fleet at most."""
+"""How many resource names are read of one fleet at most."""
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""What a node may state of a resource, which is as much as a Kubernetes quantity holds."""
+"""The amount of a resource that a node may state: as much as a Kubernetes quantity can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedState:
-    """The Lease's annotations, read."""
+    """The content of the Lease's annotations."""
 
     last_drain_at: datetime | None = None
     last_descheduled_at: datetime | None = None
@@ -72,12 +72,12 @@ class SavedState:
     proof: KeptProof | None = None
     raises: tuple[SavedRaise, ...] = ()
     resumed_updates: tuple[str, ...] = ()
-    """Names of fleets, as a person wrote them."""
+    """Names of fleets, as a person has written them."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     namespace: str = ""
-    """Of the Lease."""
+    """Namespace of the Lease."""
     written: bool = False
-    """The state of fleets is there, be it empty."""
+    """Whether the state of fleets exists, even if it is empty."""
     unreadable: bool = False
     """At least one annotation could not be read and was taken as absent."""
 
@@ -167,8 +167,8 @@ _ENCODER = Encoder(order="sorted")
 def decode_lease(raw: bytes | Raw) -> SavedState | None:
     """Decode a Lease: None when it is not ours; ValueError when it cannot be read at all.
 
-    An annotation that cannot be read is taken as absent: a person may have edited it, and a
-    forgotten pause costs less than a loop that stands still.
+    An annotation that cannot be read is taken as absent: a person may have edited it, and a lost
+    cool-off costs less than a loop that cannot run.
     """
     metadata = _LEASE.decode(raw).metadata
     if required_name(metadata.name) != LEASE_NAME:
@@ -203,14 +203,14 @@ def decode_lease(raw: bytes | Raw) -> SavedState | None:
 
 
 def _names(text: str | None) -> tuple[str, ...]:
-    """The names of a list with commas; a list that is absurdly long names no fleet of ours."""
+    """Return the names of a comma-separated list; an absurdly long list counts as empty."""
     if not text or len(text) > TEXT_MAX:
         return ()
     return tuple(sorted({name.strip() for name in text.split(",")}))
 
 
 def _stated_moment(text: str | None) -> datetime | None:
-    """The time that an annotation states; None without one, or when it cannot be read."""
+    """Return the time in an annotation; None without one, or when it cannot be read."""
     try:
         return utc(_MOMENT.decode(_ENCODER.encode(text))) if text else None
     except (ValueError, OverflowError):
@@ -301,10 +301,10 @@ def encode_fleet_state(
     raises: Iterable[SavedRaise] = (),
     interrupted_pools: Iterable[InterruptedPool] = (),
 ) -> str:
-    """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
+    """Write the annotation `fleet-state`: sorted, bounded, without fleets in their default state.
 
-    Of more than fits those that matter longest are kept: the latest cool-offs, the kinds of pods
-    that have failed most often, the fleets that have been lost for longest.
+    If there is too much, what matters longest is kept: the latest cool-offs, the kinds of pods that
+    have failed most often, the fleets that have been lost longest.
     """
     fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)

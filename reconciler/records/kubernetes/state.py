@@ -1,4 +1,4 @@
-"""A whole ClusterState from the objects of files or of caches."""
+"""Builds a ClusterState from the objects of files or of caches."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -37,10 +37,10 @@ def decode_cluster(
     decoder: ObjectDecoder | None = None,
     lease_namespace: str = LEASE_NAMESPACE,
 ) -> ClusterState:
-    """Decode objects into one state; of the same object twice the last one counts.
+    """Decode objects into one state; of an object that occurs twice the last one counts.
 
-    Objects that cannot be read and counts of kinds that planning does not use are in `ignored`.
-    Of several Leases only that of `lease_namespace` counts.
+    Unreadable objects, and counts of kinds that planning does not use, are in `ignored`. Of several
+    Leases only that of `lease_namespace` counts.
     """
     decoder = decoder or ObjectDecoder()
     unused: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def decode_cluster(
                 else unreadable("", bytes(each.raw))
             )
             if result is not None:
-                # Without a name nothing says that two objects are the same one.
+                # Without a name nothing shows that two objects are the same one.
                 named = bool(result.identity[2])
                 decoded.pop(result.identity, None)
                 decoded[result.identity if named else number] = result
@@ -71,7 +71,7 @@ def decode_cluster(
 
 
 def is_unused(each: RawObject) -> bool:
-    """Whether planning does not use the object's kind."""
+    """Return whether planning does not use the object's kind."""
     if not each.kind:
         return False
     group = each.api_version.rpartition("/")[0]
@@ -126,10 +126,10 @@ pod_order: Callable[[Pod], tuple[str, str, str]] = attrgetter(
 
 
 def without_foreign_leases(decoded: list[Decoded], namespace: str) -> list[Decoded]:
-    """All objects, except Leases `fleet-reconciler` that are not ours.
+    """Return all objects, except foreign Leases named `fleet-reconciler`.
 
-    Files may hold the Lease of an install in any namespace. When they hold one alone, it is meant;
-    of several only that of `namespace` counts, since anybody can make one in a namespace of theirs.
+    Files may hold the Lease of an install in any namespace. A single one is used; of several only
+    that of `namespace` counts, since anybody can create one in a namespace of theirs.
     """
     leases = [each for each in decoded if isinstance(each.value, SavedState)]
     if len(leases) <= 1:

@@ -1,4 +1,4 @@
-"""Claims, volumes and storage classes; in-tree EBS is shown as the CSI driver it migrated to."""
+"""Decodes claims, volumes and storage classes; in-tree EBS becomes its CSI driver."""
 
 from typing import Literal
 
@@ -117,7 +117,7 @@ _CLASS = Decoder(_StorageClassWire)
 
 
 def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
-    """Decode one claim; raises ValueError when it cannot be read.
+    """Decode one claim; raise ValueError when it cannot be read.
 
     `storage_class` None means the cluster's default class, an empty one means none at all.
     """
@@ -142,7 +142,7 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
 
 
 def decode_volume(raw: bytes | Raw) -> PersistentVolume:
-    """Decode one volume; raises ValueError when it cannot be read."""
+    """Decode one volume; raise ValueError when it cannot be read."""
     wire = _VOLUME.decode(raw)
     spec = wire.spec
     driver, handle = _csi_source(spec)
@@ -165,7 +165,7 @@ def decode_volume(raw: bytes | Raw) -> PersistentVolume:
 
 
 def decode_storage_class(raw: bytes | Raw) -> StorageClass:
-    """Decode one storage class; raises ValueError when it cannot be read."""
+    """Decode one storage class; raise ValueError when it cannot be read."""
     wire = _CLASS.decode(raw)
     annotations = wire.metadata.annotations or _ClassAnnotationsWire()
     return StorageClass(

@@ -1,4 +1,4 @@
-"""DaemonSets and namespaces."""
+"""Decodes DaemonSets and namespaces."""
 
 from msgspec import Raw
 from msgspec.json import Decoder
@@ -30,7 +30,7 @@ _NAMESPACE = Decoder(_NamespaceWire)
 
 
 def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
-    """Decode one DaemonSet; raises ValueError when it cannot be read."""
+    """Decode one DaemonSet; raise ValueError when it cannot be read."""
     wire = _DAEMON_SET.decode(raw)
     return DaemonSet(
         namespace=wire.metadata.namespace or "default",
@@ -41,7 +41,7 @@ def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
 
 
 def decode_namespace(raw: bytes | Raw) -> Namespace:
-    """Decode one namespace; raises ValueError when it cannot be read."""
+    """Decode one namespace; raise ValueError when it cannot be read."""
     metadata = _NAMESPACE.decode(raw).metadata
     return Namespace(
         name=required_name(metadata.name),

@@ -1,4 +1,4 @@
-"""Demand from the metrics of kube-state-metrics that a Prometheus server has kept."""
+"""Demand from metrics of kube-state-metrics that a Prometheus server has kept."""
 
 from reconciler.records.prometheus.pods import PodHistory, queries
 

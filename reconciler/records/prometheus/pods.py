@@ -1,4 +1,4 @@
-"""Pods as kube-state-metrics told of them: when they came, what they asked for, when they ended.
+"""Pods in metrics of kube-state-metrics: when they came, what they requested, when they ended.
 
 Source of the metrics' names and labels: the documentation of kube-state-metrics 2.x, read 2026-11.
 """
@@ -21,8 +21,8 @@ from reconciler.records.kubernetes.limits import LINES_MAX, TOLERATIONS_MAX
 
 PODS_MAX: Final = 5_000_000
 GONE_AFTER: Final = timedelta(minutes=5)
-"""A pod of which nothing is told for so long before the end has been deleted. Prometheus itself
-calls a series stale after as long."""
+"""A pod without samples for this long before the end was deleted. Prometheus itself calls a series
+stale after the same time."""
 _WITH_NODES: Final = frozenset({"DaemonSet", "Node"})
 """Pods of DaemonSets and static pods come with their nodes."""
 _NODE_LABELS: Final = {
@@ -35,23 +35,23 @@ _NODE_LABELS: Final = {
     "karpenter_sh_capacity_type": "karpenter.sh/capacity-type",
     "eks_amazonaws_com_nodegroup": "eks.amazonaws.com/nodegroup",
 }
-"""Keys that kube-state-metrics has changed the dots and slashes of."""
+"""Keys in which kube-state-metrics has replaced dots and slashes."""
 _SELECTOR: Final = "nodeselector_"
 _RESOURCES: Final = {"cpu": ("cpu", 1000), "memory": ("memory", 1),
                      "ephemeral_storage": ("ephemeral-storage", 1),
                      "nvidia_com_gpu": ("nvidia.com/gpu", 1),
                      "amd_com_gpu": ("amd.com/gpu", 1),
                      "aws_amazon_com_neuron": ("aws.amazon.com/neuron", 1)}  # fmt: skip
-"""Name in a metric: name in a pod's requests, and its units per unit of the metric."""
+"""By name in a metric: the name in a pod's requests, and its units per unit of the metric."""
 _BY_POD: Final = "namespace, pod, uid"
 
 
 def queries(match: str, step: timedelta) -> Mapping[str, str]:
-    """Return the expressions to ask at the end of each step, by what they tell.
+    """Return the expressions to query at the end of each step, by what they return.
 
     Args:
         match: Matchers of every series, such as `cluster="prod"`; may be empty.
-        step: Length of the time before that moment that they tell of.
+        step: Length of the time before that moment that they cover.
     """
     seconds = max(1, math.ceil(step.total_seconds()))
 
@@ -100,11 +100,11 @@ class _Known:
 
 
 class PodHistory:
-    """Gathers what the steps tell, and makes lines of demand of it.
+    """Collects the answers of the steps, and makes lines of demand of them.
 
     Args:
-        name: Of the server, for messages.
-        pods_max: Pods beyond it are refused.
+        name: Name of the server in messages.
+        pods_max: How many pods are accepted.
     """
 
     def __init__(self, name: str, pods_max: int = PODS_MAX) -> None:
@@ -117,10 +117,10 @@ class PodHistory:
         return len(self._pods)
 
     def add(self, answers: Mapping[str, Sequence[Sample]]) -> None:
-        """Take the answers of one step, by the names that `queries` gives.
+        """Add the answers of one step, by the names that `queries` gives.
 
         Raises:
-            InputError: There are more pods than are read.
+            InputError: There are more pods than `pods_max`.
         """
         for sample in answers["created"]:
             self._came(sample)
@@ -222,7 +222,7 @@ class PodHistory:
 
 
 def _effective(known: _Known) -> dict[str, int]:
-    """Requests as the scheduler counts them: of all containers, or of the largest init one."""
+    """Return requests as the scheduler does: of all containers, or the largest init one."""
     total: dict[str, int] = {}
     for requests in known.containers.values():
         for resource, amount in requests.items():
@@ -247,13 +247,13 @@ def _of_pods(samples: Sequence[Sample]) -> Iterator[tuple[str, Sample]]:
 
 
 def _key(sample: Sample) -> str:
-    """The pod's UID, or its name where kube-state-metrics is too old to tell it."""
+    """Return the pod's UID, or its name where kube-state-metrics is too old to have it."""
     labels = sample.labels
     return labels.get("uid") or f"{labels.get('namespace', '')}/{labels.get('pod', '')}"
 
 
 def _moment(value: float) -> datetime | None:
-    """A time in seconds since 1970; None for what is none."""
+    """Return a time in seconds since 1970; None for anything else."""
     if not math.isfinite(value) or not 0 < value < 1e11:
         return None
     return datetime.fromtimestamp(value, UTC)

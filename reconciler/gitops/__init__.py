@@ -1,1 +1,1 @@
-"""The second loop: from a sector config to reviewed Terraform. Nothing here talks to AWS itself."""
+"""The second loop: turns a sector config into reviewed Terraform. Nothing here calls AWS itself."""

@@ -1,8 +1,8 @@
-"""The apply of an approved plan beside a capacity loop that scales meanwhile.
+"""Applies an approved plan while a capacity loop scales the same fleets.
 
-Terraform sends a target capacity along with some changes of a fleet. So these are asked of EC2
-without one where EC2 can do that (`pools`), and every other plan that sends one is made again
-until the live targets are those that it was made from.
+Terraform sends a target capacity along with some changes of a fleet. Where EC2 can change them
+without a target (`pools`), EC2 itself is asked. Every other plan that sends a target is made again
+until the live targets are those that it is based on.
 """
 
 import re
@@ -40,28 +40,28 @@ _REPLANS_MAX = 3
 _OF_FLEET = re.compile(r"\.(?:aws_ec2_fleet|aws_autoscaling_group)\.this$")
 _OF_TEMPLATE = ".aws_launch_template.this"
 SetPools = Callable[[PoolEdit], None]
-"""Has EC2 change where a fleet may launch, and waits until that is in force."""
+"""Makes EC2 change where a fleet may launch, and waits until that is in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What an apply came to."""
+    """The result of an apply."""
 
     message: str
-    """Terraform's last line, or why nothing was to be done."""
+    """Terraform's last line, or why there was nothing to do."""
     replans: int = 0
-    """How often live capacity had moved since the plan."""
+    """How often live capacity had changed since the plan."""
     waiting: tuple[str, ...] = ()
-    """Approved removals that are left for a later run, each with what it waits for; everything
-    else was applied."""
+    """Approved removals that are left to a later run, each with what it waits for; everything else
+    was applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What a run came to that carries out removals whose drain has ended."""
+    """The result of a run that executes removals whose drain has ended."""
 
     removed: tuple[str, ...] = ()
-    """Names of the fleets that went."""
+    """Names of the removed fleets."""
     waiting: tuple[str, ...] = ()
     """Approved removals that still have nodes, each with what it waits for."""
     others: int = 0
@@ -69,7 +69,7 @@ class Finished:
 
     @property
     def complete(self) -> bool:
-        """Whether the plan has nothing left to do."""
+        """Return whether the plan has nothing left to do."""
         return not self.waiting and not self.others
 
 
@@ -79,7 +79,8 @@ class _Waiting:
 
     reasons: tuple[str, ...]
     addresses: frozenset[str]
-    """Of everything that goes or comes with them, their launch templates above all."""
+    """Addresses of everything that is removed or created with them, above all their launch
+    templates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +88,11 @@ class Apply:
     """One apply of one root module.
 
     Args:
-        policy: What the guard may let through, given the nodes of fleets that would go.
+        policy: What the guard allows, given the nodes of fleets that would be removed.
         set_pools: None: Terraform changes types, subnets and prices too.
         variables: Reads the variables of the root module.
-        replanning: Held open while a plan is made again: the root module is then as it was for the
-            approved plan, which may import what an apply that was cut off left in EC2.
+        replanning: A context in which a plan is made again: the root module is then as it was for
+            the approved plan, which may import what an interrupted apply left in EC2.
     """
 
     terraform: Terraform
@@ -103,14 +104,14 @@ class Apply:
     replanning: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self, approved_essence: str) -> Applied:
-        """Apply the kept plan, made again while live capacity moves under it.
+        """Apply the kept plan, made again while live capacity changes.
 
-        A plan with which no target is sent is made again once at most: it cannot undo anything.
+        A plan that sends no target is made again at most once, since it cannot undo anything.
 
         Raises:
-            Conflict: Something else moved too, or capacity keeps moving under a change that only
-                Terraform can make.
-            Refused: The guard refuses it, or a fleet that goes still has nodes.
+            Conflict: Something else changed too, or capacity keeps changing during a change that
+                only Terraform can make.
+            Refused: The guard refuses it, or a fleet that would be removed still has nodes.
             ToolError: Terraform failed.
         """
         file = str(self.plans.plan_file)
@@ -140,8 +141,8 @@ class Apply:
     def finish(self, whole: TerraformPlanJson) -> Finished:
         """Apply the approved removals of fleets that have no nodes left, and nothing else.
 
-        A replacement is no removal: it makes something new, which has to be approved as a plan.
-        When no resource is left to change, the root's outputs are brought up to date as well.
+        A replacement is not a removal: it creates something new, which has to be approved as a
+        plan. When no resource is left to change, the root's outputs are brought up to date as well.
 
         Raises:
             Conflict: Terraform would do more than the removals.
@@ -177,10 +178,9 @@ class Apply:
         return finished
 
     def _write_outputs(self) -> None:
-        """Bring the root's outputs up to date, if nothing but them is left to change.
+        """Update the root's outputs, if nothing but them is left to change.
 
-        A plan of some addresses leaves them as they were, and so every later plan would have a
-        change.
+        A plan of some addresses does not change outputs, so every later plan would show a change.
         """
         file = self._plan()
         shown = self.terraform.show_json(file)
@@ -190,7 +190,7 @@ class Apply:
     def _remove(
         self, whole: TerraformPlanJson, only: Sequence[str], kept: Sequence[PlannedFleet]
     ) -> None:
-        """Plan the removal of these addresses alone, and apply it if it is nothing else."""
+        """Plan the removal of exactly these addresses, and apply it if it does nothing else."""
         file = self._plan_part(only, kept)
         shown = self.terraform.show_json(file)
         for each in resources_to_apply(shown):
@@ -201,10 +201,10 @@ class Apply:
         self._part(file, shown, whole, frozenset())
 
     def _waiting(self, shown: TerraformPlanJson) -> _Waiting:
-        """Approved removals of fleets that still have nodes or a target capacity.
+        """Return approved removals of fleets that still have nodes or a target capacity.
 
-        Their drain may take hours; a new image for another fleet must not wait for it, and the
-        fleets that are to take their pods must be there first.
+        Their drain may take hours: a new image for another fleet must not wait for it, and the
+        fleets that will take their pods must be created first.
 
         Raises:
             Refused: There is nothing else to apply.
@@ -234,7 +234,7 @@ class Apply:
     def _in_parts(
         self, whole: TerraformPlanJson, edits: Sequence[PoolEdit], waiting: _Waiting
     ) -> str:
-        """Everything else first, templates above all; then EC2's part; then what is left.
+        """Apply everything else first, above all templates; then EC2's part; then the rest.
 
         In this order new types never launch from an old template.
         """
@@ -257,7 +257,7 @@ class Apply:
         return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
 
     def _is_taken(self, edit: PoolEdit) -> bool:
-        """Whether EC2 took it; if not, it is left for Terraform, in the last part."""
+        """Return whether EC2 accepted it; if not, it is left for Terraform, in the last part."""
         with suppress(PortError):
             if self.set_pools is not None:
                 self.set_pools(edit)
@@ -265,17 +265,17 @@ class Apply:
         return False
 
     def _plan_part(self, only: Sequence[str], kept: Sequence[PlannedFleet]) -> str:
-        """Plan these addresses alone; fleets of `kept` stay as they are. The plan's file."""
+        """Plan these addresses only; fleets of `kept` stay unchanged. Return the plan's file."""
         variables = ""
         if kept:
             self.plans.variables_file.write_bytes(kept_variables(self.variables(), kept))
             variables = str(self.plans.variables_file)
-        # A fleet that is named without its template would take in those of all fleets.
+        # A fleet that is named without its template would include those of all fleets.
         templates = [_OF_FLEET.sub(_OF_TEMPLATE, each) for each in only]
         return self._plan(only=sorted({*only, *templates}), variables_file=variables)
 
     def _plan(self, *, only: Sequence[str] = (), variables_file: str = "") -> str:
-        """Plan again, beside the approved plan. The plan's file."""
+        """Plan again, next to the approved plan. Return the plan's file."""
         file = str(self.plans.replanned_file)
         with self.replanning():
             return self.terraform.plan(file, only=only, variables_file=variables_file).file
@@ -287,7 +287,7 @@ class Apply:
         only: Sequence[str],
         kept: Sequence[PlannedFleet],
     ) -> str:
-        """What is left, tags above all; it also tells the state what EC2 has now."""
+        """Apply the rest, above all tags; this also updates the state with EC2's current values."""
         for _ in range(_REPLANS_MAX + 1):
             file = self._plan_part(only, kept)
             shown = self.terraform.show_json(file)
@@ -307,10 +307,10 @@ class Apply:
         return self._apply(file, planned)
 
     def _apply(self, file: str, planned: tuple[PlannedFleet, ...]) -> str:
-        """Apply; fleets that were made while it was stopped are kept as they are.
+        """Apply; keep fleets that were being created when Terraform was stopped.
 
-        Terraform takes a fleet whose creation it did not see to its end for broken, and would
-        replace it at the next apply, nodes and all.
+        Terraform considers a fleet whose creation it did not see complete as broken, and would
+        replace it with its nodes at the next apply.
         """
         try:
             return self.terraform.apply(file)
@@ -342,7 +342,7 @@ class Apply:
                 )
 
     def _moved(self, planned: Sequence[PlannedFleet]) -> bool:
-        """Whether any fleet that the plan would touch has another live target by now."""
+        """Return whether any fleet that the plan changes has another live target by now."""
         touched = [fleet for fleet in planned if fleet.touches_capacity]
         return any(self._live_target(fleet) != fleet.capacity_before for fleet in touched)
 
@@ -356,26 +356,26 @@ class Apply:
 
 
 def _groups_of(fleet: PlannedFleet, made: str) -> frozenset[str]:
-    """The name in Auto Scaling of a group that an apply made; empty for an EC2 Fleet."""
+    """Return the name in Auto Scaling of a group that an apply made; empty for an EC2 Fleet."""
     return frozenset({made}) if fleet.provider == "asg" else frozenset()
 
 
 def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
-    """What the removal of a fleet waits for."""
+    """Return what the removal of a fleet waits for."""
     named = f" ({', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''})" if nodes else ""
     left = counted_noun(len(nodes), "node")
     return f"still has {left}{named} and target capacity {fleet.capacity_before or 0}"
 
 
 def _ended(shown: TerraformPlanJson) -> list[PlannedFleet]:
-    """The fleets that a plan would end without a successor."""
+    """Return the fleets that a plan would end without a successor."""
     return [fleet for fleet in fleets(shown) if fleet.step == "delete"]
 
 
 def _with_their_modules(
     shown: TerraformPlanJson, removals: Sequence[PlannedFleet]
 ) -> tuple[str, ...]:
-    """Addresses of fleets that go, and of what goes with them: their launch templates above all."""
+    """Return addresses of removed fleets and of what is removed with them, such as templates."""
     going = {fleet.address for fleet in removals}
     found = resources_to_apply(shown)
     modules = {each.module for each in found if each.address in going} - {""}
@@ -385,5 +385,5 @@ def _with_their_modules(
 
 
 def _sending(planned: Sequence[PlannedFleet], beside: frozenset[str]) -> list[PlannedFleet]:
-    """Those with which Terraform would send a target; `beside`: addresses that EC2 changes."""
+    """Return the fleets with which Terraform would send a target; EC2 itself changes `beside`."""
     return [f for f in planned if f.sends_capacity and f.address not in beside]

@@ -15,13 +15,13 @@ MODULES = ("eks_fleet", "eks_group", "fleets")
 
 
 def assets_root() -> Traversable:
-    """The folder that has `templates/` and `terraform/`."""
+    """Return the folder that has `templates/` and `terraform/`."""
     package = files("reconciler")
     return first_with_assets((package / "_assets", Path(__file__).parent.parent.parent))
 
 
 def first_with_assets(candidates: Iterable[Traversable]) -> Traversable:
-    """The first of the folders that has the assets.
+    """Return the first of the folders that has the assets.
 
     Raises:
         InvariantViolated: None has: the program was installed without them.
@@ -35,18 +35,18 @@ def first_with_assets(candidates: Iterable[Traversable]) -> Traversable:
 
 
 def read_template(name: str) -> str:
-    """Text of `templates/<name>`, such as `root/main.tf.j2`."""
+    """Return the text of `templates/<name>`, such as `root/main.tf.j2`."""
     return assets_root().joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
 
 
 def read_policy(name: str) -> str:
-    """Text of an IAM policy of the reconciler module, such as `capacity_loop`."""
+    """Return the text of an IAM policy of the reconciler module, such as `capacity_loop`."""
     folder = assets_root().joinpath("terraform", "reconciler", "policies")
     return folder.joinpath(f"{name}.json").read_text(encoding="utf-8")
 
 
 def module_sources(module: str) -> dict[str, bytes]:
-    """The `.tf` files of one module by file name, sorted; tests and README are left out."""
+    """Return the `.tf` files of one module by file name, sorted, without tests and README."""
     folder = assets_root().joinpath("terraform", module)
     sources = {
         entry.name: entry.read_bytes()
@@ -57,7 +57,7 @@ def module_sources(module: str) -> dict[str, bytes]:
 
 
 def example_files(name: str) -> dict[str, bytes]:
-    """The files of one folder of examples by name, sorted."""
+    """Return the files of one folder of examples by name, sorted."""
     root = assets_root()
     folder = root.joinpath("examples", name)
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""What an approved plan is bound to, so that exactly it is applied, or nothing: pure."""
+"""Binds an approved plan to its inputs, so that exactly this plan is applied or nothing; pure."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class Binding:
     """Live target of each existing fleet, by fleet id, as the plan saw it."""
 
     def differences(self, other: "Binding") -> tuple[str, ...]:
-        """What moved between the approved plan (self) and now (other), for people."""
+        """Return what changed between the approved plan (self) and now (other), for people."""
         pairs = (
             ("the commit", self.commit[:12] or "none", other.commit[:12] or "none"),
             ("the files of the root module", self.tree_sha256[:12], other.tree_sha256[:12]),
@@ -45,7 +45,7 @@ class Binding:
 
 
 def binding_json(binding: Binding) -> dict[str, Any]:
-    """The binding as plain JSON data."""
+    """Return the binding as plain JSON data."""
     return {
         "commit": binding.commit,
         "tree_sha256": binding.tree_sha256,
@@ -56,11 +56,11 @@ def binding_json(binding: Binding) -> dict[str, Any]:
 
 
 def binding_from(data: Mapping[str, Any]) -> Binding:
-    """The inverse of `binding_json`.
+    """Return the binding of such data: the inverse of `binding_json`.
 
     Raises:
         KeyError: Something is missing.
-        ValueError: Something is of another kind.
+        ValueError: Something is of another type.
     """
     return Binding(
         commit=str(data["commit"]),
@@ -74,9 +74,9 @@ def binding_from(data: Mapping[str, Any]) -> Binding:
 
 
 def essence(plan: TerraformPlanJson) -> str:
-    """What a plan would do, without what the capacity loop may change meanwhile.
+    """Return what a plan would do, without what the capacity loop may change meanwhile.
 
-    Two plans with the same essence may stand for each other.
+    A plan may replace another one with the same essence.
     """
     changes = _changes(plan)
     essential = {
@@ -87,11 +87,11 @@ def essence(plan: TerraformPlanJson) -> str:
 
 
 def is_part_of(part: TerraformPlanJson, whole: TerraformPlanJson, edited: AbstractSet[str]) -> bool:
-    """Whether a plan does nothing that another one would not do.
+    """Return whether a plan does nothing that another one would not do.
 
     Args:
-        part: What is left to do; what it does not name is done. Outputs do not count.
-        whole: What was approved.
+        part: The remaining plan; what it does not name is done. Outputs do not count.
+        whole: The approved plan.
         edited: Addresses of fleets of which some changes may be done already.
     """
     approved = _changes(whole)
@@ -107,12 +107,12 @@ def is_part_of(part: TerraformPlanJson, whole: TerraformPlanJson, edited: Abstra
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no blanks."""
+    """Return JSON with sorted keys and no blanks."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _changes(plan: TerraformPlanJson) -> dict[tuple[str, str], dict[str, Any]]:
-    """What each resource is to become, by address and key of a deposed object."""
+    """Return what each resource is to become, by address and key of a deposed object."""
     return {
         (str(entry.get("address")), str(entry.get("deposed"))): {
             "address": entry.get("address"),

@@ -1,7 +1,7 @@
-"""What the process of the second loop tells the capacity loop: one JSON object per line.
+"""The messages from the second loop's process to the capacity loop: one JSON object per line.
 
-The other process reads a repository that many people write to. So what it says is data: checked
-for its form and its size, whatever else happened there.
+The other process reads a repository that many people write to. So its messages are untrusted data,
+and their form and size are checked.
 """
 
 from collections.abc import Mapping
@@ -60,16 +60,16 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of the second loop."""
 
     text: str
-    """In one line, what it came to."""
+    """Its result in one line."""
     progress: tuple[ClusterProgress, ...] | None
-    """None: it failed, what was known stays."""
+    """None: the turn failed, and what was known stays."""
 
 
 Message = Followed | Turn
 
 
 def encode(message: Message) -> bytes:
-    """One line."""
+    """Return a message as one line."""
     if isinstance(message, Followed):
         return msgspec.json.encode(_followed(message)) + b"\n"
     progress = message.progress
@@ -78,10 +78,10 @@ def encode(message: Message) -> bytes:
 
 
 def decode(line: bytes) -> Message:
-    """The inverse of `encode`.
+    """Return the message of a line: the inverse of `encode`.
 
     Raises:
-        InputError: The line is not what the other process may say.
+        InputError: The line is not a valid message.
     """
     try:
         found = msgspec.json.decode(line, type=_Followed | _Turn)
@@ -157,5 +157,5 @@ def _told(each: _Progress) -> ClusterProgress:
 
 
 def _short(text: str) -> str:
-    """The text as a message takes it; what a name of a file in git may hold, JSON may not."""
+    """Return the text for a message; a file's name in git may hold what JSON may not."""
     return text.encode(errors="replace").decode()[:4000]

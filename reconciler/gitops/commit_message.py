@@ -1,4 +1,4 @@
-"""What the commits of the second loop say, and how it knows its own again: pure."""
+"""Writes the messages of the second loop's commits, and recognises its own commits; pure."""
 
 import re
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from reconciler.gitops.targets import RenderTarget
 from reconciler.ports.repository import Commit
 
 CONFIG_TRAILER = "Fleet-Reconciler-Config"
-"""Full name of the config commit. Its presence marks a commit as made by the loop."""
+"""Full id of the config commit. Its presence marks a commit as made by the loop."""
 SOURCE_TRAILER = "Fleet-Reconciler-Source"
-"""`<config path> <blob of the config>`: which bytes were rendered, whatever the history says."""
+"""`<config path> <blob of the config>`: which bytes were rendered, regardless of the history."""
 VERSION_TRAILER = "Fleet-Reconciler-Version"
 _SUBJECT_MAX = 100
 _VERSION_DIGITS_MAX = 9
-"""Of each number of a version; a trailer with more was not written by any version of this."""
+"""The maximum for each number of a version; no version of this program writes a longer one."""
 _PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECASE)
-"""In Markdown such a path is plain text."""
+"""A path that matches is plain text in Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class RenderSource:
 
     target: RenderTarget
     blob: str
-    """Git's name of the config's content."""
+    """The git blob id of the config's content."""
     commit: Commit
     """The commit that the message names."""
     version: str
@@ -33,7 +33,7 @@ class RenderSource:
 
 
 def commit_message(source: RenderSource) -> str:
-    """Subject, reason and trailers of the commit that holds a render."""
+    """Return subject, reason and trailers of the commit with a render."""
     target, commit = source.target, source.commit
     subject = f"Render {target.output_dir} from {target.config_path} at {commit.short}"
     return (
@@ -46,9 +46,9 @@ def commit_message(source: RenderSource) -> str:
 
 
 def request_body(source: RenderSource) -> str:
-    """The Markdown body of the pull request for such a commit.
+    """Return the Markdown body of the pull request for such a commit.
 
-    It has the commit's trailers, since forges make the message of a squashed merge from it.
+    It has the commit's trailers, as forges use it for the message of a squashed merge.
     """
     commit = source.commit
     _, _, trailers = commit_message(source).rpartition("\n\n")
@@ -58,12 +58,12 @@ def request_body(source: RenderSource) -> str:
 
 
 def is_own(commit: Commit) -> bool:
-    """Whether the loop (any version of it) made this commit."""
+    """Return whether the loop (any version of it) made this commit."""
     return bool(commit.trailers(CONFIG_TRAILER))
 
 
 def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
-    """Return why a render that differs from the committed one must not be committed, or None.
+    """Return why a render unlike the committed one must not be committed; None if it may.
 
     Two loops of different versions, or two that were started differently, would otherwise
     overwrite each other's output again and again.
@@ -88,7 +88,7 @@ def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """The first three numbers; none when it cannot be a version, which is older than any."""
+    """Return the first three numbers; none for an invalid version, which counts as the oldest."""
     numbers = re.findall(r"\d+", text)[:3]
     if any(len(number) > _VERSION_DIGITS_MAX for number in numbers):
         return ()
@@ -96,6 +96,6 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _one_line(text: str) -> str:
-    """Foreign text that cannot add a line (and so no trailer) to our message."""
+    """Return foreign text without line breaks, which could add trailers to our message."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return clean if len(clean) <= _SUBJECT_MAX else clean[: _SUBJECT_MAX - 1] + "…"

@@ -1,6 +1,6 @@
-"""What differs between config, state and EC2: pure.
+"""Compares config, state and EC2; pure.
 
-Capacity within the config's limits is no drift, it is the capacity loop's.
+Capacity within the config's limits is not drift: the capacity loop sets it.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ DriftKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Drift:
-    """One resource that is not what it should be."""
+    """One resource that differs from what it should be."""
 
     kind: DriftKind
-    """`changed-outside`: somebody changed it past Terraform. `gone`: somebody deleted it.
+    """`changed-outside`: somebody changed it without Terraform. `gone`: somebody deleted it.
     `config-differs`: an apply is due. `capacity-outside`: the live target is below min_capacity or
     above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in EC2, or the other
     way round, or a second one of its name."""
@@ -62,12 +62,12 @@ class DriftReport:
 
     @property
     def found(self) -> bool:
-        """Whether anything differs."""
+        """Return whether anything differs."""
         return bool(self.drifts)
 
 
 def drift_report(plan: TerraformPlanJson) -> DriftReport:
-    """Read drift from a full (refreshing) plan."""
+    """Return the drift in a full (refreshing) plan."""
     outside = resources({"resource_changes": plan.get("resource_drift", [])})
     found = {drift for resource in outside if (drift := _outside(resource)) is not None}
     found |= {
@@ -79,13 +79,13 @@ def drift_report(plan: TerraformPlanJson) -> DriftReport:
 def fleet_drift(
     facts: ConfigFacts, home: Region, cloud: CloudState, provider: Provider = "ec2-fleet"
 ) -> tuple[Drift, ...]:
-    """Compare the config with the fleets that EC2 has: which there are, and how big.
+    """Compare the config with EC2's fleets: which exist, and how large they are.
 
     Args:
-        facts: Of a valid config.
+        facts: The facts of a valid config.
         home: The Region whose fleets are rendered.
-        cloud: What EC2 or Auto Scaling answered; of regions that did not answer nothing is said.
-        provider: Whose fleets are compared.
+        cloud: What EC2 or Auto Scaling answered; regions that did not answer are not compared.
+        provider: The provider of the compared fleets.
     """
     live = [
         named
@@ -96,7 +96,7 @@ def fleet_drift(
     ]
     groups = frozenset(facts.groups.values())
     by_age = sorted(live, key=lambda fleet: (str(fleet.created_at or ""), fleet.id), reverse=True)
-    at_home = {fleet.name: fleet for fleet in by_age if fleet.region == home}  # the oldest
+    at_home = {fleet.name: fleet for fleet in by_age if fleet.region == home}  # the oldest one
     every = {*facts.made_here, *facts.fleets}
     known = every & groups if provider == "asg" else every - groups
     type_ = _TYPES[provider]
@@ -126,7 +126,7 @@ def fleet_drift(
 
 
 def _outside_limits(facts: ConfigFacts, fleet: Fleet) -> str:
-    """How a live target breaks the config's limits; empty when it does not."""
+    """Return how a live target breaks the config's limits; empty when it does not."""
     limits = facts.fleets.get(fleet.name)
     if limits is None:
         return ""
@@ -144,7 +144,7 @@ def _fleet_drift(kind: DriftKind, fleet: Fleet, detail: str) -> Drift:
 
 
 def drift_json(report: DriftReport) -> dict[str, Any]:
-    """The report as `--output json` prints it."""
+    """Return the report as `--output json` prints it."""
     return {
         "drift": report.found,
         "notes": list(report.notes),

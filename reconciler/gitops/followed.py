@@ -1,4 +1,4 @@
-"""The one config of a repository that the capacity loop runs with: pure."""
+"""Determines the one config of a repository that the capacity loop runs with; pure."""
 
 import hashlib
 import re
@@ -23,16 +23,16 @@ class FollowedConfig:
     """The commit that last changed it."""
     content: bytes
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What it names beside itself, by path relative to it: a policy file, a catalogue."""
+    """The files that it names, by their path relative to it: a policy file, a catalogue."""
 
     @property
     def shown(self) -> str:
-        """How people are told of it."""
+        """Return its name in messages."""
         return f"{self.path}@{self.commit[:12]}"
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the config and the files that it names."""
+        """Return the SHA-256 over the config and the files that it names."""
         digest = hashlib.sha256(self.content)
         for name, content in sorted(self.files.items()):
             digest.update(hashlib.sha256(name.encode() + b"\0" + content).digest())
@@ -41,10 +41,11 @@ class FollowedConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """What the branch says to the capacity loop."""
+    """The state of the branch for the capacity loop."""
 
     config: FollowedConfig | None
-    """The newest valid one; None: there is none, or none can be told to be this cluster's."""
+    """The newest valid one; None: there is none, or it is not certain which one is this
+    cluster's."""
     trouble: str = ""
     """Why the head of the branch is not that config; empty when it is."""
     problems: tuple[Problem, ...] = ()
@@ -52,10 +53,10 @@ class Followed:
 
 
 def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
-    """The path of the config of a cluster, or an empty one and why it cannot be told.
+    """Return the path of a cluster's config, or an empty path and why it is not certain.
 
     Args:
-        cluster: Empty when none was named.
+        cluster: Empty when no cluster was named.
         named: The cluster that each config names, by path; empty for those that name none.
     """
     if not named:
@@ -73,11 +74,11 @@ def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a path that a config names lies in the config's own folder."""
+    """Return whether a path that a config names is in the config's own folder."""
     return _INSIDE.fullmatch(name) is not None and ".." not in PurePosixPath(name).parts
 
 
 def beside(config_path: str, names: Sequence[str | None]) -> dict[str, str]:
-    """Paths in the repository of files that a config names, by the names it gives them."""
+    """Return the paths in the repository of files that a config names, by the names in it."""
     folder = PurePosixPath(config_path).parent
     return {name: str(folder / name) for name in names if name and is_inside(name)}

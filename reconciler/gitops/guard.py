@@ -1,4 +1,4 @@
-"""What a Terraform plan must not do, whatever its origin: pure.
+"""What a Terraform plan must not do, whatever its origin; pure.
 
 Deletes, replacements and capacity belong to the capacity loop and to explicit approval; a pull
 request must not smuggle other resources, providers or programs into a pipeline with credentials.
@@ -24,7 +24,7 @@ from reconciler.gitops.planned import (
 from reconciler.ports.terraform import TerraformPlanJson
 
 KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})
-"""What a rendered root module consists of."""
+"""The resource types of a rendered root module."""
 LOOKED_UP = frozenset(
     f"module.fleets.{within}data.{each}"
     for within in ("", "module.fleet.", "module.group.")
@@ -37,8 +37,8 @@ LOOKED_UP = frozenset(
     )
 )
 """What its modules look up, all fleets together or a module by itself: images by alias, subnets and
-security groups by tags. Not at any other address: a parameter of SSM may be a secret, which would
-stand in the plan."""
+security groups by tags. It is not allowed at any other address: an SSM parameter may be a secret,
+which would be in the plan."""
 KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )
@@ -64,15 +64,15 @@ class GuardPolicy:
     """What the config and the pipeline allow."""
 
     allow_destroy: frozenset[str] = frozenset()
-    """Names of fleets that may go, from the config."""
+    """Names of fleets that may be removed, from the config."""
     allow_types: frozenset[str] = frozenset()
-    """Resource types beside those of a rendered root."""
+    """Resource types allowed in addition to those of a rendered root."""
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Live nodes (or instances) by fleet id, of fleets that would go."""
+    """Live nodes (or instances) by fleet id, of fleets that would be removed."""
 
 
 def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
-    """Everything that speaks against a plan, refusals first, each group in a stable order."""
+    """Return what speaks against a plan, refusals first, each group in a stable order."""
     found = [
         *_whole_plan(plan),
         *_providers(plan),
@@ -91,15 +91,15 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
 
 
 def refused(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings that forbid an apply."""
+    """Return the findings that forbid an apply."""
     return tuple(finding for finding in findings if finding.severity == "refused")
 
 
 def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
-    """Programs that Terraform would start while it destroys what left the configuration.
+    """Return programs that Terraform would start while it destroys what left the configuration.
 
     A plan's JSON does not show the provisioners of `removed` blocks. A file with both words is
-    refused, wherever they stand: what is a comment only Terraform knows for certain.
+    refused, wherever they are: only Terraform knows for certain what is a comment.
 
     Args:
         sources: Configuration files by name.
@@ -112,12 +112,12 @@ def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
 
 
 def _plain(name: str, text: str) -> str:
-    """The text without JSON's escapes, which could hide a word."""
+    """Return the text without JSON's escapes, which could hide a word."""
     if not name.endswith(".json"):
         return text
     try:
         return json.dumps(json.loads(text), ensure_ascii=False)
-    except (ValueError, RecursionError):  # Terraform may read on where we do not
+    except (ValueError, RecursionError):  # Terraform may read further than this parser
         return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
@@ -144,7 +144,7 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
 
 
 def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
-    """Fleets that would become groups, and the other way round: two of one name at a time."""
+    """Yield fleets that would become groups or the reverse: two of a name for a time."""
     new = {fleet.name: fleet.provider for fleet in planned if fleet.step == "create"}
     for fleet in planned:
         name = removed_name(fleet)
@@ -158,7 +158,7 @@ def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
 
 
 def _subnets(resource: PlannedResource) -> Iterator[Finding]:
-    """Subnets that a living group would lose: Auto Scaling may end its instances there."""
+    """Yield subnets that a live group would lose: Auto Scaling may end its instances there."""
     if resource.type != GROUP or resource.step != "update":
         return
     before, after = (set(a.get(_SUBNETS) or ()) for a in (resource.before, resource.after))
@@ -181,7 +181,7 @@ def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
 
 
 def removed_name(fleet: PlannedFleet) -> str:
-    """The name of the fleet that goes, not of its successor."""
+    """Return the name of the fleet that is removed, not of its successor."""
     return fleet.tags_before.get("fleet") or fleet.name
 
 
@@ -236,7 +236,7 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
 
 
 def _by_its_maximum(fleet: PlannedFleet) -> str:
-    """Return why the capacity of a group would be lowered, and what that does."""
+    """Return why a group's capacity would be lowered, and the effect of that."""
     if fleet.provider != "asg":
         return ""
     return ": its maximum would be less, and Auto Scaling would end instances of its own choice"
@@ -265,7 +265,7 @@ def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
 
 
 def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
-    """What the configuration itself says, of every module, whether or not it plans anything."""
+    """Yield findings about the configuration of every module, whether or not it plans anything."""
     root = as_mapping(plan.get("configuration")).get("root_module")
     pending = [("", as_mapping(root))]
     while pending:
@@ -284,7 +284,7 @@ def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
 
 
 def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> Iterator[Finding]:
-    """What speaks against one block: programs that it would start, data that it would read."""
+    """Yield findings about one block: programs that it would start, data that it would read."""
     kinds = sorted({str(p.get("type")) for p in resource.get("provisioners", [])})
     if kinds:
         yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
@@ -300,7 +300,7 @@ def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> I
 
 
 def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
-    """What providers would do beside resources, since Terraform 1.14: end instances, say.
+    """Yield actions of providers other than changes of resources, since Terraform 1.14.
 
     Source: https://developer.hashicorp.com/terraform/language/block/action, read 2026-11.
     """
@@ -312,7 +312,7 @@ def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
 
 
 def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
-    """Failed `check` blocks; failed conditions of other kinds end the plan by themselves."""
+    """Yield failed `check` blocks; failed conditions of other kinds end the plan by themselves."""
     for check in plan.get("checks", []):
         where = str(as_mapping(check.get("address")).get("to_display", "check"))
         for instance in check.get("instances", []):

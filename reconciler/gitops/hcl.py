@@ -11,13 +11,13 @@ _ESCAPES = {
     ord("\r"): "\\r",
     ord("\t"): "\\t",
 }
-"""JSON's escapes but for \\b and \\f, which HCL does not know."""
+"""JSON's escapes except \b and \f, which HCL does not know."""
 
 
 def to_hcl(value: Any) -> str:
-    """An HCL expression for a scalar, or for a mapping of scalars on one line.
+    """Return an HCL expression for a scalar, or for a mapping of scalars on one line.
 
-    Interpolation and directives are escaped, so a text means itself whatever it holds.
+    Interpolation and directives are escaped, so a text is always literal.
 
     Raises:
         TypeError: The value has no HCL form here (an undefined template variable, a float).

@@ -1,9 +1,9 @@
-"""Variables with which Terraform leaves fleets alone that the config has no more: pure.
+"""Makes variables with which Terraform does not touch fleets that left the config; pure.
 
-`terraform plan -target` takes in every fleet that the variable `fleets` has no more, whatever the
-targets are: it would end a fleet that still has nodes, or its launch template, along with a new
-image for another one. So such a fleet stays in the variable until it may go. As it is no target,
-Terraform does not compare its values with EC2; they only have to be valid.
+`terraform plan -target` includes every fleet that is no longer in the variable `fleets`, whatever
+the targets are: with a new image for another fleet it would also end a fleet that still has nodes,
+or its launch template. So such a fleet stays in the variable until it may be removed. As it is not
+a target, Terraform does not compare its values with EC2; they only have to be valid.
 """
 
 import json
@@ -22,11 +22,11 @@ _ADDRESS: Final = re.compile(
 
 
 def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
-    """The root module's variables with these fleets in them as well, as JSON.
+    """Return the root module's variables with these fleets added, as JSON.
 
     Args:
         tfvars: The rendered variables.
-        kept: Fleets that a plan would end; those that the variables have are left as they are.
+        kept: Fleets that a plan would end; those that are in the variables are unchanged.
 
     Raises:
         Refused: The variables cannot be read, or a fleet is not of the rendered root module.
@@ -44,7 +44,7 @@ def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
 
 
 def _key(fleet: PlannedFleet) -> str:
-    """The fleet's key in the variable `fleets`."""
+    """Return the fleet's key in the variable `fleets`."""
     found = _ADDRESS.fullmatch(fleet.address)
     if found is None:
         raise Refused(fleet.address, "is not a fleet of a rendered root module: apply it by itself")
@@ -53,27 +53,27 @@ def _key(fleet: PlannedFleet) -> str:
 
 
 def _entry(key: str, fleet: PlannedFleet, others: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that the modules accept for a fleet of this key."""
+    """Return values that the modules accept for a fleet of this key."""
     sector, size, zone = _parts(key, fleet)
     kinds = [each["node_pool_kind"] for each in others.values() if each["sector_label"] == sector]
     return {
         "sector_label": sector,
         "node_pool_size": size,
         "zone": zone,
-        # One sector has one kind.
+        # A sector has one kind.
         "node_pool_kind": kinds[0] if kinds else fleet.tags_before.get("kind", "memory"),
         "instance_types": ["m5.large"],
         "ami": "ami-00000000",
         "security_group_id": "sg-00000000",
         "private_subnet_ids": {zone or "us-west-2a": "subnet-00000000"},
-        # Its size may be divided by zone in the fleets that come in its place.
+        # In the fleets that replace it, its size may be divided by zone.
         "departing": True,
         **({"auto_scaling_group": fleet.fleet_id} if fleet.provider == "asg" else {}),
     }
 
 
 def _parts(key: str, fleet: PlannedFleet) -> tuple[str, str, str]:
-    """Sector, size and zone that give the key; as the fleet's tags say, when they fit."""
+    """Return sector, size and zone that make the key, from the fleet's tags when they match."""
     sector, size = fleet.tags_before.get("sector", ""), fleet.tags_before.get("size", "")
     start = f"{sector}-{size}"
     if sector and size and (key == start or key.startswith(f"{start}-")):

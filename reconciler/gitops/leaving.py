@@ -1,4 +1,4 @@
-"""Fleets and groups that a plan would end, and the nodes that they still have."""
+"""Fleets and groups that a plan would end, and their remaining nodes."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -10,19 +10,19 @@ from reconciler.model.snapshot import CloudState
 from reconciler.ports.cloud import Cloud
 
 Clouds = Callable[[str, Collection[str]], Cloud]
-"""EC2 Fleets by a cluster's name or, with names of groups, Auto Scaling; opened only when a living
-fleet is looked at."""
+"""Opens EC2 Fleets by a cluster's name or, with names of groups, Auto Scaling; called only when a
+live fleet is looked up."""
 
 
 def cluster_of(fleet: PlannedFleet) -> str:
-    """The cluster that a fleet's tags name."""
+    """Return the cluster that a fleet's tags name."""
     return fleet.tags_before.get("cluster") or fleet.tags_after.get("cluster") or ""
 
 
 def nodes_of(
     planned: Sequence[PlannedFleet], cloud: Clouds
 ) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
-    """Live nodes of the fleets that would go, by fleet id; and what could not be seen of them."""
+    """Return live nodes of the fleets to be removed, by fleet id; and what could not be read."""
     going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
     nodes: dict[str, tuple[str, ...]] = {}
     unseen: list[Finding] = []
@@ -45,13 +45,13 @@ def nodes_of(
 
 
 def _nodes(cloud: CloudState, fleet: PlannedFleet) -> tuple[str, ...]:
-    """Names of a fleet's living instances, as nodes where they have a name."""
+    """Return names of a fleet's live instances, as nodes where they have a name."""
     living = [i for i in cloud.instances if i.fleet_id == fleet.fleet_id and not i.gone]
     return tuple(sorted(i.private_dns_name or i.id for i in living))
 
 
 def _unseen(fleet: PlannedFleet, reason: str) -> Finding:
-    """Not knowing whether a fleet has nodes is no reason to think that it has none."""
+    """Return a finding: it is unknown whether a fleet has nodes, so it may have some."""
     return Finding(
         severity="refused",
         code="fleet/nodes-unknown",

@@ -1,7 +1,7 @@
-"""Takes what an apply that was cut off left in EC2 into the next plan, as Terraform imports.
+"""Imports what an interrupted apply left in EC2 into the next plan, with Terraform imports.
 
-A process that is killed in the middle of an apply has made fleets that no state knows of. Made once
-more they would stand there twice, and the launch template's name would be taken.
+A process that is killed during an apply may have created fleets that are in no state. Created again
+they would exist twice, and the launch template's name would be taken.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 
 IMPORTS = "reconciler_left_behind.tf"
-"""In the root module while a plan is made, and never longer."""
+"""It is in the root module only while a plan is made."""
 LeftBehind = Callable[[str, Region, Sequence[str], Sequence[str]], Mapping[str, Mapping[str, str]]]
-"""Ids by Terraform type by fleet name, of a cluster's EC2 Fleets and of its groups that exist under
-these names."""
+"""Returns ids by Terraform type by fleet name, of a cluster's EC2 Fleets and groups with these
+names."""
 
 
 def left_behind(
@@ -26,12 +26,12 @@ def left_behind(
     look: LeftBehind | None,
     held: Collection[str] = frozenset(),
 ) -> tuple[dict[str, str], tuple[Finding, ...]]:
-    """What EC2 has already of what a plan would create.
+    """Return what EC2 has already of what a plan would create.
 
     Args:
         planned: The fleets of a plan.
         look: Asks EC2; None: EC2 cannot be asked.
-        held: EC2's ids that the state holds: nothing of them is to be imported.
+        held: EC2's ids in the state: these are not imported.
 
     Returns:
         EC2's ids by Terraform address, and what a reader of the plan should know about it.
@@ -55,7 +55,7 @@ def left_behind(
             kind = GROUP if theirs[name].provider == "asg" else FLEET
             module = theirs[name].address.removesuffix(f".{kind}.this")
             if not made or module == theirs[name].address:
-                continue  # held already, or not of our module: its author names it freely
+                continue  # in the state, or not of our module: its author chose the name
             found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
             told.append(_adopted(name, made))
     return found, tuple(told)
@@ -63,7 +63,7 @@ def left_behind(
 
 @contextmanager
 def imported(module: Path, ids: Mapping[str, str]) -> Iterator[None]:
-    """While open, the root module has import blocks for these ids, by address."""
+    """Give the root module import blocks for these ids, by address, during the block."""
     blocks = [
         f"import {{\n  to = {to}\n  id = {to_hcl(each)}\n}}\n" for to, each in sorted(ids.items())
     ]
@@ -73,10 +73,10 @@ def imported(module: Path, ids: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def imported_as(sources: Mapping[str, str], module: Path) -> Iterator[None]:
-    """While open, the root module has the import blocks that a saved plan was made with.
+    """Give the root module the import blocks of a saved plan, during the block.
 
-    A plan made without them would create what the saved one imports. Of what is in the state by
-    now Terraform imports nothing again.
+    A plan without them would create what the saved one imports. Terraform does not import again
+    what is in the state by now.
 
     Args:
         sources: The configuration files of the saved plan, by name.
@@ -98,7 +98,7 @@ def _placed(module: Path, blocks: str) -> Iterator[None]:
 
 
 def clear_imports(module: Path) -> None:
-    """Take away what a run that was killed while it made a plan left in the root module."""
+    """Remove imports that a killed run left in the root module."""
     (module / IMPORTS).unlink(missing_ok=True)
 
 

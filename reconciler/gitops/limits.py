@@ -1,4 +1,4 @@
-"""What the sector config says about each fleet's size and price, for plan summaries."""
+"""Limits and prices of each fleet in the sector config, for plan summaries."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,30 +16,30 @@ from reconciler.model.fleet import PriceSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetLimits:
-    """Of one fleet of the config."""
+    """Limits of one fleet of the config."""
 
     min_capacity: int
     max_capacity: int | None
     """None: unlimited."""
     usd_per_hour: Decimal | None
-    """Of one node of the cheapest option; None: nothing knows a price."""
+    """Price of one node of the cheapest option; None: no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFacts:
-    """What a plan's guard and summary want to know of the config."""
+    """What a plan's guard and summary need from the config."""
 
     cluster: str = ""
     region: str = ""
-    """Of the root module; empty: that of the AWS environment."""
+    """Region of the root module; empty: that of the AWS environment."""
     fleets: Mapping[str, FleetLimits] = field(default_factory=dict)
     made_here: tuple[str, ...] = ()
     """Fleets that the root module makes."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """Names of fleets by the Auto Scaling group that each of them is."""
+    """Names of fleets by their Auto Scaling group."""
     allow_destroy: frozenset[str] = frozenset()
     prices: PriceSource | None = None
-    """Where the prices are from."""
+    """Where the prices come from."""
     rendered: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file that the config renders to, by path in the root module."""
 
@@ -55,9 +55,9 @@ def config_facts(
 
     Args:
         content: The YAML.
-        name: What messages call it.
+        name: Its name in messages.
         cluster_name: For a config that names no cluster.
-        region: Of the root module when it is that of a further Region; None: the home Region.
+        region: Region of the root module, if it is a further one; None: the home Region.
 
     Raises:
         ConfigError: The config has faults.
@@ -72,7 +72,7 @@ def config_facts(
         region=region or (config.regions[0] if config.regions else ""),
         fleets={
             fleet.name: FleetLimits(
-                # It is kept in the home Region alone.
+                # It is in the home Region only.
                 min_capacity=0 if region and region != settings.home_region else fleet.min_capacity,
                 max_capacity=fleet.max_capacity,
                 usd_per_hour=fleet.usd_per_hour,

@@ -1,6 +1,7 @@
-"""What differs between the config and the fleets that EC2 has: pure, and seen by every cycle.
+"""Compares the config with EC2's fleets, in every cycle; pure.
 
-Volumes, network and state are seen by `ci drift` alone, which asks Terraform. Capacity is no drift.
+Volumes, network and state are checked only by `ci drift`, which asks Terraform. Capacity is not
+drift.
 """
 
 from collections import defaultdict
@@ -27,25 +28,25 @@ LiveDriftKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class LiveDrift:
-    """One fleet that is not what the config says."""
+    """One fleet that differs from the config."""
 
     fleet: str
     region: Region
     kind: LiveDriftKind
-    """`fleet-missing`: an apply is due, or somebody deleted it. `fleet-extra`: the config no
-    longer names it, or several have its name. `image-differs`: seen on nodes of the present launch
+    """`fleet-missing`: an apply is due, or somebody deleted it. `fleet-extra`: the config no longer
+    names it, or several have its name. `image-differs`: seen on nodes of the current launch
     template version, so not before there is one."""
     detail: str
     """Names of tags, types or images; never a tag's value."""
 
 
 def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[LiveDrift, ...]:
-    """Compare; sorted.
+    """Compare the config with EC2 and return the differences, sorted.
 
     Args:
         config: The sector config in force; it names the cluster.
         home: The home Region, also where the config names none.
-        cloud: What EC2 answered; of regions that did not answer nothing is said.
+        cloud: What EC2 answered; regions that did not answer are not compared.
     """
     if not config.sectors or not config.cluster:
         return ()
@@ -79,7 +80,7 @@ def _drift_of_root(
     images: Mapping[FleetId, set[str]],
     allow_destroy: Collection[str],
 ) -> Iterator[LiveDrift]:
-    """What differs between one root module and the fleets of its Region."""
+    """Yield the differences between one root module and the fleets of its Region."""
     by_name: dict[str, list[Fleet]] = defaultdict(list)
     for fleet in live:
         by_name[fleet.name].append(fleet)
@@ -96,22 +97,22 @@ def _drift_of_root(
 
 
 def is_live(config: SectorConfig, home: Region, cloud: CloudState) -> bool | None:
-    """Whether EC2 has the fleets of a config; None: one of their Regions did not answer."""
+    """Return whether EC2 has the fleets of a config; None: one of its Regions did not answer."""
     wanted = {home, *map(Region, further_regions_of(config))}
     return not live_drift(config, home, cloud) if wanted <= cloud.regions else None
 
 
 def _several(fleets: list[Fleet]) -> LiveDrift:
-    """Except during an approved replacement, no loop sets the size of a second fleet."""
+    """Return drift: outside of an approved replacement, no loop sizes a second fleet."""
     ids = ", ".join(sorted(fleet.id for fleet in fleets))
     return _drift(fleets[0], "fleet-extra", f"{len(fleets)} fleets have this name: {ids}")
 
 
 def _images_of_new_nodes(live: list[Fleet], cloud: CloudState) -> Mapping[FleetId, set[str]]:
-    """Images of the nodes that each fleet launched from its present launch template version.
+    """Return the images of nodes that each fleet launched from its current template version.
 
-    EC2 tells the image of a node along with the node: nothing more is asked. Older nodes have the
-    image of their day, which the rolling update is about.
+    EC2 lists the image with the instance, so this needs no further call. Older nodes have older
+    images, which the rolling update replaces.
     """
     versions = {
         fleet.id: fleet.launch_template_version
@@ -128,7 +129,7 @@ def _images_of_new_nodes(live: list[Fleet], cloud: CloudState) -> Mapping[FleetI
 
 
 def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[str, str]:
-    """The tags that the eks_fleet module gives a fleet (`local.fleet_tags` in its main.tf)."""
+    """Return the tags that the eks_fleet module gives a fleet (its `local.fleet_tags`)."""
     if "fleet_tags" in variables:
         return dict(variables["fleet_tags"])
     return {
@@ -145,7 +146,7 @@ def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[st
 
 
 def group_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[str, str]:
-    """The tags that the eks_group module gives a group (`local.group_tags` in its main.tf)."""
+    """Return the tags that the eks_group module gives a group (its `local.group_tags`)."""
     if "group_tags" in variables:
         return {tag["key"]: tag.get("value", "") for tag in variables["group_tags"]}
     spot, size = variables["spot"], variables["node_pool_size"]

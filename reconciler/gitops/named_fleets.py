@@ -1,4 +1,4 @@
-"""Under which name of the config a fleet or group of EC2 goes: pure."""
+"""Finds the config's name for a fleet or group of EC2; pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,10 +7,10 @@ from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Fleet
 
 
 def named_fleet(fleet: Fleet, groups: Mapping[str, str], cluster: str) -> Fleet | None:
-    """Return the fleet under its name; None for groups that others made and tagged.
+    """Return the fleet with its name in the config; None for foreign groups with such tags.
 
     Args:
-        fleet: As EC2 or Auto Scaling has it.
+        fleet: The fleet as EC2 or Auto Scaling lists it.
         groups: Names of fleets by the group that the config names for each.
         cluster: The cluster of the config.
     """

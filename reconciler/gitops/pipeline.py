@@ -42,21 +42,21 @@ class PipelineSettings:
     backend_config: tuple[str, ...] = ()
     facts: ConfigFacts = field(default_factory=ConfigFacts)
     config_fault: str = ""
-    """Why the config beside the root module tells nothing, for stages that go on without it."""
+    """Why the config next to the root module cannot be read, for stages that go on without it."""
     allow_destroy: frozenset[str] = frozenset()
-    """Beside those of the config."""
+    """Fleets that may be removed in addition to those of the config."""
     allow_types: frozenset[str] = frozenset()
     allow_files: Mapping[str, str] = field(default_factory=dict)
-    """Digests by path of files beside the rendered ones; empty: any content."""
+    """Digests by path of files allowed next to the rendered ones; empty: any content."""
     impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
     """What a plan means for the pods that run now; None: the cluster was not read."""
     replay: Callable[[], Replay] | None = None
-    """Simulates a recorded demand before and with the config; None: none was given."""
+    """Simulates a recorded demand with the old and the new config; None: none was given."""
     untouched_since: Callable[[str], bool] | None = None
     """Whether nothing of this root changed since a commit; None: every newer commit counts."""
 
     def policy(self, nodes: Mapping[str, tuple[str, ...]]) -> GuardPolicy:
-        """What the guard may let through."""
+        """Return what the guard allows."""
         return GuardPolicy(
             allow_destroy=self.allow_destroy | self.facts.allow_destroy,
             allow_types=self.allow_types,
@@ -67,8 +67,8 @@ class PipelineSettings:
 class Pipeline:
     """Plan, apply and drift for one root module.
 
-    `cloud` opens EC2 for a cluster's name, only when a plan touches a living fleet of it: any
-    other plan needs no EC2.
+    `cloud` opens EC2 for a cluster's name, only when a plan touches one of its live fleets: other
+    plans do not need EC2.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Pipeline:
         self._settings = settings
 
     def plan(self) -> PlanReport:
-        """Make, judge and keep a plan; changes nothing but the plan directory.
+        """Make, check and keep a plan; change nothing but the plan directory.
 
-        Files that Terraform may not see are refused before Terraform is started.
+        Files that Terraform must not read are refused before Terraform is started.
 
         Raises:
             ToolError: Terraform is missing, failed, or calls the module invalid.
@@ -141,7 +141,7 @@ class Pipeline:
         return report
 
     def _unplanned(self, foreign: tuple[Finding, ...]) -> PlanReport:
-        """The report on a root module that Terraform may not see."""
+        """Return the report on a root module that Terraform must not read."""
         checkout = self._checkout.state(str(self._settings.module))
         return PlanReport(
             binding=Binding(
@@ -166,15 +166,15 @@ class Pipeline:
         assert_only_ours(settings.module, allowed=settings.allow_files, without=settings.plans.path)
 
     def apply(self, *, digest: str = "") -> Applied:
-        """Carry out the kept plan, if it is still the one that was approved.
+        """Apply the kept plan, if it is still the one that was approved.
 
         Args:
-            digest: What the reviewer saw; empty: the report's own is trusted.
+            digest: The digest that the reviewer saw; empty: the report's own is trusted.
 
         Raises:
-            Conflict: Commit, files, state or live capacity moved on since the plan.
-            Refused: The guard refuses it, a file was not rendered, or a fleet that goes still has
-                nodes.
+            Conflict: Commit, files, state or live capacity changed since the plan.
+            Refused: The guard refuses it, a file was not rendered, or a fleet that would be removed
+                still has nodes.
             ToolError: Terraform is missing or failed.
         """
         approved = self._settings.plans.approved()
@@ -204,7 +204,7 @@ class Pipeline:
         return replace(self._apply(), replanning=replanning).run(approved.essence)
 
     def finish(self) -> Finished:
-        """Carry out approved removals of fleets that have no nodes left, and nothing else.
+        """Apply approved removals of fleets that have no nodes left, and nothing else.
 
         The commit that lists a fleet in `allow_destroy` approves its removal, and the capacity
         loop drains it because of that commit. What is left here ends no node.
@@ -239,7 +239,7 @@ class Pipeline:
         )
 
     def drift(self) -> DriftReport:
-        """What differs between config, state and EC2; changes nothing and takes no lock.
+        """Return the differences between config, state and EC2; change nothing and take no lock.
 
         Raises:
             Refused: The root module has a file that was not rendered.
@@ -261,7 +261,7 @@ class Pipeline:
     def _drift_of_fleets(
         self, shown: TerraformPlanJson
     ) -> tuple[tuple[Drift, ...], tuple[str, ...]]:
-        """What the config and EC2 say of fleets and their size; and what could not be compared."""
+        """Return how config and EC2 differ in fleets and sizes; and what was not compared."""
         facts, fault = self._settings.facts, self._settings.config_fault
         if fault:
             return (), (f"the config has faults, fleets and capacity are not compared: {fault}",)
@@ -283,10 +283,11 @@ class Pipeline:
         return found, ()
 
     def _plan_with_left_behind(self) -> tuple[SavedPlan, TerraformPlanJson, tuple[Finding, ...]]:
-        """A saved plan that makes nothing a second time.
+        """Return a saved plan that creates nothing a second time.
 
-        It takes no lock: the role that plans could then take away that of an apply under way. If
-        the state moves meanwhile, its serial does, and the apply refuses the plan.
+        It takes no lock: otherwise the role for plans could remove the lock of an apply in
+        progress. If the state changes meanwhile, so does its serial, and the apply refuses the
+        plan.
         """
         file = str(self._settings.plans.plan_file)
         saved = self._terraform.plan(file, lock=False)
@@ -300,10 +301,10 @@ class Pipeline:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """When planning fails because the module is invalid, say where, on one line.
+        """When planning fails because the module is invalid, report where, on one line.
 
-        To plan is to validate, so a module that plans is not validated once more: each start of
-        the provider takes seconds.
+        Planning includes validation, so only a module that fails to plan is validated: each start
+        of the provider takes seconds.
         """
         try:
             yield
@@ -328,7 +329,7 @@ class Pipeline:
         )
 
     def _stale(self) -> tuple[Finding, ...]:
-        """Rendered files that are not what the config renders to."""
+        """Return rendered files that differ from what the config renders to."""
         module, rendered = self._settings.module, self._settings.facts.rendered
         if not (module / TFVARS).is_file():
             return ()
@@ -346,7 +347,7 @@ class Pipeline:
 
 
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
-    """Resources by step; one that is imported counts as that as well."""
+    """Return the number of resources by step; an imported one counts as `import` as well."""
     found = resources(shown)
     steps: Counter[str] = Counter(each.step for each in found if each.is_changed)
     steps.update("import" for each in found if each.importing)

@@ -1,4 +1,4 @@
-"""The directory that `ci plan` hands to `ci apply`: plan file, report, summary, provider locks."""
+"""The directory that `ci plan` passes to `ci apply`: plan file, report, summary, provider locks."""
 
 import hashlib
 import json
@@ -18,51 +18,51 @@ SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
 LOCK_BYTES_MAX = 1 << 20
 _TEXT_BYTES_MAX = 64 << 20
-"""Of a report or a summary; both have some hundred bytes for each fleet and finding."""
+"""Of a report or a summary; both have some hundred bytes per fleet and finding."""
 _READ = (".tf", ".tf.json", ".tfvars", ".tfvars.json")
 _LEFT_OUT = {".terraform", ".git"}
 
 
 class PlanDirectory:
-    """One saved plan. Readable by its owner only, since plan files hold every value."""
+    """One saved plan, readable by its owner only, since plan files hold every value."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @property
     def replanned_file(self) -> Path:
-        """Where an apply plans again when live capacity moved; the approved plan stays."""
+        """Return where an apply plans again when live capacity changed; the approved plan stays."""
         return self.path.resolve() / REPLANNED
 
     @property
     def variables_file(self) -> Path:
-        """Where an apply in parts writes the variables of a part."""
+        """Return where an apply in parts writes the variables of a part."""
         return self.path.resolve() / VARIABLES
 
     @property
     def plan_file(self) -> Path:
-        """Where the saved plan lies."""
+        """Return the path of the saved plan."""
         return self.path.resolve() / PLAN
 
     def prepare(self) -> None:
-        """Make it, and remove an older plan from it, so that a failure leaves none to apply."""
+        """Create it without an older plan, so that after a failure there is none to apply."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in (PLAN, REPORT, SUMMARY, LOCK):
             (self.path / name).unlink(missing_ok=True)
         self.forget_replans()
 
     def forget_replans(self) -> None:
-        """Remove what an apply writes here: a link of that name would lead it elsewhere."""
+        """Remove what an apply writes here: a link of that name would redirect it."""
         for name in (REPLANNED, VARIABLES):
             (self.path / name).unlink(missing_ok=True)
 
     def keep(self, report: PlanReport, module: Path) -> None:
         """Write report and summary; delete a refused plan, so that it cannot be applied.
 
-        Of a refused root module nothing else is kept: its lock file may be anything.
+        For a refused root module nothing else is kept, as its lock file may be anything.
 
         Raises:
-            OSError: The lock file cannot be read, is no regular file or has over 1 MiB.
+            OSError: The lock file cannot be read, is not a regular file or has over 1 MiB.
         """
         if report.allowed:
             self._keep_lock(module)
@@ -80,10 +80,10 @@ class PlanDirectory:
         _write(self.path / LOCK, content)
 
     def summary(self) -> str:
-        """The Markdown summary that was kept.
+        """Return the Markdown summary that was kept.
 
         Raises:
-            InputError: There is none here, or it is no readable file.
+            InputError: There is none here, or it is not a readable file.
         """
         file = self.path / SUMMARY
         try:
@@ -94,10 +94,10 @@ class PlanDirectory:
             ) from error
 
     def approved(self) -> ApprovedPlan:
-        """What was approved.
+        """Return what was approved.
 
         Raises:
-            InputError: There is no whole report of `ci plan` here, or it is no readable file.
+            InputError: There is no complete report of `ci plan` here, or it is not a readable file.
         """
         file = self.path / REPORT
         try:
@@ -109,13 +109,13 @@ class PlanDirectory:
         return approved_from(text, where=str(file))
 
     def hand_over_locks(self, module: Path) -> bool:
-        """Give a checkout without a lock file the provider versions that the plan was made with.
+        """Give a checkout without a lock file the plan's provider versions.
 
         Returns:
             Whether the checkout has a new file.
 
         Raises:
-            OSError: The kept file is no regular one, or has over 1 MiB; or it cannot be written.
+            OSError: The kept file is not a regular one, or has over 1 MiB; or it cannot be written.
         """
         try:
             make_plain(module / LOCK, read_plain(self.path / LOCK, LOCK_BYTES_MAX))
@@ -134,10 +134,10 @@ def _text(file: Path) -> str:
 
 
 def file_sha256(file: Path) -> str:
-    """SHA-256 of one file, empty when it is not there.
+    """Return the SHA-256 of one file, empty when it does not exist.
 
     Raises:
-        OSError: It cannot be read, or is a link or no regular file.
+        OSError: It cannot be read, or is a link or not a regular file.
     """
     try:
         with open_plain(file) as stream:
@@ -147,7 +147,7 @@ def file_sha256(file: Path) -> str:
 
 
 def tree_sha256(module: Path, *, without: Path) -> str:
-    """SHA-256 over names and contents of a root module's files.
+    """Return the SHA-256 over names and contents of a root module's files.
 
     What Terraform itself writes there (state, locks, data) and the plan directory do not count.
     """
@@ -171,7 +171,7 @@ def _files(module: Path, without: Path) -> list[Path]:
 
 
 def _is_terraforms(name: str) -> bool:
-    """Whether Terraform writes it; what it reads counts, whatever it is called."""
+    """Return whether Terraform writes the file; what Terraform reads counts, whatever its name."""
     return name == LOCK or (".tfstate" in name and not name.endswith(_READ))
 
 

@@ -1,4 +1,4 @@
-"""The outcome of `ci plan` as a value, and its machine-readable form."""
+"""The result of `ci plan` as a value, and its machine-readable form."""
 
 import hashlib
 import json
@@ -17,37 +17,37 @@ from reconciler.model.errors import InputError
 
 SCHEMA = 1
 _MALFORMED = (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""A number may be infinite, a text hold half a character, of which there is no SHA-256."""
+"""A number may be infinite, and a text may hold a lone surrogate, of which there is no SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReport:
-    """What a reviewer decides about, and what an apply is held to."""
+    """What a reviewer decides about, and what an apply is bound to."""
 
     binding: Binding
     essence: str
-    """See `binding.essence`: what the plan does, apart from live capacity."""
+    """See `binding.essence`: what the plan does, without live capacity."""
     terraform_version: str
     changes: bool
     fleets: tuple[PlannedFleet, ...]
     counts: Mapping[str, int]
-    """Resources by step, those without a change left out; `import` counts beside their steps."""
+    """Resources by step, without unchanged ones; `import` is counted in addition to their steps."""
     findings: tuple[Finding, ...]
     facts: ConfigFacts
     subject: str = ""
-    """Of the commit."""
+    """Subject of the commit."""
     impacts: tuple[PodImpact, ...] | None = None
-    """For the pods that run now; None: the plan was made without a look at the cluster."""
+    """For the running pods; None: the plan was made without reading the cluster."""
     replay: Replay | None = None
     """For a recorded demand; None: none was given."""
 
     @property
     def allowed(self) -> bool:
-        """Whether nothing forbids an apply."""
+        """Return whether nothing forbids an apply."""
         return not refused(self.findings)
 
     def usd_per_hour(self) -> tuple[Decimal | None, Decimal | None]:
-        """Cost of all fleets after the apply, at their minima and at their maxima.
+        """Return the cost of all fleets after the apply, at their minima and at their maxima.
 
         None: a price or a maximum is not known.
         """
@@ -55,7 +55,7 @@ class PlanReport:
         return _total(limits, "min_capacity"), _total(limits, "max_capacity")
 
     def usd_per_hour_now(self) -> Decimal | None:
-        """Cost of the fleets at their live targets; None: a price is not known."""
+        """Return the cost of the fleets at their live targets; None: a price is not known."""
         total = Decimal(0)
         for fleet in self.fleets:
             limits = self.limits_of(fleet)
@@ -67,7 +67,7 @@ class PlanReport:
         return total
 
     def limits_of(self, fleet: PlannedFleet) -> FleetLimits | None:
-        """What the config says of a fleet, None when it names no such fleet."""
+        """Return the config's limits of a fleet, None when it names no such fleet."""
         return self.facts.fleets.get(fleet.name)
 
 
@@ -84,16 +84,16 @@ def _total(limits: list[FleetLimits | None], key: str) -> Decimal | None:
 
 
 def report_json(report: PlanReport) -> dict[str, Any]:
-    """The report as `report.json` and `--output json` have it, with its digest."""
+    """Return the report as `report.json` and `--output json` have it, with its digest."""
     data = _without_digest(report)
     return {**data, "digest": digest_of(data)}
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """One SHA-256 over everything that a report says: what a reviewer approves.
+    """Return one SHA-256 over everything that a report says: what a reviewer approves.
 
     Args:
-        data: A report as JSON data; a digest in it does not count.
+        data: A report as JSON data; a digest in it is ignored.
     """
     said = {key: value for key, value in data.items() if key != "digest"}
     return hashlib.sha256(canonical(said).encode()).hexdigest()
@@ -160,7 +160,7 @@ def _number(value: Decimal | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedPlan:
-    """What an apply reads back of a report."""
+    """The parts of a report that an apply reads back."""
 
     binding: Binding
     digest: str
@@ -173,7 +173,7 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
     """Read `report.json`.
 
     Raises:
-        InputError: It is no report of this version, or its digest is not that of its content.
+        InputError: It is not a report of this version, or its digest is not that of its content.
     """
     try:
         data = json.loads(text)

@@ -1,7 +1,8 @@
-"""What a Terraform plan would do to fleets and groups: pure reading of `terraform show -json`.
+"""Reads from `terraform show -json` what a plan would do to fleets and groups; pure.
 
-They are recognised by resource type and named by their `fleet` tag, so a hand-written root
-module is read as well as a rendered one. Format: https://developer.hashicorp.com/terraform/internals/json-format
+They are recognised by resource type and named by their `fleet` tag, so hand-written root modules
+can be read as well as rendered ones. Format:
+https://developer.hashicorp.com/terraform/internals/json-format
 """
 
 import re
@@ -22,11 +23,11 @@ LIVE_FIELDS = (
     "fulfilled_capacity",
     "fulfilled_on_demand_capacity",
 )
-"""Of a fleet, what changes without anybody having changed the fleet, beside its target."""
+"""Fields of a fleet that change without a change of the fleet, in addition to its target."""
 LIVE_FIELDS_OF_GROUP = ("desired_capacity", "predicted_capacity", "warm_pool_size")
-"""The same of a group; its target is among them."""
+"""The same for a group; these include its target."""
 _GROUP_KEY = re.compile(r'\.module\.group\["([^"]+)"\]$')
-"""Of a group of a rendered root module; one that was imported may have no `fleet` tag."""
+"""Key of a group in a rendered root module; an imported group may have no `fleet` tag."""
 _ON_DEMAND = "on_demand_percentage_above_base_capacity"
 Step = Literal["create", "update", "replace", "delete", "forget", "read", "no-op"]
 
@@ -41,27 +42,27 @@ class PlannedResource:
     type: str
     step: Step
     before: Mapping[str, Any]
-    """Attributes as they are, refreshed; empty when it does not exist."""
+    """Current attributes, refreshed; empty when it does not exist."""
     after: Mapping[str, Any]
-    """Attributes as planned, as far as they are known; empty when it goes."""
+    """Planned attributes, as far as they are known; empty when it is removed."""
     reason: str = ""
     """Terraform's own reason, such as `replace_because_cannot_update`."""
     deposed: str = ""
-    """Terraform's key of what a replacement left to be deleted, which has the address of its
-    successor; empty for the resource itself."""
+    """Terraform's key of what a replacement left to be deleted, under the address of its successor;
+    empty for the resource itself."""
     importing: str = ""
-    """EC2's id, when the state is to learn of what exists already; empty when it is not."""
+    """EC2's id, when an existing resource is to be imported into the state; else empty."""
     replaced_for: tuple[str, ...] = ()
     """Attributes that cannot change in place (Terraform's `replace_paths`), sorted."""
 
     @property
     def is_changed(self) -> bool:
-        """Whether the plan does anything to it."""
+        """Return whether the plan changes it at all."""
         return self.step not in {"no-op", "read"}
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of the attributes that an update or replacement would change, sorted."""
+        """Return the sorted names of the attributes that an update or replacement would change."""
         if self.step not in {"update", "replace"}:
             return ()
         names = set(self.before) | set(self.after)
@@ -79,41 +80,41 @@ class PlannedFleet:
     fleet_id: str
     """Empty before it exists."""
     region: str
-    """Empty when the plan does not tell."""
+    """Empty when the plan does not say it."""
     capacity_before: int | None
     """Live target (a group's desired capacity) when the plan was made; None: it does not exist
     yet."""
     capacity_after: int | None
-    """Target that an update brings about; None: it goes."""
+    """Target after an update; None: it is removed."""
     spot: bool | None
     tags_before: Labels
     tags_after: Labels
     changed: tuple[str, ...]
-    """Attributes of the fleet, and with `launch_template.` in front those of its template."""
+    """Attributes of the fleet, and those of its template with the prefix `launch_template.`."""
     replaced_for: tuple[str, ...] = ()
     """Attributes of the fleet that cannot change in place, when it would be replaced."""
     ami_before: str = ""
     ami_after: str = ""
     instance_types: tuple[str, ...] = ()
     terminates_instances: bool = False
-    """Whether its end would end its instances, those of a fleet that is not drained."""
+    """Whether its removal would end its instances, if it is not drained."""
     provider: Provider = "ec2-fleet"
 
     @property
     def groups(self) -> frozenset[str]:
-        """Its name in Auto Scaling; empty for an EC2 Fleet."""
+        """Return its name in Auto Scaling; empty for an EC2 Fleet."""
         return frozenset({self.fleet_id}) if self.provider == "asg" else frozenset()
 
     @property
     def touches_capacity(self) -> bool:
-        """Whether it changes or ends a living fleet, of any of which a capacity may be sent."""
+        """Return whether the plan changes or ends a live fleet, so that it may send a capacity."""
         return bool(self.fleet_id) and self.step in {"update", "replace", "delete"}
 
     @property
     def sends_capacity(self) -> bool:
-        """Whether Terraform would send a target capacity or end the fleet: not for tags alone.
+        """Return whether Terraform would send a target or end the fleet: not for tags alone.
 
-        Of a group it sends nothing but its maximum, which may lower the desired capacity.
+        For a group it sends only its maximum, which may lower the desired capacity.
         """
         own = {name for name in self.changed if not name.startswith("launch_template.")}
         if self.provider == "asg":
@@ -122,7 +123,7 @@ class PlannedFleet:
 
 
 def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
-    """The managed resources of a plan, in its order; data sources are left out."""
+    """Return the managed resources of a plan, in its order, without data sources."""
     return tuple(
         _resource(entry)
         for entry in plan.get("resource_changes", [])
@@ -131,22 +132,22 @@ def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
 
 
 def changed_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
-    """Those of `resources` that the plan changes."""
+    """Return those of `resources` that the plan changes."""
     return tuple(each for each in resources(plan) if each.is_changed)
 
 
 def resources_to_apply(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
-    """Those of `resources` that an apply does something about: it changes or imports them."""
+    """Return those of `resources` that an apply changes or imports."""
     return tuple(each for each in resources(plan) if each.is_changed or each.importing)
 
 
 def changes_outputs(plan: TerraformPlanJson) -> bool:
-    """Whether a plan changes outputs of the root module."""
+    """Return whether a plan changes outputs of the root module."""
     return any(each["actions"] != ["no-op"] for each in plan.get("output_changes", {}).values())
 
 
 def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
-    """The fleets of a plan, sorted by name and address."""
+    """Return the fleets of a plan, sorted by name and address."""
     found = resources(plan)
     templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE and not r.deposed}
     region = provider_region(plan)
@@ -160,13 +161,13 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
 
 
 def held_ids(plan: TerraformPlanJson) -> frozenset[str]:
-    """EC2's ids of everything that the state holds, under whatever address."""
+    """Return EC2's ids of everything in the state, under any address."""
     before = [*_refreshed(plan).values(), *(each.before for each in resources(plan))]
     return frozenset(str(attributes["id"]) for attributes in before if attributes.get("id"))
 
 
 def provider_region(plan: TerraformPlanJson) -> str:
-    """The Region of the root's AWS provider, empty when only the environment knows it."""
+    """Return the Region of the root's AWS provider, empty when only the environment has it."""
     configured = _at(plan, "configuration", "provider_config", "aws", "expressions", "region")
     if not isinstance(configured, Mapping):
         return ""
@@ -181,10 +182,10 @@ def provider_region(plan: TerraformPlanJson) -> str:
 
 
 def _refreshed(plan: TerraformPlanJson) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Attributes by address and deposed key as the plan's own refresh found them.
+    """Return attributes by address and deposed key as the plan's own refresh found them.
 
-    `before` is not enough: of a resource that left the configuration Terraform plans the end from
-    the state as it was stored, and a fleet that was drained since would still seem to be full.
+    `before` is not enough: for a resource that left the configuration it has the stored state, in
+    which a fleet that was drained since would still have its capacity.
     """
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     pending = [as_mapping(_at(plan, "prior_state", "values", "root_module"))]
@@ -214,7 +215,7 @@ def _resource(entry: Mapping[str, Any]) -> PlannedResource:
 
 
 def _attribute_names(paths: Sequence[Any]) -> tuple[str, ...]:
-    """Names such as `launch_template_config.override` of Terraform's paths, without indexes."""
+    """Return names such as `launch_template_config.override`, without paths' indexes."""
     steps = ([s for s in path if isinstance(s, str)] for path in paths if isinstance(path, list))
     return tuple(sorted({".".join(names) for names in steps if names}))
 
@@ -223,7 +224,7 @@ def _step(actions: Sequence[str]) -> Step:
     if set(actions) == {"create", "delete"}:
         return "replace"
     known: tuple[Step, ...] = ("create", "update", "delete", "forget", "read")
-    # An action that this program does not know is no reason to think that nothing happens.
+    # An action that this program does not know must not count as no change.
     return next(
         (step for step in known if step in actions), "no-op" if _idle(actions) else "update"
     )
@@ -268,19 +269,19 @@ def _fleet(
 
 
 def _region(attributes: Mapping[str, Any]) -> str:
-    """Of the ARN (`arn:aws:ec2:us-west-2:…`), else the attribute that provider 6 has."""
+    """Return the Region of the ARN (`arn:aws:ec2:us-west-2:…`), else that of provider 6."""
     parts = str(attributes.get("arn") or "").split(":")
     return parts[3] if len(parts) > 5 else str(attributes.get("region") or "")
 
 
 def _key(resource: PlannedResource) -> str:
-    """The key of a group in the rendered root module; empty for anything else."""
+    """Return the key of a group in the rendered root module; empty for anything else."""
     found = _GROUP_KEY.search(resource.module)
     return found[1] if found else ""
 
 
 def _capacity_after(after: Mapping[str, Any], live: Mapping[str, Any]) -> int | None:
-    """The target that an update brings about: a group's maximum lowers its desired capacity."""
+    """Return the target after an update: a group's maximum lowers its desired capacity."""
     capacity, most = _capacity(after), after.get("max_size")
     if capacity is None or not isinstance(most, int):
         return capacity
@@ -315,7 +316,7 @@ def _instance_types(attributes: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def tags_of(attributes: Mapping[str, Any]) -> Labels:
-    """The tags of a resource: a map, or the blocks of a group."""
+    """Return the tags of a resource: a map, or the blocks of a group."""
     blocks = [as_mapping(each) for each in attributes.get("tag") or ()]
     tags = {str(each.get("key")): each.get("value") for each in blocks}
     tags |= as_mapping(attributes.get("tags"))
@@ -327,12 +328,12 @@ def _first(blocks: Any) -> Mapping[str, Any]:
 
 
 def _blank(value: Any) -> bool:
-    """Whether it says nothing: providers turn an absent list into an empty one at will."""
+    """Return whether a value is empty: providers may turn an absent list into an empty one."""
     return value is None or value in ("", [], {})
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """The value when it is a JSON object, else an empty one: plans leave out what is empty."""
+    """Return the value when it is a JSON object, else an empty one: plans omit empty values."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -1,7 +1,7 @@
-"""What a Terraform plan means for the pods that run now: asked of the planner, pure.
+"""What a Terraform plan means for the running pods, according to the planner; pure.
 
-The nodes of every fleet that the plan would change, replace or destroy are imagined gone, their
-pods pending, and one planning cycle with the new config says where they would go.
+The nodes of every fleet that the plan would change, replace or destroy are assumed to be gone and
+their pods to be pending; one planning cycle with the new config says where they would go.
 """
 
 from collections import Counter
@@ -28,22 +28,22 @@ class PodImpact:
     fleet: str
     nodes: int
     pods: int
-    """Without those that every node runs (DaemonSets), static and finished ones."""
+    """Without pods of DaemonSets, static pods and finished ones."""
     places: Mapping[str, int]
-    """Where they would go: pods by fleet, `existing nodes` for room that is there."""
+    """Where they would go: pods by fleet; `existing nodes` for free room."""
     unplaceable: tuple[tuple[str, str], ...] = ()
-    """Pods that nothing could take then, with the codes of the reasons; sorted."""
+    """Pods that no node could take, with the codes of the reasons; sorted."""
 
 
 def pod_impacts(
     planned: Sequence[PlannedFleet], snapshot: Snapshot, settings: PlannerSettings
 ) -> tuple[PodImpact, ...]:
-    """One entry per fleet that the plan touches and that has nodes, by name.
+    """Return one entry per fleet that the plan touches and that has nodes, by name.
 
     Args:
         planned: The fleets of the Terraform plan.
-        snapshot: The cluster as it is; what EC2 holds is left aside.
-        settings: Of the new config.
+        snapshot: The current cluster; EC2's part is ignored.
+        settings: Settings of the new config.
     """
     touched = {f.name for f in planned if f.step in _TOUCHED or f.changed}
     fleet_of = {
@@ -74,13 +74,13 @@ def _node(pod: Pod) -> NodeName:
 
 
 def _moves(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
-    """Whether the pod would have to go somewhere else."""
+    """Return whether the pod would have to go somewhere else."""
     bound = pod.node_name is not None and pod.node_name in fleet_of
     return bound and not (pod.daemon or pod.mirror or pod.finished or pod.deleting)
 
 
 def _stays(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
-    """Whether the pod is there when those nodes are gone, bound or waiting."""
+    """Return whether the pod still exists, bound or waiting, when those nodes are gone."""
     return pod.node_name not in fleet_of or _moves(pod, fleet_of)
 
 
@@ -111,7 +111,7 @@ def _codes(each: Unplaceable) -> str:
 
 
 def impact_json(impact: PodImpact) -> dict[str, Any]:
-    """As `report.json` has it."""
+    """Return it as in `report.json`."""
     return {
         "fleet": impact.fleet,
         "nodes": impact.nodes,

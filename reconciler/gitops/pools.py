@@ -1,4 +1,4 @@
-"""Changes of where a living fleet may launch, for EC2 itself: pure reading of a plan.
+"""Changes of where a live fleet may launch, to be sent to EC2 itself; reads a plan, pure.
 
 Terraform's provider sends a target capacity along with every change of a fleet's types, subnets or
 prices (`resourceFleetUpdate` of hashicorp/aws 5 and 6, read 2026-11): a second writer of capacity.
@@ -15,7 +15,7 @@ from reconciler.ports.terraform import TerraformPlanJson
 
 POOLS = "launch_template_config"
 _ALONG = frozenset({POOLS, "tags", "tags_all"})
-"""Attributes that may change together: tags reach EC2 without a capacity."""
+"""Attributes that may change as well: tags reach EC2 without a capacity."""
 _TEMPLATE = {
     "launch_template_id": "LaunchTemplateId",
     "launch_template_name": "LaunchTemplateName",
@@ -44,7 +44,7 @@ class PoolEdit:
 
 
 def pool_edits(plan: TerraformPlanJson) -> tuple[PoolEdit, ...]:
-    """The updates of fleets that EC2 can carry out without a target capacity, by address."""
+    """Return the updates of fleets that EC2 can make without a target capacity, by address."""
     by_id = {fleet.fleet_id: fleet for fleet in fleets(plan)}
     found = sorted(_updates(plan), key=lambda found: found[0].address)
     return tuple(
@@ -63,7 +63,7 @@ def pool_edits(plan: TerraformPlanJson) -> tuple[PoolEdit, ...]:
 def _updates(
     plan: TerraformPlanJson,
 ) -> Iterator[tuple[PlannedResource, tuple[Mapping[str, Any], ...]]]:
-    # By entry, not by address: what an interrupted replacement left to be deleted has the same one.
+    # By entry, not by address: an object left by an interrupted replacement has the same address.
     for entry in plan.get("resource_changes", []):
         unknown = as_mapping(as_mapping(entry.get("change")).get("after_unknown"))
         for resource in resources({"resource_changes": [entry]}):
@@ -78,7 +78,7 @@ def _updates(
 
 
 def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:
-    """In EC2's words; empty when there is something that this program has no word for."""
+    """Return the configs in EC2's words; empty when there is a setting unknown to this program."""
     found = []
     for block in blocks if isinstance(blocks, list) else ():
         specifications = as_mapping(block).get("launch_template_specification") or [{}]
@@ -86,7 +86,7 @@ def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:
         overrides = [_translated(as_mapping(e), _OVERRIDE) for e in block.get("override") or []]
         if not template or not all(overrides):
             return ()
-        # EC2 takes the id or the name, and answers with both.
+        # EC2 accepts the id or the name, and answers with both.
         if "LaunchTemplateId" in template:
             template.pop("LaunchTemplateName", None)
         found.append({"LaunchTemplateSpecification": template, "Overrides": overrides})
@@ -99,7 +99,7 @@ def _translated(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str,
 
 
 def _anything(unknown: Any) -> bool:
-    """Whether any part of a value is known after the apply only."""
+    """Return whether any part of a value is known only after the apply."""
     if isinstance(unknown, Mapping):
         return any(_anything(part) for part in unknown.values())
     if isinstance(unknown, Sequence):

@@ -1,4 +1,4 @@
-"""How far the newest config of each cluster has come on its way to EC2: pure."""
+"""How far the newest config of each cluster has come on its way to EC2; pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,15 +20,15 @@ _AFTER_PLAN: Final[Mapping[StatusState, tuple[Stage, str]]] = {
 
 
 def stage_context(stage: PipelineStage, output_dir: str) -> str:
-    """The name of the commit status in which a pipeline says how a stage ended."""
+    """Return the name of the commit status with which a pipeline reports how a stage ended."""
     return f"fleet-reconciler/{stage}/{output_dir}"
 
 
 def progress_of(status: ClusterStatus, checks: Mapping[str, StatusState] | None) -> ClusterProgress:
-    """Where one cluster stands, as far as git and the pipeline tell.
+    """Return where one cluster stands, according to git and the pipeline.
 
     Args:
-        status: What the second loop's turn came to.
+        status: The result of the second loop's turn.
         checks: Commit statuses since its render, by context; None: there is no forge to ask.
     """
     refused = _rendered(status)
@@ -39,8 +39,8 @@ def progress_of(status: ClusterStatus, checks: Mapping[str, StatusState] | None)
         cluster=status.cluster,
         stage=stage,
         detail=detail,
-        # Images and volumes only Terraform sees: where the pipeline's word can be had, nothing is
-        # live before it was applied.
+        # Only Terraform sees images and volumes: where the pipeline's status can be read, nothing
+        # is live before it was applied.
         asks_for_live=stage == "applied" or unseen,
     )
 
@@ -51,10 +51,10 @@ def with_live(
     *,
     in_force: bool,
 ) -> ClusterProgress:
-    """The progress with the last stage, `live`, where both loops have the config.
+    """Return the progress with the last stage, `live`, where both loops have the config.
 
     Args:
-        progress: As far as git and the pipeline tell.
+        progress: According to git and the pipeline.
         is_live: Whether EC2 has fleets with the tags and types of the config; None: not seen from
             here.
         in_force: Whether the capacity loop has planned and acted with the config of this commit.
@@ -73,7 +73,7 @@ def with_live(
 
 
 def _rendered(status: ClusterStatus) -> tuple[Stage, str] | None:
-    """Why the branch does not hold the render; None when it does."""
+    """Return why the branch does not have the render; None when it does."""
     if status.state == "proposed":
         return "configured", "waits for its review"
     return None if status.healthy else ("configured", status.detail or status.state)
@@ -90,7 +90,7 @@ def _through_the_pipeline(
 
 
 def _of_root(directory: str, checks: Mapping[str, StatusState]) -> tuple[Stage, str]:
-    """How far the pipeline has come with one root module, and what it waits for."""
+    """Return how far the pipeline is with one root module, and what it waits for."""
     applied = checks.get(stage_context("apply", directory))
     if applied is not None:
         return _AFTER_APPLY.get(applied, ("planned", "the apply failed: see the pipeline"))

@@ -1,4 +1,4 @@
-"""From a config's bytes to the files that its directory should hold: pure."""
+"""Makes the files that a directory should hold from a config's bytes; pure."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Proposal:
     changes: tuple[FileChange, ...]
     """Every rendered file, and the removal of those of an older render."""
     directories: tuple[str, ...]
-    """Its root modules, that of the home Region first."""
+    """Its root modules, with that of the home Region first."""
     left_out: Mapping[str, str]
     """Fleets that Terraform does not make here, with the reason."""
     claims: frozenset[str] = frozenset()
@@ -38,14 +38,14 @@ def propose(
 ) -> Proposal:
     """Validate and render one config.
 
-    A Region that no fleet is in any more keeps its root module, without fleets, so that the
-    pipeline plans their removal; it goes when its directory is removed by hand.
+    A Region without fleets keeps an empty root module, so that the pipeline plans the removal of
+    the fleets; it ends when its directory is removed by hand.
 
     Args:
-        target: Where the config lies and where its files belong.
+        target: The paths of the config and of its files.
         config: The YAML.
-        old_manifests: The manifests that its directories hold now, by Region; None is home.
-        cluster_name: Name of the cluster; it wins over the config's.
+        old_manifests: The manifests that are in its directories now, by Region; None is home.
+        cluster_name: Name of the cluster; it overrides the config's.
 
     Raises:
         ConfigError: The config has faults; nothing may be rendered from it.
@@ -77,7 +77,7 @@ def propose(
 
 
 def _changes(directory: str, root: RootModule, old_manifest: bytes | None) -> Iterator[FileChange]:
-    """Every file of one root module, and those of an older render that go."""
+    """Yield every file of one root module, and the removal of those of an older render."""
     rendered = {file.path: file.content for file in render(root)}
     gone = sorted(_listed(old_manifest) - set(rendered))
     for path in [*sorted(rendered), *gone]:
@@ -85,9 +85,9 @@ def _changes(directory: str, root: RootModule, old_manifest: bytes | None) -> It
 
 
 def _claims(root: RootModule, directory: str) -> Iterator[str]:
-    """A directory, a state, and the fleets of a cluster: a copied folder may not be changed yet.
+    """Yield a directory, a state and the fleets of a cluster: a copied folder must be edited first.
 
-    Clusters of one name are told apart by their subnets: they may be of several accounts.
+    Clusters of one name are distinguished by their subnets, as they may be in several accounts.
     """
     yield f"the directory {directory}"
     if root.backend is not None:
@@ -111,7 +111,7 @@ def unchanged(target: RenderTarget, proposal: Proposal) -> ClusterStatus:
 def described_elsewhere(
     target: RenderTarget, proposal: Proposal, claimed: Mapping[str, Sequence[str]]
 ) -> str:
-    """Which other config describes what this one does, for people; empty when none does.
+    """Return which other config describes the same as this one, for people; empty when none does.
 
     Args:
         target: This config.
@@ -126,10 +126,10 @@ def described_elsewhere(
 
 
 def manifest_paths(target: RenderTarget, files: Collection[str]) -> dict[str | None, str]:
-    """Where the directories list what was rendered into them, by Region; None is home.
+    """Return where the directories list their rendered files, by Region; None is home.
 
     Args:
-        target: Where the files belong.
+        target: The paths of the config and of its files.
         files: Paths that the repository holds.
     """
     regions = (None, *rendered_regions(target.output_dir, files))
@@ -143,10 +143,10 @@ def not_of_a_render(
     old_manifests: Mapping[str | None, bytes],
     files: Collection[str],
 ) -> tuple[FileChange, ...]:
-    """The changes of files that are there already and that no older render wrote.
+    """Return the changes of existing files that no older render wrote.
 
     Args:
-        target: Where the files belong.
+        target: The paths of the config and of its files.
         proposal: What is rendered there now.
         old_manifests: See `propose`.
         files: Paths that the repository holds.
@@ -159,7 +159,7 @@ def not_of_a_render(
 
 
 def _listed(manifest: bytes | None) -> set[str]:
-    """Paths that an older render wrote; anything odd in the manifest is not ours to remove."""
+    """Return paths that an older render wrote; invalid ones are not ours to remove."""
     try:
         files = orjson.loads(manifest or b"{}")["files"]
     except (orjson.JSONDecodeError, KeyError, TypeError):

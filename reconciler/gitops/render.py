@@ -1,4 +1,4 @@
-"""Renders a root module to files: pure, and the same bytes for the same value.
+"""Renders a root module to files; pure: the same value gives the same bytes.
 
 HCL comes from `templates/root`, values from the JSON serialiser: in `*.tfvars.json` every text is
 literal, whatever it holds. Nothing here reads a clock, the environment or the target folder.
@@ -42,7 +42,7 @@ class RenderedFile:
 
 
 def render(root: RootModule) -> tuple[RenderedFile, ...]:
-    """Every file of the root module, sorted by path, the manifest among them."""
+    """Return every file of the root module, sorted by path, the manifest included."""
     contents = code(root.region, root.backend)
     contents[TFVARS] = _json({"cluster_name": root.cluster_name, "fleets": root.fleets})
     contents[MANIFEST] = manifest([*contents, MANIFEST])
@@ -50,7 +50,7 @@ def render(root: RootModule) -> tuple[RenderedFile, ...]:
 
 
 def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
-    """Every file of a root module but its data, by path: Terraform code and a .gitignore.
+    """Return every file of a root module except its data, by path: Terraform code and a .gitignore.
 
     It depends on nothing else of a sector config: everything else is data, in the tfvars file.
     """
@@ -64,18 +64,18 @@ def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
         for name, source in module_sources(module).items():
             contents[f"modules/{module}/{name}"] = source
     contents[".gitignore"] = _GITIGNORE
-    # The set's own variables, so that the same rules hold at the root's var.fleets.
+    # The set's own variables, so that the same rules apply to the root's var.fleets.
     contents["variables.tf"] = _VARIABLES_HEADER + contents["modules/fleets/variables.tf"]
     return contents
 
 
 def manifest(paths: list[str]) -> bytes:
-    """The manifest that lists these paths."""
+    """Return the manifest that lists these paths."""
     return _json({"files": sorted(paths)})
 
 
 def _json(value: Any) -> bytes:
-    """Indented JSON with sorted keys and a newline at the end."""
+    """Return indented JSON with sorted keys and a newline at the end."""
     return orjson.dumps(
         value,
         default=dict,
@@ -84,7 +84,7 @@ def _json(value: Any) -> bytes:
 
 
 def _environment() -> Environment:
-    """Jinja for HCL: undefined is an error, no HTML escaping, scalars through `| hcl`."""
+    """Return Jinja for HCL: undefined is an error, no HTML escaping, scalars through `| hcl`."""
     environment = Environment(
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -97,7 +97,7 @@ def _environment() -> Environment:
 
 
 def _template_values(region: str | None, backend: S3Backend | None) -> dict[str, Any]:
-    """What the templates may refer to."""
+    """Return the values that the templates may use."""
     locks_in_s3 = backend is not None and backend.use_lockfile
     return {
         "backend_arguments": _backend_arguments(backend),
@@ -108,7 +108,7 @@ def _template_values(region: str | None, backend: S3Backend | None) -> dict[str,
 
 
 def _backend_arguments(backend: S3Backend | None) -> list[dict[str, Any]]:
-    """Arguments of the backend block, sorted, names padded as `terraform fmt` aligns them."""
+    """Return arguments of the backend block, sorted and aligned as by `terraform fmt`."""
     if backend is None:
         return []
     arguments: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Whether a folder holds a rendered root module, and where one is when it does not."""
+"""Checks whether a folder has a rendered root module, and finds one near it otherwise."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -8,26 +8,26 @@ from reconciler.gitops.targets import DEFAULT_OUTPUT, MANIFEST
 from reconciler.model.errors import InputError
 
 CONFIG = "sectors.yaml"
-"""Beside or above a rendered root, unless it has another name."""
+"""Next to or above a rendered root, unless it has another name."""
 _DEPTH_MAX = 2
-"""Folders below the one that was named in which a root is looked for: `clusters/a/terraform`
-beneath `clusters`."""
+"""How many folders deep a root is searched for below the named folder: `clusters/a/terraform` in
+`clusters`."""
 _SHOWN_MAX = 3
 
 
 def assert_rendered_root(folder: Path, *, allowed: Collection[str] = ()) -> None:
-    """Refuse a folder in which nothing was rendered, before Terraform is started there.
+    """Refuse a folder without a rendered root, before Terraform is started there.
 
-    A root that lost a file is one still: which is missing, the guard or Terraform says.
+    A root that lost a file still counts: the guard or Terraform reports what is missing.
 
     Args:
         folder: The folder that a pipeline was told to be a root module.
-        allowed: Files that the pipeline allows beside rendered ones, relative to the folder. A
+        allowed: Files that the pipeline allows next to rendered ones, relative to the folder. A
             root that has one of them is the pipeline's own.
 
     Raises:
-        InputError: It has neither the values nor the manifest of a render, is a file, or is not
-            there.
+        InputError: It has neither the values nor the manifest of a render, is a file, or does not
+            exist.
     """
     if not folder.exists():
         raise InputError(str(folder), "no such directory", _remedy(folder))
@@ -39,7 +39,7 @@ def assert_rendered_root(folder: Path, *, allowed: Collection[str] = ()) -> None
 
 
 def _remedy(folder: Path) -> str:
-    """The folder that was probably meant, else the command that renders one."""
+    """Return the folder that was probably meant, else the command that renders one."""
     found = sorted(_roots_below(folder, _DEPTH_MAX))
     if found:
         more = f" or {len(found) - _SHOWN_MAX} more" if len(found) > _SHOWN_MAX else ""
@@ -57,7 +57,7 @@ def _remedy(folder: Path) -> str:
 
 
 def _roots_below(folder: Path, depth: int) -> Iterator[str]:
-    """Folders below with the values of a render; what cannot be listed has none."""
+    """Yield folders below with the values of a render; unreadable folders have none."""
     try:
         inner = [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
     except OSError:

@@ -1,4 +1,4 @@
-"""What a change of the config would have meant for a recorded demand: for the reviewer. Pure."""
+"""What a change of the config would have meant for a recorded demand; pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ _WORKLOADS_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The figures of one demand under the config before and the one that is planned."""
+    """The figures of one demand with the previous and the planned config."""
 
     demand: str
     """Name of the recording."""
     after: Json | None = None
-    """Of the planned config, as `report.json` of a simulation has them; None: see `problem`."""
+    """With the planned config, as in `report.json` of a simulation; None: see `problem`."""
     before: Json | None = None
-    """Of the config before; None: there is none, or see `problem`."""
+    """With the previous config; None: there is none, or see `problem`."""
     problem: str = ""
     """Why something could not be simulated; the plan itself is not affected."""
 
 
 def replay_json(replay: Replay) -> dict[str, Any]:
-    """The replay as `report.json` of `ci plan` has it, without series and curves."""
+    """Return the replay as in `report.json` of `ci plan`, without series and curves."""
     return {
         "demand": replay.demand,
         "before": None if replay.before is None else _figures(replay.before),
@@ -35,7 +35,7 @@ def replay_json(replay: Replay) -> dict[str, Any]:
 
 
 def replay_lines(replay: Replay | None) -> list[str]:
-    """The part of the Markdown summary, without the demand's own names beyond workloads."""
+    """Return the part of the Markdown summary; of the demand's names it has only workloads."""
     if replay is None:
         return []
     lines = [f"### Replayed: {code(replay.demand)}", ""]
@@ -89,7 +89,7 @@ def _change(was: float, now: float) -> str:
 
 
 def _who_waits(before: Json | None, after: Json) -> list[str]:
-    """The workloads whose pods wait longer than they did, the worst first."""
+    """Return the workloads whose pods wait longer than before, the worst first."""
     known = {} if before is None else {w["workload"]: w for w in before["waiting"]["workloads"]}
     lines = []
     for each in after["waiting"]["workloads"]:
@@ -110,7 +110,7 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
 
 
 def _never(workload: Json) -> int:
-    """How many of its pods find no node before the end, or before they are deleted."""
+    """Return how many of its pods never get a node, before the end or their deletion."""
     keys = ("without_a_node_at_the_end", "deleted_without_a_node")
     return sum(workload.get(key, 0) for key in keys)
 

@@ -1,9 +1,9 @@
-"""Decides which files of a root module Terraform may see, before it sees any of them.
+"""Decides which files of a root module Terraform may read, before it reads any of them.
 
-Terraform runs programs of what it finds: a provider's `credential_process`, a plugin in
-`terraform.d`, a data source, a module. So nothing is left to a list in the repository, which can be
-edited together with the files: code must be byte for byte what this program renders, for whatever
-region and backend. What else lies there must be named by the pipeline (`--allow-file`).
+Terraform runs programs that files name: a provider's `credential_process`, a plugin in
+`terraform.d`, a data source, a module. So a list in the repository is not trusted, as it can be
+edited together with the files: code must be byte for byte what this program renders, for any region
+and backend. Other files must be named by the pipeline (`--allow-file`).
 """
 
 import json
@@ -29,7 +29,8 @@ _LOCAL_STATE = re.compile(
     r"(?:terraform|errored)\.tfstate(?:\.\d+)?(?:\.backup)?|\.terraform\.tfstate\.lock\.info"
 )
 _DATA = ".terraform"
-"""What a person's own Terraform keeps; the pipeline's is kept elsewhere and reads none of it."""
+"""What a person's own Terraform keeps; the pipeline keeps its own elsewhere and reads none of
+it."""
 _CODE_BYTES_MAX = 1 << 20
 _TFVARS_BYTES_MAX = 64 << 20
 _ENTRIES_MAX = 20_000
@@ -51,7 +52,7 @@ _PROVIDER = "registry.terraform.io/hashicorp/aws"
 
 
 def allowed_files(named: Sequence[str]) -> dict[str, str]:
-    """Digests by path of files that a pipeline allows beside rendered ones; empty: any content.
+    """Return digests by path of files allowed next to rendered ones; empty: any content.
 
     Args:
         named: `PATH` or `PATH=SHA256`, relative to the root module.
@@ -74,7 +75,7 @@ def allowed_files(named: Sequence[str]) -> dict[str, str]:
 def assert_only_ours(
     module: Path, *, allowed: Mapping[str, str], without: Path | None = None
 ) -> None:
-    """Raise Refused when the root module has a file that Terraform may not see."""
+    """Raise Refused when the root module has a file that Terraform must not read."""
     found = foreign_files(module, allowed=allowed, without=without)
     if found:
         more = f"; {len(found) - 1} more files" if len(found) > 1 else ""
@@ -84,7 +85,7 @@ def assert_only_ours(
 def foreign_files(
     module: Path, *, allowed: Mapping[str, str], without: Path | None = None
 ) -> tuple[Finding, ...]:
-    """Every file that Terraform may not see, as refusals in a stable order.
+    """Return every file that Terraform must not read, as refusals in a stable order.
 
     Args:
         module: The root module.
@@ -108,7 +109,7 @@ def foreign_files(
 
 
 class _Ours:
-    """What may lie in one root module."""
+    """What one root module may contain."""
 
     def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
         self._allowed = allowed
@@ -116,7 +117,7 @@ class _Ours:
         self._code = code(rendered_region(module), _backend_of(module))
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
-        """What speaks against one entry that is no directory."""
+        """Yield the findings about one entry that is not a directory."""
         shown = _shown(path)
         mode = entry.stat(follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
@@ -166,7 +167,7 @@ class _Ours:
 
 
 def _entries(module: Path, without: Path | None) -> Iterator[tuple[str, DirEntry[str]]]:
-    """Everything below the root module that is no directory, with its path; follows no link."""
+    """Yield all files below the root module with their paths; links are not followed."""
     pending = [("", module, 0)]
     count = 0
     while pending:
@@ -196,7 +197,7 @@ def rendered_region(module: Path) -> str | None:
 
 
 def _backend_of(module: Path) -> S3Backend | None:
-    """The backend that the root module seems to name; rendering it again tells whether it does."""
+    """Return the backend that the root module seems to have; rendering it again verifies it."""
     arguments: dict[str, Any] = {
         name: _literal(text) if text else _literal(endpoint) if endpoint else flag == "true"
         for name, text, flag, endpoint in _ARGUMENT.findall(_text(module / "versions.tf"))
@@ -210,7 +211,7 @@ def _backend_of(module: Path) -> S3Backend | None:
 
 
 def _literal(text: str) -> str:
-    """The value of an HCL string without interpolation, as `to_hcl` writes it."""
+    """Return the value of an HCL string without interpolation, as `to_hcl` writes it."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -225,12 +226,12 @@ def _text(file: Path) -> str:
 
 
 def _with_plain_ends(content: bytes) -> bytes:
-    """The content with the line ends that a render writes."""
+    """Return the content with the line ends of a render."""
     return content.replace(b"\r\n", b"\n")
 
 
 def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
-    """What speaks against the values of the variables: they must be data of the rendered kind."""
+    """Yield findings about the variables' values: they must be data like a render's."""
     try:
         values = json.loads(_read(entry, _TFVARS_BYTES_MAX))
         keys = set(values) if isinstance(values, dict) else set()
@@ -241,14 +242,14 @@ def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
 
 
 def _read(entry: DirEntry[str], length_max: int) -> bytes:
-    """The content; empty when it is longer than that."""
+    """Return the content; empty when it is longer than the limit."""
     if entry.stat(follow_symlinks=False).st_size > length_max:
         return b""
     return Path(entry.path).read_bytes()
 
 
 def _shown(path: str) -> str:
-    """A file's name in which nothing passes for something else."""
+    """Return a file's name in which no character can imitate another."""
     return ascii(path)[1:-1][:300]
 
 

@@ -1,4 +1,4 @@
-"""What a rendered root module says, as a value; and how it follows from a sector config."""
+"""The content of a rendered root module as a value, and how it follows from a sector config."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ class S3Backend:
     key: str
     region: str
     use_lockfile: bool = True
-    """Whether S3 itself keeps the lock; needs Terraform 1.10."""
+    """Whether S3 itself holds the lock; needs Terraform 1.10."""
     encrypt: bool = True
     kms_key_id: str | None = None
     """KMS key of the encryption; None: the bucket's."""
     endpoint: str | None = None
-    """Another S3 endpoint than AWS's; buckets are then part of the path."""
+    """An S3 endpoint other than AWS's; buckets are then part of the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class RootModule:
     region: str | None = None
     """Region of the provider; None: that of the AWS environment."""
     backend: S3Backend | None = None
-    """None: no backend is declared, and the state is where `terraform init` is told."""
+    """None: no backend is declared, and the state is where `terraform init` is told to put it."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Fleets of the config that are not rendered, with the reason."""
 
@@ -58,12 +58,13 @@ class RootModule:
 def root_module_of(
     config: SectorConfig, *, cluster_name: str | None = None, region: str | None = None
 ) -> RootModule:
-    """The root module of one Region of a sector config.
+    """Return the root module of one Region of a sector config.
 
     Args:
-        config: A valid config; rules of `reconciler validate` are not checked again.
-        cluster_name: Name for a config that has none, and instead of the one it has.
-        region: A further Region; None: the home Region. One that no fleet is in has no fleets.
+        config: A valid config; the rules of `reconciler validate` are not checked again.
+        cluster_name: Name that replaces the config's, or that it lacks.
+        region: A further Region; None: the home Region. The root of a Region without fleets is
+            empty.
 
     Raises:
         UsageError: Neither the config nor the caller names the cluster.
@@ -96,12 +97,12 @@ def root_module_of(
 def root_modules_of(
     config: SectorConfig, *, cluster_name: str | None = None, also: Iterable[str] = ()
 ) -> Mapping[str | None, RootModule]:
-    """The root modules of a sector config by Region; None is the home Region and comes first.
+    """Return the root modules by Region; None is the home Region and comes first.
 
     Args:
         config: See `root_module_of`.
         cluster_name: See `root_module_of`.
-        also: Regions that had a root before: without fleets theirs says that those are to go.
+        also: Regions that had a root before: an empty root removes the fleets.
 
     Raises:
         UsageError: Neither the config nor the caller names the cluster.
@@ -115,14 +116,14 @@ def root_modules_of(
 
 
 def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
-    """The variables of one fleet; what is not stated is left to the module's defaults.
+    """Return the variables of one fleet; what is not stated is left to the module's defaults.
 
-    `min_capacity` is kept in the home Region alone, so that in others the first target is 0.
+    `min_capacity` applies in the home Region only, so in others the first target is 0.
     """
     sector, entry, stated = fleet.sector, fleet.entry, dict(fleet.terraform)
     taints = stated.pop("node_taints", ())
     if not entry.spot:
-        # What all fleets are to have of spot is meant for those on spot; the modules refuse it for
+        # Spot settings for all fleets are meant for those on spot; the modules refuse them for
         # others.
         for key in OF_SPOT:
             if not (entry.terraform and getattr(entry.terraform, key)):
@@ -150,7 +151,7 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
 
 
 def _of_group(fleet: ResolvedFleet) -> dict[str, Any]:
-    """What only an Auto Scaling group has, from the fleet's own keys."""
+    """Return what only an Auto Scaling group has, from the fleet's own keys."""
     most, size = fleet.entry.max_capacity, fleet.own_size
     if most is None and fleet.initial_node_count > GROUP_SIZE_MAX_DEFAULT:
         most = fleet.initial_node_count
@@ -163,19 +164,19 @@ def _of_group(fleet: ResolvedFleet) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """A typed value as JSON has it, without the keys that a section does not state."""
+    """Return a typed value as JSON, without the keys that a section does not state."""
     if isinstance(value, Section):
         return {k: _as_json(v) for k, v in value.given().items() if v is not None}
     if isinstance(value, Mapping):
         return {key: _as_json(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [_as_json(each) for each in value]
-    # Prices are strings, as EC2 takes them: a float would not be the number that was written.
+    # Prices are strings, as in EC2's API: a float would change the number.
     return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 def _instance_types(config: SectorConfig, fleet: FleetEntry) -> list[str]:
-    """The fleet's own types, else its own size's; none: the module knows the built-in size."""
+    """Return the fleet's own types, else its own size's; none for a built-in size."""
     if fleet.instance_types:
         return list(fleet.instance_types)
     own_size = config.sizes.get(fleet.size)
@@ -183,7 +184,7 @@ def _instance_types(config: SectorConfig, fleet: FleetEntry) -> list[str]:
 
 
 def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
-    """Taints as Kubernetes objects; of two with one key and effect the nearer (last) holds."""
+    """Return taints as Kubernetes objects; the last one of a key and effect counts."""
     by_identity = {(taint.key, taint.effect): taint for taint in taints}
     return [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
@@ -192,7 +193,7 @@ def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
 
 
 def _backend(backend: Backend | None, region: str | None) -> S3Backend | None:
-    """The backend that the config asks for; a further Region's state has a key of its own."""
+    """Return the backend in the config; a further Region's state has a key of its own."""
     if backend is None:
         return None
     return S3Backend(
@@ -207,6 +208,6 @@ def _backend(backend: Backend | None, region: str | None) -> S3Backend | None:
 
 
 def _key_in(region: str, key: str) -> str:
-    """The key of a further Region's state: `fleets.tfstate` becomes `fleets-us-east-1.tfstate`."""
+    """Return a further Region's key: `fleets.tfstate` becomes `fleets-us-east-1.tfstate`."""
     path = PurePosixPath(key)
     return str(path.with_name(f"{path.stem}-{region}{path.suffix}"))

@@ -1,4 +1,4 @@
-"""Which root modules of a config repository a pipeline has to look at: pure."""
+"""Which root modules of a config repository a pipeline has to process; pure."""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ def changed_roots(
     output: str = DEFAULT_OUTPUT,
     changed: Collection[str] | None = None,
 ) -> tuple[RenderTarget, ...]:
-    """The root modules whose config or directory changed, sorted.
+    """Return the root modules whose config or directory changed, sorted.
 
     The root modules of further Regions are those that were rendered: a target each.
 
@@ -40,7 +40,7 @@ def changed_roots(
         changed: Paths that changed, removed ones included; None: every target counts.
 
     Raises:
-        UsageError: A pattern makes no sense, or two configs would share an output.
+        UsageError: A pattern is invalid, or two configs would share an output.
     """
     targets = find_targets(files, patterns, output)
     shared = shared_outputs(targets)
@@ -58,7 +58,7 @@ def changed_roots(
 
 
 def _roots_of(target: RenderTarget, files: Sequence[str]) -> Iterator[RenderTarget]:
-    """The root modules of a config: that of the home Region, and of further ones."""
+    """Yield the root modules of a config: that of the home Region, and further ones."""
     for region in (None, *rendered_regions(target.output_dir, files)):
         yield replace(target, output_dir=directory_of(target.output_dir, region))
 
@@ -66,7 +66,7 @@ def _roots_of(target: RenderTarget, files: Sequence[str]) -> Iterator[RenderTarg
 def gone_configs(
     files: Sequence[str], patterns: Sequence[str], changed: Collection[str]
 ) -> tuple[str, ...]:
-    """Configs that were removed: what they had rendered stays in EC2, and nothing plans it.
+    """Return removed configs: what they rendered still exists in EC2, and nothing plans it.
 
     Args:
         files: Paths of all files of the checkout.
@@ -82,7 +82,7 @@ def gone_configs(
 
 
 def root_name(output_dir: str) -> str:
-    """A directory's name for artifacts and the like: plain, bounded, no other directory's."""
+    """Return a directory's name for artifacts and the like: plain, bounded and unique."""
     if _PLAIN.fullmatch(output_dir) and len(output_dir) <= NAME_MAX:
         return output_dir.replace("/", ".")
     plain = re.sub(r"[^A-Za-z0-9_-]", ".", output_dir)[: NAME_MAX - _DIGEST - 1]
@@ -90,7 +90,7 @@ def root_name(output_dir: str) -> str:
 
 
 def cluster_in(content: bytes) -> str:
-    """The cluster that a config names, faulty or not; empty when it names none."""
+    """Return the cluster that a config names, valid or not; empty when it names none."""
     try:
         document = read_document(content)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""What one turn of the second loop came to, per cluster."""
+"""The result of one turn of the second loop, per cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,17 @@ from reconciler.model.errors import Problem
 from reconciler.ports.repository import Commit, CommitId
 
 ClusterState = Literal["unchanged", "committed", "proposed", "invalid", "missing", "held"]
-"""`proposed`: on a branch of its own. `held`: rendered differently by someone who wins."""
+"""`proposed`: on a branch of its own. `held`: a newer render or a manual edit stands; this one is
+not committed."""
 
 Stage = Literal["configured", "rendered", "planned", "applied", "live"]
 STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applied", "live")
-"""On the way to EC2, in their order."""
+"""The stages on the way to EC2, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """One config's end."""
+    """The result for one config."""
 
     target: RenderTarget
     state: ClusterState
@@ -29,7 +30,7 @@ class ClusterStatus:
     commit: CommitId | None = None
     """The commit that was pushed for it."""
     branch: str = ""
-    """Where to; empty when nothing was."""
+    """The branch it was pushed to; empty when nothing was pushed."""
     pull_request: str = ""
     """Address of the pull request, when a forge opened one."""
     detail: str = ""
@@ -38,12 +39,12 @@ class ClusterStatus:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Its root modules; the one of the home Region when the config could not be read."""
+        """Return its root modules; that of the home Region when the config could not be read."""
         return self.directories or (self.target.output_dir,)
 
     @property
     def healthy(self) -> bool:
-        """Whether the repository now holds, or is offered, what the config asks for."""
+        """Return whether the repository has, or was offered, what the config asks for."""
         return self.state in {"unchanged", "committed", "proposed"}
 
 
@@ -60,7 +61,7 @@ class ClusterProgress:
     the fleets as the config says, and the capacity loop runs with it."""
     detail: str = ""
     asks_for_live: bool = False
-    """Whether EC2 and the capacity loop are all that is left to be asked."""
+    """Return whether only EC2 and the capacity loop are left to check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +69,10 @@ class GitopsReport:
     """One turn."""
 
     tip: Commit
-    """The commit of the branch that was decided from."""
+    """The commit of the branch that the turn is based on."""
     clusters: tuple[ClusterStatus, ...]
     attempts: int = 1
-    """Turns it took because the remote moved."""
+    """How many turns it took, as the remote branch moved."""
     branch: str = ""
     """The branch that was pushed to, the first of several; empty when nothing was."""
     pull_request: str = ""
@@ -79,11 +80,11 @@ class GitopsReport:
     progress: tuple[ClusterProgress, ...] = ()
     """How far each config has come, in the order of `clusters`."""
     unshown: tuple[str, ...] = ()
-    """Why commit statuses could not be shown; the work itself is done."""
+    """Why commit statuses could not be published; the work itself is done."""
 
     @property
     def exit_code(self) -> int:
-        """Of `gitops --once`: 2 with an invalid or missing config, 1 when one is held, else 0."""
+        """Return `gitops --once`'s exit code: 2: a config is invalid or missing, 1: one is held."""
         states = {status.state for status in self.clusters}
         if states & {"invalid", "missing"}:
             return 2
@@ -91,7 +92,7 @@ class GitopsReport:
 
 
 def report_json(report: GitopsReport) -> dict[str, Any]:
-    """The report as `--output json` prints it."""
+    """Return the report as `--output json` prints it."""
     return {
         "tip": report.tip.id,
         "branch": report.branch or None,
@@ -129,7 +130,7 @@ def _status_json(status: ClusterStatus) -> dict[str, Any]:
 
 
 def progress_json(progress: ClusterProgress) -> dict[str, Any]:
-    """As `/api/status` and `reconciler gitops --output json` show it."""
+    """Return it as `/api/status` and `reconciler gitops --output json` show it."""
     return {
         "config": progress.config,
         "cluster": progress.cluster or None,

@@ -1,4 +1,4 @@
-"""A plan for reviewers: Markdown, most important first, bounded in size. Pure."""
+"""Writes a plan for reviewers: Markdown, most important first, bounded in size. Pure."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -13,7 +13,7 @@ BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
 _ROWS_MAX = 100
 _PODS_MAX = 20
-"""Pods named per fleet; report.json has them all."""
+"""How many pods are named per fleet; report.json has them all."""
 _HEADINGS = (
     ("replace", "Replaced"),
     ("delete", "Destroyed"),
@@ -24,7 +24,7 @@ _HEADINGS = (
 
 
 def summary(report: PlanReport) -> str:
-    """The whole summary, in Markdown, cut at a line before cost and digest when it is too long."""
+    """Return the summary in Markdown; if too long, it is cut at a line before cost and digest."""
     lines = [
         *_head(report),
         *_findings("Refused", refused(report.findings)),
@@ -85,7 +85,7 @@ def _fleets(report: PlanReport) -> list[str]:
 
 
 def _shown_step(fleet: PlannedFleet) -> str:
-    """A fleet whose launch template changes is a changed fleet to a reader."""
+    """Return the step; a fleet whose launch template changes counts as changed for readers."""
     return "update" if fleet.step in {"no-op", "read"} and fleet.changed else fleet.step
 
 
@@ -110,7 +110,7 @@ def _row(report: PlanReport, fleet: PlannedFleet) -> str:
 
 
 def _tags(fleet: PlannedFleet) -> str:
-    """All tags of a fleet that comes or goes, else those that change."""
+    """Return all tags of a new or removed fleet, else those that change."""
     before, after = fleet.tags_before, fleet.tags_after
     if not before or not after:
         return _list(f"{key}={value}" for key, value in sorted((after or before).items()))
@@ -129,7 +129,7 @@ def _moved(before: str, after: str) -> str:
 
 
 def _pods(report: PlanReport) -> list[str]:
-    """What happens to the pods that run on the nodes of fleets that the plan touches."""
+    """Return what happens to the pods on the nodes of fleets that the plan touches."""
     if not report.impacts:
         return []
     lines = ["### Pods that run there now", ""]
@@ -173,7 +173,7 @@ def _more(count: int) -> list[str]:
 
 
 def _bounded(lines: list[str], last: list[str]) -> str:
-    """As many whole lines as fit before the last ones."""
+    """Return as many whole lines as fit before the last ones."""
     end = "\n".join(last).rstrip() + "\n"
     text = "\n".join([*lines, ""])
     if len((text + end).encode()) <= BYTES_MAX:

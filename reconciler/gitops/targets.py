@@ -1,4 +1,4 @@
-"""Which configs of a repository are rendered, and to where: pure."""
+"""Which configs of a repository are rendered, and where to; pure."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -10,9 +10,9 @@ from reconciler.model.errors import UsageError
 
 DEFAULT_OUTPUT = "terraform"
 MANIFEST = ".rendered.json"
-"""Names every file of a render, so that the next one knows what is its to remove."""
+"""Lists every file of a render, so that the next one knows which files it may remove."""
 _NO_NAMES = frozenset({"", ".", "..", ".git"})
-"""Git checks out no file or folder of such a name, in lower case or not."""
+"""Names that git does not check out, in lower case or not."""
 ONE_EACH = "one directory per cluster"
 """What to do when configs share an output."""
 
@@ -29,14 +29,14 @@ class RenderTarget:
 def find_targets(
     files: Sequence[str], patterns: Sequence[str], output: str = DEFAULT_OUTPUT
 ) -> tuple[RenderTarget, ...]:
-    """The targets in a repository that holds these files, sorted.
+    """Return the targets in a repository with these files, sorted.
 
     Args:
         files: Paths of all files.
         patterns: Config paths, such as `sectors.yaml` or, with one directory per cluster,
-            `clusters/*/sectors.yaml`; `*` stays within one directory. A path without a wildcard
-            is a target even when it is missing, so that its absence is noticed. What a wildcard
-            finds counts if git could check it out: a tree that was made by hand has any names.
+            `clusters/*/sectors.yaml`; `*` stays within one directory. A path without a wildcard is
+            a target even when it is missing, so that its absence is reported. What a wildcard
+            matches counts if git could check it out, as a hand-made tree may have any names.
         output: The output directory, relative to each config's own.
 
     Raises:
@@ -58,10 +58,10 @@ def find_targets(
 
 
 def shared_outputs(targets: Sequence[RenderTarget]) -> dict[RenderTarget, str]:
-    """Why targets cannot be rendered beside others: these would remove each other's files in turn.
+    """Return why targets cannot be rendered next to others: they would remove each other's files.
 
     Returns:
-        What is wrong, by target; those with an output of their own are left out.
+        What is wrong, by target, without those that have an output of their own.
     """
     configs: dict[str, list[str]] = {}
     for target in sorted(targets):
@@ -74,12 +74,12 @@ def shared_outputs(targets: Sequence[RenderTarget]) -> dict[RenderTarget, str]:
 
 
 def directory_of(output_dir: str, region: str | None) -> str:
-    """Return where the root module of a Region is; None is the home Region."""
+    """Return the directory of a Region's root module; None is the home Region."""
     return output_dir if region is None else f"{output_dir}-{region}"
 
 
 def rendered_regions(output_dir: str, files: Collection[str]) -> tuple[str, ...]:
-    """The further Regions that have a root module beside the one of the home Region, sorted.
+    """Return the further Regions with a root module next to that of the home Region, sorted.
 
     Args:
         output_dir: The directory of the home Region's root module.
@@ -105,7 +105,7 @@ def _target(config_path: str, output: str) -> RenderTarget:
 
 
 def _inside(path: str) -> str:
-    """The path without `.`, or UsageError when it is absolute or leaves the repository."""
+    """Return the path without `.`; UsageError when it is absolute or leaves the repository."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or not pure.parts or any(p.lower() in _NO_NAMES for p in pure.parts):
         raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
@@ -117,13 +117,13 @@ def _can_be_checked_out(file: str) -> bool:
 
 
 def _within_directories(pattern: str) -> str:
-    """A regular expression for the pattern in which no wildcard crosses a `/`."""
+    """Return a regular expression for the pattern in which no wildcard matches a `/`."""
     wild = {"*": "[^/]*", "?": "[^/]"}
     return "".join(wild.get(character) or re.escape(character) for character in pattern)
 
 
 def own_files(target: RenderTarget, files: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Paths and blobs of what the decision about one cluster is made from.
+    """Return paths and blobs that the decision about one cluster is based on.
 
     Args:
         target: The cluster's config and directory.

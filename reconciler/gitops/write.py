@@ -1,4 +1,4 @@
-"""Brings a folder to a rendered root module, touching only files that a render wrote."""
+"""Updates a folder to a rendered root module, changing only files of a render."""
 
 import glob
 import json
@@ -14,20 +14,20 @@ from reconciler.records.whole_file import put_whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenChanges:
-    """What writing a render changed in its folder; paths are relative to it, sorted."""
+    """What a write changed in its folder; paths are relative to it, sorted."""
 
     created: tuple[str, ...]
     updated: tuple[str, ...]
     removed: tuple[str, ...]
     unchanged: int
-    """How many files were already as they should be."""
+    """How many files were already correct."""
 
 
 def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenChanges:
-    """Make the folder hold these files; those of an older render go, any others stay.
+    """Make the folder hold these files; those of an older render are removed, others stay.
 
-    Each file is replaced whole. The manifest names old and new files until all are in place, so an
-    interrupted run is finished by the next one.
+    Each file is replaced atomically. The manifest names old and new files until all are in place,
+    so the next run completes an interrupted one.
 
     Raises:
         UsageError: The folder is a file, or a file of the same name is not of a render.
@@ -42,7 +42,7 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
 
 
 def rendered_cluster(directory: Path) -> str | None:
-    """The cluster that the folder was rendered for; None when there is no render."""
+    """Return the cluster that the folder was rendered for; None when there is no render."""
     if _is_odd(directory / TFVARS):
         return None
     try:
@@ -53,7 +53,7 @@ def rendered_cluster(directory: Path) -> str | None:
 
 
 def regions_beside(directory: Path) -> tuple[str, ...]:
-    """Return the further Regions that were rendered beside the folder of the home Region."""
+    """Return the further Regions that were rendered next to the folder of the home Region."""
     beside = directory.resolve()
     rendered = [
         f"{folder.name}/{MANIFEST}"
@@ -91,7 +91,7 @@ def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:
 
 
 def _older_render(directory: Path) -> set[str]:
-    """Paths that the last render wrote here; none when it left no manifest."""
+    """Return paths that the last render wrote here; none when it left no manifest."""
     path = directory / MANIFEST
     _refuse_odd(path)
     try:
@@ -110,7 +110,7 @@ def _older_render(directory: Path) -> set[str]:
 
 
 def _is_inside(path: object) -> bool:
-    """Whether this is a plain relative path that stays in its folder."""
+    """Return whether this is a plain relative path inside its folder."""
     if not isinstance(path, str):
         return False
     parts = PurePosixPath(path)
@@ -118,7 +118,7 @@ def _is_inside(path: object) -> bool:
 
 
 def _present(directory: Path, path: str) -> bytes | None:
-    """What is at this path now; None when nothing is."""
+    """Return what is at this path now; None when nothing is."""
     target = directory / path
     if not target.parent.resolve().is_relative_to(directory.resolve()):
         raise UsageError(str(target), "leads out of the folder through a link", "remove the link")
@@ -158,7 +158,7 @@ def _refuse_foreign(
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is a file or a link, even a dangling one."""
+    """Return whether there is a file or a link, even a dangling one."""
     return path.is_symlink() or path.is_file()
 
 

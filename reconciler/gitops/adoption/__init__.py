@@ -1,1 +1,1 @@
-"""Adopting fleets and groups that exist: a sector config and import blocks, made from them."""
+"""Adopts existing fleets and groups: makes a sector config and import blocks from them."""

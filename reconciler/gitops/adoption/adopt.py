@@ -1,4 +1,4 @@
-"""A sector config and import blocks for what exists already: pure.
+"""Makes a sector config and import blocks for existing fleets and groups; pure.
 
 The config is checked by the same rules as any other; the import blocks bring fleets and launch
 templates into the state of the rendered root, so that the first plan creates nothing.
@@ -40,18 +40,18 @@ _IMPORTS_HEADER = "# Written by `reconciler import`; remove it once it was appli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """What adopting comes to."""
+    """The result of adopting."""
 
     config: bytes
     """The sector config, YAML."""
     imports: bytes
-    """Terraform import blocks for the rendered root; empty without fleets of ours to import."""
+    """Terraform import blocks for the rendered root; empty when there are no fleets to import."""
     fleets: tuple[str, ...]
-    """Names of the fleets and groups that the config has."""
+    """Names of the fleets and groups in the config."""
     left_out: Mapping[str, str]
-    """Fleets and groups by id that it does not have, with the reason."""
+    """Fleets and groups by id that are not in the config, with the reason."""
     notes: tuple[str, ...]
-    """What to look at before the first apply."""
+    """What to check before the first apply."""
 
 
 def adopt(
@@ -64,22 +64,22 @@ def adopt(
     base: Mapping[str, Any] | None = None,
     catalogue: Mapping[str, InstanceType],
 ) -> Adoption:
-    """Describe what exists as a sector config.
+    """Describe existing fleets and groups as a sector config.
 
-    What breaks a rule of sector configs by itself is left out, so that it keeps nothing else from
-    being adopted.
+    A fleet that breaks a rule of sector configs by itself is left out, so that the others can be
+    adopted.
 
     Args:
         cluster: The EKS cluster's name.
         fleets: EC2 Fleets of the cluster.
         groups: Auto Scaling groups of the cluster.
-        described: What Terraform would have to know of these groups.
+        described: What Terraform needs to know of these groups.
         region: The home Region, stated in the config unless `base` states one.
-        base: A config document that exists; it wins over what is found.
-        catalogue: What instance types have.
+        base: An existing config document; it overrides what is found.
+        catalogue: What instance types offer.
 
     Raises:
-        ConfigError: All together breaks a rule of sector configs; every fault is named.
+        ConfigError: The result breaks a rule of sector configs; every fault is named.
     """
     left_out: dict[str, str] = {}
     found: dict[str, Found] = {}
@@ -126,11 +126,11 @@ def adopt(
 
 
 def _taken_over(one: Found, group: FleetDescription, cluster: str, users: Counter[str]) -> Found:
-    """The group for Terraform to make; left to others where that cannot be.
+    """Return the group as one that Terraform makes; if that is impossible, as one made by others.
 
     Args:
-        one: The group's entry, which leaves it to others.
-        group: What Terraform would have to know of it.
+        one: The group's entry as one made by others.
+        group: What Terraform needs to know of it.
         cluster: The EKS cluster's name.
         users: How many fleets and groups launch from each launch template.
     """
@@ -142,7 +142,7 @@ def _taken_over(one: Found, group: FleetDescription, cluster: str, users: Counte
 
 
 def _written(base: Mapping[str, Any]) -> set[str]:
-    """Names of the fleets that a config document states; their limits are its own."""
+    """Return the names of fleets in a config document; the document states their limits."""
     return {
         fleet_name(name, *(str(entry.get(k) or "") for k in ("size", "zone", "lifecycle")))
         for name, sector in (base.get("sectors") or {}).items()
@@ -160,7 +160,7 @@ def _all_found(
     kinds: Mapping[str, str],
     described: Mapping[str, FleetDescription],
 ) -> Iterator[tuple[str, Found | str]]:
-    """Those whose kind is known come first: others then take their sector's."""
+    """Yield all; those with a known kind first, as others take the kind of their sector."""
     looks = [
         (each.id, bool(known_kind(each)), partial(fleet_found, each, cluster=cluster))
         for each in fleets
@@ -182,13 +182,13 @@ def _all_found(
 
 
 def _is_all_spot(described: FleetDescription | None) -> bool:
-    """Whether the group's own distribution says that it launches spot instances only."""
+    """Return whether the group's instances distribution launches spot instances only."""
     group = described.group if described is not None else None
     return group is not None and not group.on_demand_percentage and not group.on_demand_base
 
 
 def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str | None:
-    """Return why an entry conflicts with those that are there; None when it does not."""
+    """Return why an entry conflicts with existing ones; None when it does not."""
     other = found.get(one.name)
     if other is not None:
         named = other.fleet_id or other.entry.get("auto_scaling_group", "")
@@ -205,7 +205,7 @@ def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> 
 
 
 def _fault(cluster: str, one: Found) -> str:
-    """The first rule that an entry breaks by itself, and where; empty when it breaks none."""
+    """Return the first rule that an entry breaks by itself, and where; empty if none."""
     try:
         parse_config(write_document(config_document(cluster, "", [one], {})))
     except ConfigError as error:

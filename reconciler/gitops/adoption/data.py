@@ -1,4 +1,4 @@
-"""What programs and AWS answer, taken apart without trust: another kind of value counts as none."""
+"""Reads untrusted answers of programs and AWS: a value of an unexpected type counts as missing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +7,10 @@ Data = Mapping[str, Any]
 
 
 def mapping(value: object) -> Data:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def mappings(value: object) -> list[Data]:
-    """The mappings of a list, none of anything else."""
+    """Return the mappings of a list; empty for anything else."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

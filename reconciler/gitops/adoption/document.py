@@ -1,4 +1,4 @@
-"""Entries put together as one sector config document: what fleets share is said once."""
+"""Combines entries into one sector config document; what fleets share is written once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,20 +27,20 @@ _OF_ONE_FLEET: Final = frozenset(
         "user_data",
     }
 )
-"""Variables that keep one fleet as it was found; another one must not come to have them."""
+"""Variables that keep one fleet as it was found; other fleets must not get them."""
 
 
 def config_document(
     cluster: str, region: str, found: Sequence[Found], base: Mapping[str, Any]
 ) -> Document:
-    """A sector config document, in the order in which people read one.
+    """Return a sector config document, in the order in which people read one.
 
     Args:
         cluster: The EKS cluster's name.
         region: The home Region; empty: none is stated.
         found: Fleets and groups; one per name.
-        base: A config document that exists (Kluster Fleet Manager's, say): its keys stay, and
-            what it says of a fleet wins over what is found.
+        base: An existing config document (such as Kluster Fleet Manager's): its keys stay, and what
+            it says of a fleet overrides what is found.
     """
     sizes = {**_sizes(found), **mapping(base.get("sizes"))}
     found = [_with_types(each, sizes) for each in _with_all_subnets(found)]
@@ -59,7 +59,7 @@ def config_document(
 
 
 def _sizes(found: Sequence[Found]) -> Document:
-    """The own sizes; one that is used by sectors of several kinds is of none."""
+    """Return the own sizes; one that sectors of several kinds use has no kind."""
     sizes: Document = {}
     for each in found:
         if each.own_size is None:
@@ -71,7 +71,7 @@ def _sizes(found: Sequence[Found]) -> Document:
 
 
 def _with_types(found: Found, sizes: Mapping[str, Any]) -> Found:
-    """With the instance types stated, where they are not those of its own size."""
+    """Return the entry with its instance types, where they differ from those of its own size."""
     own = mapping(sizes.get(found.entry["size"])).get("instance_types")
     if own is None or list(own) == list(found.types):
         return found
@@ -104,7 +104,7 @@ def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Doc
 def _entries(
     written: list[Document], found: Sequence[Found], own: Sequence[Mapping[str, Any]]
 ) -> list[Document]:
-    """The written entries, completed; then those that only EC2 has."""
+    """Return the written entries, completed; then those that only EC2 has."""
     live = {}
     for each, variables in zip(found, own, strict=True):
         key = _identity(each.entry)
@@ -114,7 +114,7 @@ def _entries(
 
 
 def _identity(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What tells the fleets of one sector apart."""
+    """Return what distinguishes the fleets of one sector."""
     return tuple(entry.get(key) for key in ("size", "zone", "lifecycle"))
 
 
@@ -128,9 +128,9 @@ def _completed(written: Document, live: Document) -> Document:
 
 
 def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
-    """Fleets of one zone given the subnets of all zones, so that all fleets can share them.
+    """Return the fleets of one zone with the subnets of all zones, so that all can share them.
 
-    The module picks the zone's own; where fleets disagree about a zone nothing is touched.
+    The module picks those of the zone; where fleets disagree about a zone nothing is changed.
     """
     everywhere: dict[str, str] = {}
     for each in found:
@@ -146,10 +146,10 @@ def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
 
 
 def _common(found: Sequence[Found], stated: Sequence[Mapping[str, Any]]) -> Document:
-    """What all fleets say alike and any other fleet beside them may say too.
+    """Return what all fleets have in common and a future fleet may have too.
 
-    Fleets out of Terraform say what planning wants to know and nothing else, so that only such
-    variables have to be theirs too.
+    Fleets that Terraform does not manage state only what planning needs, so only such variables
+    must be the same for them.
     """
     pairs = [(each, own) for each, own in zip(found, stated, strict=True) if each.terraform]
     shared = _shared([own for each, own in pairs if each.entry.get("managed", True)])
@@ -161,7 +161,7 @@ def _common(found: Sequence[Found], stated: Sequence[Mapping[str, Any]]) -> Docu
 
 
 def _shared(every: Sequence[Mapping[str, Any]]) -> Document:
-    """What all of them say alike; of variables that add up, the entries that are alike."""
+    """Return what all of them have in common; of variables that add up, the common entries."""
     if not every:
         return {}
     first, *others = every
@@ -176,7 +176,7 @@ def _shared(every: Sequence[Mapping[str, Any]]) -> Document:
 
 
 def _without(variables: Mapping[str, Any], shared: Mapping[str, Any]) -> Document:
-    """The variables that `shared` does not state already."""
+    """Return the variables that `shared` does not state already."""
     rest: Document = {}
     for key, value in variables.items():
         if key in MERGED_VARIABLES and key in shared:

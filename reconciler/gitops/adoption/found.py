@@ -1,4 +1,4 @@
-"""Living fleets as entries of a sector config: pure."""
+"""Describes live fleets as entries of a sector config; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,13 +29,13 @@ from reconciler.model.fleet_description import FleetDescription, LaunchTemplateD
 
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
-"""Variables that describe new nodes, for fleets of any origin."""
+"""Variables that describe new nodes, for fleets whoever made them."""
 _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One fleet or group, on its way into a config."""
+    """One fleet or group that is being adopted."""
 
     sector: str
     kind: str
@@ -46,23 +46,23 @@ class Found:
     types: tuple[str, ...] = ()
     """Instance types that it may launch, in its own order."""
     own_size: Mapping[str, Any] | None = None
-    """What `sizes` has to say of its size; None: a built-in one."""
+    """The entry of `sizes` for its size; None: a built-in size."""
     fleet_id: str = ""
     template_id: str = ""
     has_template: bool = False
-    """Whether the launch template enters the Terraform state too."""
+    """Whether the launch template is imported into the Terraform state too."""
     notes: tuple[str, ...] = ()
     """What could not be carried over, one sentence each."""
 
     @property
     def name(self) -> str:
-        """The name that the config gives it."""
+        """Return its name in the config."""
         entry = self.entry
         return fleet_name(self.sector, entry["size"], entry.get("zone"), entry.get("lifecycle"))
 
 
 def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
-    """`instance_types` of an entry of a built-in size; nothing where they are the size's own."""
+    """Return `instance_types` of an entry with a built-in size; empty where they are the size's."""
     built_in = BUILT_IN_SIZES.get((kind, size))
     other = built_in is not None and types != built_in.instance_types
     return {"instance_types": list(types)} if other else {}
@@ -71,11 +71,11 @@ def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
 def fleet_found(
     fleet: FleetDescription, catalogue: Catalogue, kinds: Mapping[str, str], *, cluster: str
 ) -> Found | str:
-    """A fleet as an entry, or why it cannot be one.
+    """Return a fleet as an entry, or why it cannot be one.
 
     Args:
         fleet: The fleet.
-        catalogue: What instance types have.
+        catalogue: What instance types offer.
         kinds: Kind by sector, where it is known; for a fleet whose tags name none.
         cluster: The EKS cluster's name.
     """
@@ -109,7 +109,7 @@ def fleet_found(
 
 
 def managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> Found:
-    """A fleet that enters the Terraform state, with every variable that keeps it as it is."""
+    """Return a fleet for the Terraform state, with all variables that keep it as it is."""
     template = fleet.template or _EMPTY_TEMPLATE
     name = {
         "cluster": cluster,
@@ -145,11 +145,11 @@ def managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> 
 
 
 def group_taken_over(found: Found, group: FleetDescription, cluster: str) -> Found:
-    """A group as an entry that Terraform makes; as it was found where the module cannot.
+    """Return a group as an entry that Terraform makes; as it was found where the module cannot.
 
     Args:
-        found: Its entry, which leaves it to others.
-        group: What Terraform would have to know of it.
+        found: Its entry as one made by others.
+        group: What Terraform needs to know of it.
         cluster: The EKS cluster's name.
     """
     unfit = group.group.unfit if group.group is not None else ""
@@ -169,7 +169,7 @@ def group_taken_over(found: Found, group: FleetDescription, cluster: str) -> Fou
 
 
 def group_left(found: Found, reason: str) -> Found:
-    """A group that is sized here and stays with whoever made it, and why."""
+    """Return a group that is sized here and stays with its maker, with the reason."""
     return replace(found, notes=(_left_because(reason), *found.notes))
 
 
@@ -181,7 +181,7 @@ def _left_because(reason: str) -> str:
 
 
 def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: str) -> Found:
-    """A fleet that is sized here and stays out of Terraform, with what planning wants to know."""
+    """Return a fleet that is sized here and stays out of Terraform, with what planning needs."""
     subnets = override_variables(fleet, found.entry.get("zone", ""))
     known = {**_node_variables(fleet, boot), **subnets}
     return replace(
@@ -193,7 +193,7 @@ def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: s
 
 
 def _node_variables(fleet: FleetDescription, boot: Boot) -> dict[str, Any]:
-    """What user data and fleet say of its nodes; without what is the module's default."""
+    """Return what user data and fleet say of its nodes, without the module's defaults."""
     found = {
         "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,
         "spot_allocation_strategy": _unless(_strategy(fleet), "price-capacity-optimized"),
@@ -207,7 +207,7 @@ def _node_variables(fleet: FleetDescription, boot: Boot) -> dict[str, Any]:
 
 
 def known_kind(fleet: FleetDescription) -> str:
-    """What its tags name, or that of the built-in size that it has; empty when neither tells."""
+    """Return the kind in its tags, or of its built-in size; empty when neither gives one."""
     return fleet.tags.get("kind") or built_in_kind(fleet.tags.get("size", ""), _types(fleet))
 
 
@@ -238,7 +238,7 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
 
 
 def _zone_and_lifecycle(fleet: FleetDescription, sector: str, size: str) -> tuple[str, str]:
-    """The zone and the lifecycle in a fleet's name; one subnet alone does not make them part."""
+    """Return zone and lifecycle in a fleet's name; a single subnet does not add the zone."""
     named = fleet.tags.get("fleet", "")
     for zone in ("", *sorted(set(fleet.zones.values()))):
         for lifecycle in ("", lifecycle_of(spot=fleet.spot)):
@@ -248,7 +248,7 @@ def _zone_and_lifecycle(fleet: FleetDescription, sector: str, size: str) -> tupl
 
 
 def _strategy(fleet: FleetDescription) -> str:
-    """The module's word for the allocation strategy; EC2 answers in two spellings."""
+    """Return the module's name of the allocation strategy; EC2 has two spellings."""
     words = {
         "priceCapacityOptimized": "price-capacity-optimized",
         "capacityOptimized": "capacity-optimized",

@@ -1,4 +1,4 @@
-"""An Auto Scaling group as variables of the eks_group module: pure."""
+"""Describes an Auto Scaling group as variables of the eks_group module; pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from reconciler.model.fleet_description import FleetDescription
 
 
 def group_variables(group: FleetDescription) -> dict[str, Any]:
-    """The variables that make the group launch what it launches, where it does."""
+    """Return the variables with which the group launches the same instances in the same places."""
     told = group.group
     if told is None:
         return {}
@@ -29,12 +29,12 @@ def group_tag_variables(
     size: Mapping[str, Any],
     variables: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The variable that keeps the group's tags as they are, where the module makes others.
+    """Return the variable that keeps the group's tags, where the module would set others.
 
     Args:
         group: The group.
-        identity: What the config calls it.
-        size: Its own size as the config writes it; empty: a built-in one.
+        identity: Its name in the config.
+        size: Its own size in the config; empty: a built-in one.
         variables: Its other variables.
     """
     if group.group is None:

@@ -1,4 +1,4 @@
-"""Auto Scaling groups as entries of a sector config: pure."""
+"""Describes Auto Scaling groups as entries of a sector config; pure."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ from reconciler.model.fleet import NODE_TEMPLATE, Fleet
 from reconciler.model.frozen import Labels
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
-"""EKS tags the groups of its managed node groups so; the groups' own names are far longer."""
+"""The tag that EKS puts on groups of managed node groups; the groups' own names are far longer."""
 _SIZE_MAX: Final = 30
 _DIGEST: Final = 8
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
@@ -27,13 +27,13 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 def group_found(
     group: Fleet, catalogue: Catalogue, kinds: Mapping[str, str], *, all_spot: bool = False
 ) -> Found | str:
-    """An Auto Scaling group as an entry, or why it cannot be one.
+    """Return an Auto Scaling group as an entry, or why it cannot be one.
 
     Args:
         group: The group.
-        catalogue: What instance types have.
+        catalogue: What instance types offer.
         kinds: Kind by sector, where it is known; for a group that names none.
-        all_spot: Whether its own distribution says that it launches spot instances only.
+        all_spot: Whether its instances distribution launches spot instances only.
     """
     types = group.instance_types
     if not types:
@@ -64,14 +64,14 @@ def group_found(
 
 
 def known_kind(group: Fleet) -> str:
-    """What its node labels or tags name, or that of its built-in size; empty when none tells."""
+    """Return the kind in node labels or tags, or of its built-in size; empty without one."""
     labels = _node_labels(group.tags)
     size = _size(group, labels)
     return _said(group, labels, "kind") or built_in_kind(size, group.instance_types)
 
 
 def _size(group: Fleet, labels: Mapping[str, str]) -> str:
-    """What it calls itself, else its first instance type."""
+    """Return the size in its labels, else its first instance type."""
     first = next(iter(group.instance_types), "").replace(".", "-")
     return _as_name(_said(group, labels, "size") or first, _SIZE_MAX)
 
@@ -91,11 +91,11 @@ def _is_spot(labels: Mapping[str, str]) -> bool:
 
 
 def _as_name(text: str, length_max: int) -> str:
-    """A label value made from any text: the text itself where it is one."""
+    """Return a label value made from any text: the text itself where it is one."""
     name = _ODD.sub("-", text).strip("-_.")
     if name and len(name) <= length_max:
         return name
-    # What is cut off must not make two names one.
+    # What is cut off must not make two names equal.
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
     return f"{name[: length_max - _DIGEST - 1].rstrip('-_.')}-{digest}".lstrip("-")
 

@@ -1,4 +1,4 @@
-"""By what a fleet and its launch template are known: names, tags, versions. Pure."""
+"""What identifies a fleet and its launch template: names, tags, versions. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
 _IDENTIFYING: Final = ("cluster", "sector", "size")
-"""Tags by which the capacity loop finds a fleet; the module insists on them."""
+"""Tags by which the capacity loop finds a fleet; the module requires them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What the config calls a fleet."""
+    """How the config names a fleet."""
 
     cluster: str
     fleet: str
@@ -27,22 +27,22 @@ class Identity:
 
     @property
     def template_name(self) -> str:
-        """What the module calls its launch template, unless a variable names it."""
+        """Return the module's name for its launch template, unless a variable names it."""
         return f"{self.cluster}-{self.fleet}{'-group' if self.is_group else ''}"
 
     @property
     def description(self) -> str:
-        """What the module says of its launch template's versions."""
+        """Return the module's description of its launch template's versions."""
         return f"Nodes of fleet {self.fleet} in cluster {self.cluster}"
 
 
 def is_module_made(template: LaunchTemplateDescription, identity: Identity) -> bool:
-    """Whether the module made the template, so that its user data follows from variables."""
+    """Return whether the module made the template, so that its user data follows from variables."""
     return (template.name, template.description) == (identity.template_name, identity.description)
 
 
 def module_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
-    """The tags that the module gives fleet, template, instances and volumes by itself."""
+    """Return the tags that the module itself gives fleet, template, instances and volumes."""
     variables = {
         "tags": own_tags(fleet, identity),
         "spot": fleet.spot,
@@ -54,14 +54,14 @@ def module_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
 
 
 def own_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
-    """Tags of the fleet beside those that the module sets or reserves."""
+    """Return the fleet's tags other than those that the module sets or reserves."""
     taken = {*RESERVED, f"kubernetes.io/cluster/{identity.cluster}"}
     told = _stated(fleet.tags).items()
     return {k: v for k, v in told if k not in taken and not k.startswith(f"{NODE_TEMPLATE}/")}
 
 
 def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:
-    """The variables that keep the tags of fleet and template as they are."""
+    """Return the variables that keep the tags of fleet and template as they are."""
     made, own = module_tags(fleet, identity), own_tags(fleet, identity)
     variables: dict[str, Any] = {"tags": own} if own else {}
     there = _stated(fleet.tags)
@@ -74,13 +74,13 @@ def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]
 
 
 def is_identified(fleet: FleetDescription, identity: Identity) -> bool:
-    """Whether the fleet has the tags without which the module does not take over its tags."""
+    """Return whether the fleet has the tags without which the module cannot adopt its tags."""
     wanted = {"cluster": identity.cluster, "sector": identity.sector, "size": identity.size}
     return all(fleet.tags.get(key) == wanted[key] for key in _IDENTIFYING)
 
 
 def reference_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:
-    """The variables that keep the template's name and how the fleet refers to it."""
+    """Return the variables that keep the template's name and the fleet's reference to it."""
     template = fleet.template
     if template is None:
         return {}

@@ -1,7 +1,7 @@
-"""How far an adopted fleet may shrink and grow: pure.
+"""The limits of an adopted fleet's size; pure.
 
-EC2 Fleets have no limits of their own. Where neither a config nor a tag states them, the present
-target becomes the minimum: taking a fleet over must not be what empties it.
+EC2 Fleets have no limits of their own. Where neither a config nor a tag states them, the current
+target becomes the minimum, so that adopting a fleet does not empty it.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ _TAGS: Final = {
     "min_capacity": ("min_capacity", "capacity_min"),
     "max_capacity": ("max_capacity", "capacity_max"),
 }
-"""Tags by which people note a fleet's limits, Kluster Fleet Manager's spelling among them."""
+"""Tags in which people note a fleet's limits, Kluster Fleet Manager's spelling among them."""
 
 
 def with_limits(found: Found, tags: Mapping[str, str], target: int) -> Found:
-    """A fleet with the limits that its tags name; without them with its target as the minimum."""
+    """Return a fleet with the limits in its tags; without them its target is the minimum."""
     stated = {
         key: int(value)
         for key, names in _TAGS.items()

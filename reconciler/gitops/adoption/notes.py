@@ -1,4 +1,4 @@
-"""What a person has to know of an adopted fleet: what could not be kept, and what follows. Pure."""
+"""What a person must know of an adopted fleet: what could not be kept, and what follows. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ _SECRET: Final = re.compile(
     r"(?i)\w*(?:secret|token|passw|credential|private_?key|api_?key|access_?key)\w*['\"]?"
     r"\s*[=:]\s*['\"]?(?![\s$'\"])"
 )
-"""A name of a secret that is given a value of its own."""
+"""A name of a secret that is given a literal value."""
 _LOOKED_UP: Final = re.compile(r"(?<=[=:])\s*['\"]?[$`]\S*")
-"""A value that a shell looks up at boot, such as a session token of IMDS: it stands nowhere."""
+"""A value that a shell looks up at boot, such as a session token of IMDS; it is stored nowhere."""
 
 
 def unmanaged_because(fleet: FleetDescription) -> str | None:
@@ -58,7 +58,7 @@ def _hindrances(fleet: FleetDescription) -> Iterator[str]:
 
 
 def holds_secret(user_data: str) -> bool:
-    """Return whether the text holds what looks like a secret, as opposed to a look-up of one."""
+    """Return whether the text holds what looks like a secret, and not only a look-up of one."""
     literal = _LOOKED_UP.sub("$", user_data)
     return scrub(literal) != literal or _SECRET.search(literal) is not None
 
@@ -66,7 +66,7 @@ def holds_secret(user_data: str) -> bool:
 def notes_of(
     fleet: FleetDescription, boot: Boot, variables: Mapping[str, Any], identity: Identity
 ) -> tuple[str, ...]:
-    """Notes on a fleet that enters the Terraform state, each a sentence with its consequence."""
+    """Return notes on a fleet for the Terraform state, each a sentence with its consequence."""
     return (
         *_of_boot(boot, variables),
         *_of_labels(boot, identity, variables),

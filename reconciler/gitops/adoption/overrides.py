@@ -1,4 +1,4 @@
-"""A fleet's overrides as variables of the eks_fleet module: pure."""
+"""Describes a fleet's overrides as variables of the eks_fleet module; pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,14 +8,14 @@ from reconciler.model.fleet_description import FleetDescription, OverrideDescrip
 
 
 def override_variables(fleet: FleetDescription, zone: str) -> dict[str, Any]:
-    """The variables that make the fleet's overrides, in their order.
+    """Return the variables that make the fleet's overrides, in their order.
 
-    Types, subnets and prices where the module makes the same of them; else `overrides` as well,
-    as they are.
+    Types, subnets and prices where the module makes the same overrides from them; else `overrides`,
+    unchanged, as well.
 
     Args:
         fleet: The fleet.
-        zone: The zone that is part of its name; empty: none is.
+        zone: The zone in its name; empty: none.
     """
     subnets = {fleet.zones[each]: each for each in fleet.subnet_ids if each in fleet.zones}
     prices = _prices(fleet.overrides) if fleet.spot else {}
@@ -41,7 +41,7 @@ def override_variables(fleet: FleetDescription, zone: str) -> dict[str, Any]:
 
 
 def _prices(overrides: Sequence[OverrideDescription]) -> dict[str, str]:
-    """Price limits by instance type, of those that have one limit wherever they launch."""
+    """Return price limits by instance type, of types with the same limit everywhere."""
     found: dict[str, set[str | None]] = {}
     for each in overrides:
         found.setdefault(each.instance_type or "", set()).add(each.max_price)
@@ -54,5 +54,5 @@ def _prices(overrides: Sequence[OverrideDescription]) -> dict[str, str]:
 
 
 def _whole(value: Any) -> Any:
-    """EC2 answers priorities and weights with a decimal point."""
+    """Return whole numbers as integers: EC2 answers priorities and weights with a decimal point."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

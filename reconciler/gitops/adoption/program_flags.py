@@ -1,4 +1,4 @@
-"""The flags of k8s-spot-rescheduler and the descheduler, and what each became here.
+"""The flags of k8s-spot-rescheduler and the descheduler, and what replaces them here.
 
 Sources: pusher/k8s-spot-rescheduler rescheduler.go, read 2026-11; kubernetes-sigs/descheduler
 cmd/descheduler/app/options/options.go, read 2026-11. The pages docs/spot-rescheduler.md and
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 SPOT_NAME: Final = "spot-rescheduler"
-"""In the image or the command."""
+"""The program's name in the image or the command."""
 DESCHEDULER_NAME: Final = "descheduler"
 
 
@@ -19,11 +19,11 @@ class Flag:
     """One flag."""
 
     key: str = ""
-    """The key of the section that it becomes; empty when it becomes none."""
+    """The key of the section that replaces it; empty when none does."""
     note: str = ""
-    """What becomes of it then."""
+    """What to know if nothing replaces it."""
     switch: bool = False
-    """Whether it takes no value."""
+    """Whether it has no value."""
 
 
 _CONNECTION = Flag(note="not needed, `reconciler run` has --kubeconfig or the pod's account")
@@ -38,7 +38,7 @@ SPOT_DEFAULT_LABELS: Final[Mapping[str, str]] = {
     "on_demand_node_label": "kubernetes.io/role=worker",
     "spot_node_label": "kubernetes.io/role=spot-worker",
 }
-"""That program's defaults where no flag is given."""
+"""The program's defaults when no flag is given."""
 SPOT_FLAGS: Final[Mapping[str, Flag]] = {
     "housekeeping-interval": Flag(key="housekeeping_interval"),
     "node-drain-delay": Flag(key="node_drain_delay"),

@@ -1,8 +1,8 @@
-"""The config of k8s-spot-rescheduler and the descheduler as parts of a sector config.
+"""Converts the config of k8s-spot-rescheduler and the descheduler into parts of a sector config.
 
-Read from what is applied to the cluster: Deployments and CronJobs with their flags, ConfigMaps with
-a DeschedulerPolicy, or the policy file itself. What is set there and has no part here is noted with
-what becomes of it; nothing is dropped without a word.
+Its input is what is applied to the cluster: Deployments and CronJobs with their flags, ConfigMaps
+with a DeschedulerPolicy, or the policy file itself. A setting without a counterpart here is noted
+with what happens to it; nothing is dropped silently.
 """
 
 import re
@@ -31,33 +31,33 @@ POLICY_FILE: Final = "descheduler-policy.yaml"
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*$")
 _POLICY_KIND = "DeschedulerPolicy"
 _SHOWN_MAX = 5
-"""Names in a message."""
+"""How many names a message has."""
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptedPrograms:
-    """What the files come to."""
+    """What the files contain."""
 
     config: bytes
     """Sections for the sector config."""
     policy: bytes
     """The DeschedulerPolicy that `descheduler.policy_file` names; empty without one."""
     found: tuple[str, ...]
-    """The programs and policies that were found, with where."""
+    """The programs and policies that were found, and where."""
     notes: tuple[str, ...]
-    """What has no part here, and what becomes of it."""
+    """Settings without a counterpart here, and what happens to them."""
 
 
 def adopt_programs(files: Sequence[tuple[str, str]]) -> AdoptedPrograms:
-    """Return the sections for the programs that manifests run, and what to look at.
+    """Return the sections for the programs that manifests run, and what to check.
 
     Args:
         files: Names and contents.
 
     Raises:
         InputError: None of the files runs one of the programs, or two of them differ.
-        ConfigError: A value is none that a sector config may have.
+        ConfigError: A value is not one that a sector config may have.
     """
     adoption = _Adoption()
     for name, text in files:
@@ -70,15 +70,15 @@ def adopt_programs(files: Sequence[tuple[str, str]]) -> AdoptedPrograms:
 
 
 def _says_something(part: str) -> bool:
-    """Whether a document is more than blanks and comments."""
+    """Return whether a document is more than blanks and comments."""
     return any(each.strip() and not each.lstrip().startswith("#") for each in part.splitlines())
 
 
 def _read(name: str, line: int, part: str) -> Document:
-    """A document of a file, which begins after so many lines.
+    """Read a document of a file, which begins after this many lines.
 
     Raises:
-        InputError: It is no mapping in YAML; the sector config's own rules do not hold for it.
+        InputError: It is not a mapping in YAML; the sector config's own rules do not apply to it.
     """
     try:
         return read_document(part.encode(), name=name)
@@ -89,7 +89,7 @@ def _read(name: str, line: int, part: str) -> Document:
 
 
 class _Adoption:
-    """Collects what the documents say."""
+    """Collects the content of the documents."""
 
     def __init__(self) -> None:
         self._sections: dict[str, dict[str, Any]] = {}
@@ -97,10 +97,10 @@ class _Adoption:
         self._found: list[str] = []
         self._notes: list[str] = []
         self._others: list[str] = []
-        """What the files hold beside such programs, for whoever gave the wrong ones."""
+        """What else the files contain, to tell a person who gave the wrong ones."""
 
     def take(self, where: str, text: str, document: Document) -> None:
-        """Read one document; lists and ConfigMaps hold further ones."""
+        """Read one document; lists and ConfigMaps contain further ones."""
         if document.get("kind") == _POLICY_KIND:
             self._take_policy(where, text)
             return
@@ -157,14 +157,14 @@ class _Adoption:
                 )
 
     def _section(self, key: str, where: str) -> dict[str, Any]:
-        """A section that no other document has flags for."""
+        """Return a section for which no other document has flags."""
         section = self._sections.setdefault(key, {"enabled": Plain("true")})
         if section.keys() - {"enabled", "policy_file"}:
             raise InputError(where, f"a second program for {key}", "one config has one of each")
         return section
 
     def _set(self, where: str, words: Sequence[str], known: Mapping[str, Flag]) -> dict[str, Any]:
-        """The keys that flags become; a note for each of the others."""
+        """Return the keys that replace flags; add a note for each of the other flags."""
         keys: dict[str, Any] = {}
         for name, value in _flags(words, known):
             flag = known.get(name)
@@ -180,7 +180,7 @@ class _Adoption:
         return keys
 
     def result(self, names: Sequence[str]) -> AdoptedPrograms:
-        """Everything together; the sections load."""
+        """Return everything together, checked by loading the sections."""
         if not self._sections:
             raise InputError(
                 _listed(names),
@@ -205,20 +205,20 @@ class _Adoption:
 
 
 def _held(others: Sequence[str]) -> str:
-    """What files without such a program hold, in one clause."""
+    """Return what files without such a program contain, in one clause."""
     counts = Counter(others)
     named = [each if count == 1 else f"{each} ({count} times)" for each, count in counts.items()]
     return f"found {_listed(named)}" if named else "there is nothing in it"
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names of some, and how many more there are."""
+    """Return the first of some names, and how many more there are."""
     more = len(names) - _SHOWN_MAX
     return ", ".join(names[:_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _described(document: Document) -> str:
-    """A document that is none of those that are looked for, for a message."""
+    """Describe a document without such a program, for a message."""
     kind = str(document.get("kind") or "")
     if document.get("items") == []:
         return "an empty list"
@@ -231,7 +231,7 @@ def _described(document: Document) -> str:
 
 
 def _check(config: str) -> None:
-    """Refuse a value that no sector config may have, by the key that the flag became."""
+    """Refuse a value that no sector config may have, naming the key that replaces the flag."""
     try:
         parse_config(config)
     except ConfigError as error:
@@ -240,7 +240,7 @@ def _check(config: str) -> None:
 
 
 def _flags(words: Sequence[str], known: Mapping[str, Flag]) -> Iterator[tuple[str, str]]:
-    """Flags with their values: `--a=b`, `--a b`, `-a=b`, and switches without a value."""
+    """Yield flags with their values: `--a=b`, `--a b`, `-a=b`, and switches without a value."""
     at = 0
     while at < len(words):
         word, at = words[at], at + 1
@@ -258,7 +258,7 @@ def _flags(words: Sequence[str], known: Mapping[str, Flag]) -> Iterator[tuple[st
 
 
 def _containers(document: Document) -> Iterator[Document]:
-    """The containers of whatever has a pod template, CronJobs' too; of a Pod its own."""
+    """Yield the containers of anything with a pod template, also of CronJobs; of a Pod its own."""
     spec = document.get("spec")
     while isinstance(spec, Mapping):
         yield from mappings(spec.get("containers"))

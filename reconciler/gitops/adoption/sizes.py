@@ -1,4 +1,4 @@
-"""Kinds and sizes of living fleets and groups, from their instance types: pure."""
+"""Determines kinds and sizes of live fleets and groups from their instance types; pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,12 +8,12 @@ from reconciler.model.fleet import InstanceType
 
 _GIB: Final = 2**30
 _MEMORY_PER_CPU_BYTES: Final = 4 * _GIB
-"""From 4 GiB per vCPU on (m, r, x families) a type is taken for `memory`."""
+"""A type with at least 4 GiB per vCPU (m, r, x families) counts as `memory`."""
 Catalogue = Mapping[str, InstanceType]
 
 
 def built_in_kind(size: str, types: tuple[str, ...]) -> str:
-    """The kind whose built-in size of this name has these types; empty without one."""
+    """Return the kind whose built-in size of this name has these types; empty without one."""
     for kind in BUILT_IN_KINDS:
         built_in = BUILT_IN_SIZES.get((kind, size))
         if built_in is not None and set(types) <= set(built_in.instance_types):
@@ -22,7 +22,7 @@ def built_in_kind(size: str, types: tuple[str, ...]) -> str:
 
 
 def guessed_kind(types: tuple[str, ...], catalogue: Catalogue) -> str:
-    """By the first known type's memory per vCPU."""
+    """Return the kind by the first known type's memory per vCPU."""
     known = next((catalogue[name] for name in types if name in catalogue), None)
     if known is None:
         return "memory"
@@ -34,7 +34,7 @@ def guessed_kind(types: tuple[str, ...], catalogue: Catalogue) -> str:
 def own_size_of(
     kind: str, size: str, types: tuple[str, ...], catalogue: Catalogue
 ) -> dict[str, Any] | None:
-    """An own size for names that the built-in tables lack: the least that every type gives."""
+    """Return an own size for names without a built-in one: the least that every type offers."""
     if (kind, size) in BUILT_IN_SIZES:
         return None
     known = [catalogue[name] for name in types if name in catalogue]
@@ -56,7 +56,7 @@ def unknown_types(
     types: tuple[str, ...],
     catalogue: Catalogue,
 ) -> tuple[str, ...]:
-    """A note on an own size of which nothing is known."""
+    """Return a note on an own size about which nothing is known."""
     if own_size is None or any(name in catalogue for name in types):
         return ()
     return ("the catalogue knows none of its instance types: correct CPU and memory of its size",)

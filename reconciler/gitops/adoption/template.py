@@ -1,7 +1,7 @@
-"""A launch template as variables of the eks_fleet module: pure, and all of it or none of it.
+"""Describes a launch template as variables of the eks_fleet module, completely or not; pure.
 
-Each entry of EC2's launch template data has its variable here. Data that has no variable is named,
-so that nothing of a template is dropped unseen.
+Each entry of EC2's launch template data has its variable here. Data without a variable is named, so
+that nothing of a template is dropped silently.
 """
 
 import base64
@@ -19,7 +19,7 @@ _OWN_METADATA: Final = {
     "http_tokens": "required",
     "instance_metadata_tags": "disabled",
 }
-"""What the module states beside the hop limit when no metadata options are given."""
+"""What the module states next to the hop limit when no metadata options are given."""
 
 _TEXTS: Final = {
     "ImageId": "ami",
@@ -83,7 +83,7 @@ _OTHERS: Final = {"EbsOptimized", "SecurityGroupIds", "UserData"}
 
 
 def user_data_of(template: LaunchTemplateDescription) -> str | None:
-    """The user data as text, empty without any; None when it is no text (compressed, say)."""
+    """Return the user data as text, empty without any; None when it is not text."""
     try:
         return base64.b64decode(str(template.data.get("UserData", "")), validate=True).decode()
     except (binascii.Error, ValueError):
@@ -91,7 +91,7 @@ def user_data_of(template: LaunchTemplateDescription) -> str | None:
 
 
 def without_a_variable(template: LaunchTemplateDescription) -> tuple[str, ...]:
-    """EC2's names of what a template says and the module has no variable for; sorted."""
+    """Return EC2's names of settings for which the module has no variable; sorted."""
     return tuple(sorted(set(_without_a_variable(template.data))))
 
 
@@ -113,7 +113,7 @@ def _others(key: str, value: Any, known: set[str]) -> Iterator[str]:
 
 
 def _says_something(value: Any) -> bool:
-    """False is what EC2 does by itself for every switch of a launch template."""
+    """Return whether a value differs from EC2's default: False is the default of every switch."""
     if isinstance(value, Mapping):
         return any(map(_says_something, value.values()))
     return value not in (None, False, "", [])
@@ -122,11 +122,11 @@ def _says_something(value: Any) -> bool:
 def template_variables(
     template: LaunchTemplateDescription, ami_type: str, *, own_tags: Data
 ) -> dict[str, Any]:
-    """The module variables that make such a template; those at the module's defaults left out.
+    """Return the module variables for such a template, without those at the module's defaults.
 
     Args:
-        template: The template; nothing of it is without a variable.
-        ami_type: What its image is configured by, as the module calls it.
+        template: The template; each of its settings has a variable.
+        ami_type: How its image is configured, by the module's name.
         own_tags: The tags that the module would give instances and volumes.
     """
     data = template.data
@@ -158,7 +158,7 @@ def _instance_profile(profile: Data) -> dict[str, Any]:
 
 
 def _volumes(mappings: Sequence[Data], ami_type: str) -> dict[str, Any]:
-    """The one volume that the `ebs_` variables describe, or all of them as they are."""
+    """Return the one volume of the `ebs_` variables, or all volumes as they are."""
     volumes = [
         {"device_name": each.get("DeviceName", ""), **_renamed(mapping(each.get("Ebs")), _VOLUME)}
         for each in mappings
@@ -175,7 +175,7 @@ def _volumes(mappings: Sequence[Data], ami_type: str) -> dict[str, Any]:
 
 
 def _is_own(volume: Data, ami_type: str) -> bool:
-    """Whether the `ebs_` variables can describe a volume, and the module's rules let them."""
+    """Return whether the `ebs_` variables can describe a volume within the module's rules."""
     kind, iops = volume.get("type"), volume.get("iops")
     return (
         volume["device_name"] == _OWN_DEVICES.get(ami_type, _ROOT_DEVICE)
@@ -191,7 +191,7 @@ def _is_own(volume: Data, ami_type: str) -> bool:
 
 
 def _iops_fit(kind: str, iops: Any) -> bool:
-    """Whether the rules of `ebs_iops` let a volume have so many operations per second."""
+    """Return whether the rules of `ebs_iops` allow this many operations per second."""
     if iops is None:
         return not kind.startswith("io")
     return isinstance(iops, int) and iops >= {"gp2": iops + 1, "gp3": 3000}.get(kind, 100)
@@ -215,16 +215,16 @@ def _tag_specifications(specifications: Sequence[Data], own: Data) -> dict[str, 
 
 
 def cpu_credits(data: Data) -> str | None:
-    """The CPU credits that a template states."""
+    """Return the CPU credits that a template states."""
     stated = mapping(data.get("CreditSpecification")).get("CpuCredits")
     return str(stated) if stated else None
 
 
 def _is_burstable(data: Data) -> bool:
-    """Whether the template names a burstable type.
+    """Return whether the template names a burstable type.
 
-    Of others Terraform's AWS provider (5.100) reads no CPU credits, so that stating them would
-    be planned as a change each time.
+    For other types Terraform's AWS provider (5.100) reads no CPU credits, so stating them would be
+    planned as a change each time.
     """
     return str(data.get("InstanceType", "")).startswith("t")
 
@@ -241,7 +241,7 @@ def _switches(data: Data) -> dict[str, Any]:
 
 
 def tags_as_mapping(tags: Any) -> dict[str, str]:
-    """EC2's list of tags as a mapping."""
+    """Return EC2's list of tags as a mapping."""
     return {str(each.get("Key", "")): str(each.get("Value") or "") for each in mappings(tags)}
 
 

@@ -1,4 +1,4 @@
-"""Reads what the eks_fleet module has variables for from user data: pure, the rest stays unsaid.
+"""Reads from user data what the eks_fleet module has variables for; pure.
 
 AL2023 (nodeadm's NodeConfig in a MIME part), Bottlerocket (TOML) and AL2 (bootstrap.sh) are known.
 """
@@ -17,7 +17,7 @@ from reconciler.gitops.adoption.data import mapping
 from reconciler.model.errors import ConfigError
 
 _PLACEHOLDER = "@ENDPOINT@"
-"""What the module writes where a node asks EKS for the cluster's facts at boot."""
+"""What the module writes where a node asks EKS for the cluster's data at boot."""
 _NODE_LABELS = re.compile(r"--node-labels[= ]['\"]?([^\s'\"]+)")
 _TAINTS = re.compile(r"--register-with-taints[= ]['\"]?([^\s'\"]+)")
 _MAX_PODS = re.compile(r"--max-pods[= ]['\"]?(\d+)")
@@ -25,20 +25,20 @@ _MAX_PODS = re.compile(r"--max-pods[= ]['\"]?(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """What a node is told at its first boot."""
+    """The settings of a node's first boot."""
 
     ami_type: AmiType | None = None
-    """None: of neither kind that the module writes."""
+    """None: not of a kind that the module writes."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Module variables of the kubelet and the cluster's facts, where they are stated."""
+    """Module variables of the kubelet and the cluster's data, where they are stated."""
     has_more: bool = False
-    """Whether there is more than one NodeConfig, such as a script."""
+    """Whether there is anything but one NodeConfig, such as a script."""
 
 
 def read_boot(user_data: str) -> Boot:
-    """What user data says; of what is not understood nothing, never an error."""
+    """Return what user data says; what is not understood is left out and is never an error."""
     user_data = user_data.encode(errors="replace").decode()
     config = _node_config(user_data)
     if config is not None:
@@ -49,7 +49,7 @@ def read_boot(user_data: str) -> Boot:
 
 
 def _node_config(user_data: str) -> Mapping[str, Any] | None:
-    """The spec of the first NodeConfig: on a line of its own, as the module has it, or YAML."""
+    """Return the spec of the first NodeConfig, on one line as the module has it, or in YAML."""
     for text in (*user_data.splitlines(), *_parts(user_data)):
         if "node.eks.aws/" not in text:
             continue
@@ -60,13 +60,13 @@ def _node_config(user_data: str) -> Mapping[str, Any] | None:
 
 
 def _parts(user_data: str) -> list[str]:
-    """The parts of MIME user data; all of it when it is none."""
+    """Return the parts of MIME user data; all of it when it is not MIME."""
     parts = [part.get_payload() for part in email.message_from_string(user_data).walk()]
     return [part for part in (*parts, user_data) if isinstance(part, str)]
 
 
 def _document(text: str) -> Mapping[str, Any]:
-    """A JSON or YAML mapping with texts for scalars of YAML; empty when it is neither."""
+    """Return a JSON or YAML mapping with YAML's scalars as texts; empty when it is neither."""
     try:
         return mapping(json.loads(text))
     except (ValueError, RecursionError):

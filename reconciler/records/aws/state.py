@@ -95,7 +95,7 @@ def _say_that_aws_was_asked(by_region: Mapping[Region, Sequence[Answer]]) -> boo
 
 
 def _hold_nothing(parts: Sequence["_RegionState"]) -> bool:
-    """Return whether there are fleets, all of them without instances, as in the instance list."""
+    """Return whether fleets are shown and none has an instance: an empty list is plausible."""
     fleets = [fleet for part in parts for fleet in part.fleets.values()]
     return bool(fleets) and not any(fleet.fulfilled_capacity for fleet in fleets)
 

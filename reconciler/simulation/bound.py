@@ -1,12 +1,12 @@
-"""The least that demand could have cost: a bound on cost that no autoscaler can go below.
+"""A lower bound on what demand could have cost, which no autoscaler can undercut.
 
-At each moment the pods that run need nodes whose resources cover what they ask for. Relaxed to
-parts of nodes, and of each resource for itself, the least price of that is the value of a linear
-program; by duality it is also the most that the demand is worth at prices of resources at which no
-node is worth more than it costs. That value is convex and grows in proportion with demand, so the
-value of an hour's mean demand is at most the mean of its values (Jensen): one program per hour
-bounds the hour. Boots, idle time, packing and pods of DaemonSets, of which there are as many as
-nodes, are left out: the bound is proven and rarely reached.
+At each moment the running pods need nodes whose resources cover their requests. Relaxed to
+fractions of nodes, separately for each resource, the lowest cost is the value of a linear program.
+By duality it is also the highest value of the demand at prices of resources at which no node is
+worth more than it costs. That value is convex and grows in proportion with demand, so the value of
+an hour's mean demand is at most the mean of its values (Jensen): one program per hour bounds the
+hour. Boots, idle time, packing and pods of DaemonSets, of which there are as many as nodes, are
+left out: the bound is proven and rarely reached.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Offers that are the same to every pod: the cheapest price counts."""
+    """Offers that are equal for every pod: the lowest price counts."""
 
     usd_per_hour: float
     allocatable: Mapping[str, int]
 
 
 class CostBound:
-    """Bounds hours of demand.
+    """Computes the bound of hours of demand.
 
     Args:
         offers: What could be bought.
@@ -47,7 +47,7 @@ class CostBound:
         self._takers: dict[int, tuple[PodSpec, frozenset[int]]] = {}
 
     def takers(self, spec: PodSpec) -> frozenset[int]:
-        """The offers on which such a pod could run, by number."""
+        """Return the offers on which such a pod could run, by number."""
         known = self._takers.get(id(spec))
         if known is None:
             found = frozenset(
@@ -60,7 +60,7 @@ class CostBound:
         return known[1]
 
     def usd(self, pod_seconds: Mapping[PodSpec, float]) -> float:
-        """The least cost of one hour in which pods ran for so many seconds altogether."""
+        """Return the lowest cost of one hour with this many pod-seconds."""
         demand: dict[frozenset[int], dict[str, float]] = {}
         for spec, seconds in pod_seconds.items():
             takers = self.takers(spec)
@@ -71,10 +71,11 @@ class CostBound:
         return self._value(demand) if demand else 0.0
 
     def _value(self, demand: Mapping[frozenset[int], Mapping[str, float]]) -> float:
-        """The dual program: what demand is worth at the best prices of resources.
+        """Return the value of demand at the best prices of resources: the dual program.
 
-        Variables are a price per group and resource, and one per offer and resource, which no
-        group that may use the offer pays more than. Amounts are scaled so that prices are near 1.
+        Variables are a price per group and resource, and one per offer and resource, which limits
+        the price of each group that may use the offer. Amounts are scaled so that prices are near
+        1.
         """
         names = sorted({name for amounts in demand.values() for name in amounts})
         scale = {

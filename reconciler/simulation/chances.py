@@ -1,7 +1,7 @@
-"""What happens by chance in a simulation: stated distributions, drawn from a seed.
+"""Random events of a simulation: stated distributions, drawn from a seed.
 
-Each draw has a generator of its own, named by the seed and what it is for, so that two configs on
-the same demand meet the same chances as far as they do the same.
+Each draw has a generator of its own, seeded with the seed and its purpose, so that two configs on
+the same demand meet the same events as far as they act alike.
 """
 
 from dataclasses import dataclass
@@ -21,27 +21,28 @@ class Chances:
     """From running to a Ready node: log-normal."""
     join_sigma: float = 0.25
     interruptions_per_hour: float = 0.0005
-    """Of each spot instance, exponential: about one of three in a month."""
+    """Rate for each spot instance, exponential: about one of three in a month."""
     capacity_errors_per_day: float = 0.1
-    """Of each spot pool (a type in a zone), exponential: EC2 has none of it for a while."""
+    """Rate for each spot pool (a type in a zone), exponential: EC2 has no capacity there for a
+    while."""
     capacity_error_mean_seconds: float = 1200.0
-    """How long such a while is: exponential."""
+    """How long such a shortage lasts: exponential."""
 
     def launch_seconds(self, number: int) -> float:
-        """From the request of the n-th instance until it runs."""
+        """Return the time from the request of the n-th instance until it runs."""
         return self._log_normal("launch", number, self.launch_median_seconds, self.launch_sigma)
 
     def join_seconds(self, number: int) -> float:
-        """From there until it is a Ready node."""
+        """Return the time from then until it is a Ready node."""
         return self._log_normal("join", number, self.join_median_seconds, self.join_sigma)
 
     def interruption_seconds(self, name: str) -> float | None:
-        """From a spot instance's launch to its notice; None when it is never taken back."""
+        """Return the time from a spot instance's launch to its notice; None: never."""
         rate = self.interruptions_per_hour / 3600
         return self._random("interruption", name).expovariate(rate) if rate > 0 else None
 
     def shortages(self, pool: str, seconds: float) -> list[tuple[float, float]]:
-        """When a spot pool has no capacity within so many seconds: begins and ends."""
+        """Return when a spot pool has no capacity within this time: starts and ends."""
         rate = self.capacity_errors_per_day / 86_400
         found: list[tuple[float, float]] = []
         if rate <= 0 or self.capacity_error_mean_seconds <= 0:

@@ -1,6 +1,6 @@
-"""Controllers of recorded demand: Deployments with their rollouts, StatefulSets, DaemonSets.
+"""Controllers of recorded demand: Deployments with rollouts, StatefulSets, DaemonSets.
 
-The world itself replaces pods that are evicted or lost; here is what changes the number of them.
+The world itself replaces pods that are evicted or lost; these controllers change their number.
 """
 
 from collections import Counter
@@ -18,15 +18,15 @@ ROLLOUT_STEP_SECONDS = 5.0
 SURGE = UNAVAILABLE = 0.25
 """maxSurge and maxUnavailable of a Deployment that does not set them."""
 _POD_OWNER = {"Deployment": "ReplicaSet"}
-"""What the pods of a controller call their owner."""
+"""The owner that the pods of a controller name."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Controller:
-    """One controller as it is now."""
+    """One controller in its current state."""
 
     owner: Owner
-    """As its pods name it; the uid tells controllers apart."""
+    """As its pods name it; the uid identifies the controller."""
     namespace: str
     replicas: int = 0
     spec: PodSpec | None = None
@@ -36,7 +36,7 @@ class _Controller:
     rolling: bool = False
 
     def is_old(self, pod: Pod) -> bool:
-        """Whether a pod is of another template: its spec, labels and annotations.
+        """Return whether a pod is of another template: its spec, labels and annotations.
 
         Specs are compared as objects: there are many pods, and their specs are large.
         """
@@ -51,7 +51,7 @@ class Controllers:
     """The controllers of a world.
 
     Args:
-        world: Where their pods are.
+        world: The world with their pods.
     """
 
     def __init__(self, world: MemoryWorld) -> None:
@@ -59,7 +59,7 @@ class Controllers:
         self._known: dict[tuple[str, str, str], _Controller] = {}
 
     def change(self, change: ControllerDemand) -> None:
-        """A controller is created, changed or deleted."""
+        """Apply a line: a controller is created, changed or deleted."""
         kind, name = change.controller.kind, change.controller.name
         key = (change.namespace, kind, name)
         found = self._known.get(key)
@@ -90,7 +90,7 @@ class Controllers:
             )  # fmt: skip
 
     def _pods(self, controller: _Controller) -> list[Pod]:
-        """Its pods; those on their way out only of a StatefulSet, which waits for their end."""
+        """Return its pods; terminating ones only of a StatefulSet, which waits for their end."""
         owned = self._world.objects.owned(controller.namespace, controller.owner.uid)
         waits = controller.owner.kind == "StatefulSet"
         return [pod for pod in owned if not pod.finished and (waits or not pod.deleting)]
@@ -120,13 +120,13 @@ class Controllers:
         )
 
     def _roll(self, controller: _Controller) -> None:
-        """Begin a rollout; one that runs already goes on with the new template."""
+        """Start a rollout; a current one continues with the new template."""
         if not controller.rolling:
             controller.rolling = True
             self._step(controller)
 
     def _step(self, controller: _Controller) -> None:
-        """Go on with a rollout until no pod of another template is left."""
+        """Continue a rollout until no pod of another template is left."""
         if not controller.rolling:
             return
         self._advance(controller)
@@ -137,7 +137,7 @@ class Controllers:
             controller.rolling = False
 
     def _advance(self, controller: _Controller) -> None:
-        """One step of a rollout; it scales too."""
+        """Take one step of a rollout; it also scales."""
         if not controller.replicas:
             self._scale(controller)
         elif controller.owner.kind == "StatefulSet":
@@ -148,7 +148,7 @@ class Controllers:
             self._remove_old(controller)
 
     def _replace_one(self, controller: _Controller) -> None:
-        """As a StatefulSet does: one pod after another, the highest ordinal first."""
+        """Replace pods as a StatefulSet does: one after another, the highest ordinal first."""
         pods = [pod for pod in self._pods(controller) if not pod.deleting]
         old = [pod for pod in pods if controller.is_old(pod)]
         if old and sum(pod.ready for pod in pods) >= controller.replicas:
@@ -156,7 +156,7 @@ class Controllers:
             self._create(controller)
 
     def _add_new(self, controller: _Controller) -> None:
-        """As a Deployment does: pods of the new template up to the surge, and no more than wanted.
+        """Add pods of the new template up to the surge and the replicas, as a Deployment does.
 
         Source: NewRSNewReplicas of kubernetes/pkg/controller/deployment/util, 1.34.
         """
@@ -169,7 +169,7 @@ class Controllers:
             self._world.remove_pod(pod.key)
 
     def _remove_old(self, controller: _Controller) -> None:
-        """As a Deployment does: old pods that are not ready, then ready ones, as far as others are.
+        """Remove old pods as a Deployment does: unready ones first, then ready ones if possible.
 
         Source: reconcileOldReplicaSets of kubernetes/pkg/controller/deployment/rolling.go, 1.34.
         """
@@ -188,7 +188,7 @@ class Controllers:
 
 
 def _apply(controller: _Controller, change: ControllerDemand) -> bool:
-    """Take over what a line says; return whether the pods that run are out of date by it."""
+    """Apply the content of a line; return whether it makes running pods outdated."""
     before = (controller.spec, controller.labels, controller.annotations)
     if change.spec is not None and change.spec != controller.spec:
         controller.spec = change.spec
@@ -204,9 +204,9 @@ def _apply(controller: _Controller, change: ControllerDemand) -> bool:
 
 
 def _to_go(controller: _Controller, pods: list[Pod]) -> list[Pod]:
-    """The pods in the order in which a scale-down takes them.
+    """Return the pods in the order in which a scale-down deletes them.
 
-    Those that wait first, then those that share a node; of a StatefulSet the highest ordinal.
+    Pending ones first, then those that share a node; of a StatefulSet the highest ordinal.
     """
     if controller.owner.kind == "StatefulSet":
         return sorted(pods, key=_ordinal, reverse=True)
@@ -215,6 +215,6 @@ def _to_go(controller: _Controller, pods: list[Pod]) -> list[Pod]:
 
 
 def _ordinal(pod: Pod) -> int:
-    """The number at the end of its name; -1 of a pod that a line of its own has named otherwise."""
+    """Return the number at the end of its name; -1 for a pod with a name from a line of its own."""
     number = pod.key.name.rpartition("-")[2]
     return int(number) if number.isascii() and number.isdigit() else -1

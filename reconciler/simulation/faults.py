@@ -1,7 +1,7 @@
-"""What is wrong with EC2 in a simulation: faults of demand and of chance, which may overlap.
+"""Faults of EC2 in a simulation, from demand and by chance; they may overlap.
 
-The world is told one state at a time; here is known which faults hold it there. A fault ends for
-itself: what another one still refuses stays refused.
+The world has one state at a time; this module knows which faults cause it. Each fault ends
+separately: what another fault still refuses stays refused.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,29 +11,29 @@ from reconciler.adapters.memory.fleets import Pool
 from reconciler.model.ids import FleetId, InstanceId
 
 End = Callable[[], None]
-"""Ends a fault, once."""
+"""Ends a fault; called once."""
 
 
 class Faults:
-    """The faults of a world, and the one place that takes instances back.
+    """The faults of a world, and the only place that takes instances back.
 
     Args:
-        world: Where they happen.
+        world: The world.
     """
 
     def __init__(self, world: MemoryWorld) -> None:
         self._world = world
         self._codes: dict[tuple[Pool, bool] | FleetId, list[str]] = {}
-        """What EC2 answers for a pool (of spot instances alone, or of all) or a fleet: the code of
-        each fault, the last begun at last."""
+        """EC2's answer for a pool (for spot instances only, or for all) or a fleet: the code of
+        each fault, the newest last."""
         self._not_joining: dict[FleetId, int] = {}
         self._slower: dict[FleetId, list[float]] = {}
         self._noticed: set[InstanceId] = set()
         self.interruptions = 0
-        """Instances that were given notice."""
+        """How many instances were given notice."""
 
     def refuse_pools(self, pools: Iterable[Pool], code: str, *, spot_only: bool = False) -> End:
-        """EC2 has none of these pools."""
+        """Let EC2 have no capacity in these pools."""
         keys = [(pool, spot_only) for pool in sorted(pools)]
         for key in keys:
             self._codes.setdefault(key, []).append(code)
@@ -63,7 +63,7 @@ class Faults:
         return end
 
     def never_join(self, fleet: FleetId) -> End:
-        """Instances of a fleet do not become nodes."""
+        """Keep instances of a fleet from becoming nodes."""
         self._not_joining[fleet] = self._not_joining.get(fleet, 0) + 1
         self._world.never_join(fleet)
 
@@ -74,7 +74,7 @@ class Faults:
         return end
 
     def slow_launches(self, fleet: FleetId, seconds: float) -> End:
-        """Launches of a fleet take so much longer; of several such faults the longest counts."""
+        """Make a fleet's launches take this much longer; of several faults the longest counts."""
         slower = self._slower.setdefault(fleet, [])
         slower.append(seconds)
         self._world.slow_launches(fleet, max(slower))
@@ -86,12 +86,12 @@ class Faults:
         return end
 
     def can_be_interrupted(self, instance: InstanceId) -> bool:
-        """Whether it runs, or will, and has no notice yet."""
+        """Return whether it runs or is launching, and has no notice yet."""
         known = self._world.fleets.instances.get(instance)
         return known is not None and not known.gone and instance not in self._noticed
 
     def interrupt(self, instance: InstanceId) -> None:
-        """EC2 takes an instance back, unless it is gone or has its notice already."""
+        """Take an instance back, unless it is gone or has its notice already."""
         if self.can_be_interrupted(instance):
             self._noticed.add(instance)
             self.interruptions += 1
@@ -99,7 +99,7 @@ class Faults:
 
 
 def together(ends: Iterable[End]) -> End:
-    """Ends all of these."""
+    """Return what ends all of these."""
     every = tuple(ends)
 
     def end() -> None:

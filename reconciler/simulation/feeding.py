@@ -1,4 +1,4 @@
-"""Demand onto a world: each line when its time has come."""
+"""Feeds demand to a world: each line at its time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from reconciler.simulation.faults import End, Faults, together
 
 @dataclass(slots=True)
 class _Run:
-    """A pod of demand, wherever it is by now."""
+    """A pod of demand and its current pod in the world."""
 
     demand: PodDemand
     key: PodKey
@@ -40,7 +40,7 @@ class Feeder:
     """Plays demand.
 
     Args:
-        world: Where it happens.
+        world: The world.
         lines: In order of time.
         fleets: The fleets by the names that faults have for them.
         faults: What is wrong with EC2.
@@ -69,10 +69,10 @@ class Feeder:
         self._places: dict[str, str] = {}
         """The uid of the pod of each demand that its owner will delete, by the demand's id."""
         self._crons: dict[tuple[str, str], int] = {}
-        """How often each CronJob was changed: Jobs of an older form stop."""
+        """How often each CronJob was changed: Jobs of an older version stop."""
         self._jobs = 0
         self.pods = 0
-        """How many pods demand has created."""
+        """How many pods were created from demand."""
         self.facts: list[FleetFact] = []
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
@@ -81,7 +81,7 @@ class Feeder:
         self._await()
 
     def _await(self) -> None:
-        """Have the next line played at its time: one timer, however many lines there are."""
+        """Set a timer for the next line; one timer is enough for all lines."""
         if self._line is not None and self._line.at < self._end:
             wait = (self._line.at - self._world.clock.now()).total_seconds()
             self._world.clock.call_later(wait, self._play)
@@ -97,7 +97,7 @@ class Feeder:
         match line:
             case PodDemand():
                 if line.controller is None or line.controller.kind != "DaemonSet":
-                    self._create(line)  # nodes bring those of DaemonSets
+                    self._create(line)  # nodes bring the pods of DaemonSets
             case ControllerDemand():
                 self._controllers.change(line)
             case BudgetDemand():
@@ -108,7 +108,7 @@ class Feeder:
                 self._fault(line)
             case FleetFact():
                 self.facts.append(line)
-            case PodEnd() | NodeFact():  # folded into its pod; known from the begin
+            case PodEnd() | NodeFact():  # part of its pod, known from the beginning
                 pass
             case _:
                 assert_never(line)
@@ -134,13 +134,13 @@ class Feeder:
         )
 
     def _free_name(self, demand: PodDemand) -> str:
-        """Its name, with a number behind it while another pod has that name."""
+        """Return its name, with a number appended while another pod has that name."""
         namespace, name, taken = demand.namespace, _name(demand), self._world.objects.pods
         numbered = (f"{name}.{n}" for n in count(2))
         return next(n for n in chain([name], numbered) if (namespace, n) not in taken)
 
     def _succeeded(self, before: Pod, after: Pod) -> None:
-        """A controller made another pod for one of demand: it runs from the beginning."""
+        """Note a controller's replacement of a pod of demand; it runs from the beginning."""
         run = self._runs.pop(before.key.uid, None)
         if run is not None:
             run.key = after.key
@@ -244,7 +244,7 @@ class Feeder:
         return [each for name in names for each in self._fleets.get(name, ())]
 
     def _no_capacity(self, fault: FaultDemand) -> End:
-        """Pools have no capacity; of a fleet alone, none of its launches."""
+        """Make pools have no capacity; for one fleet, refuse its launches."""
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
@@ -259,7 +259,7 @@ class Feeder:
         return self._faults.refuse_pools(pools, fault.code)
 
     def _interrupt(self, fault: FaultDemand) -> None:
-        """Take back spot instances, the oldest first; those with a notice are on their way out."""
+        """Take back spot instances, the oldest first; those with a notice are ending already."""
         wanted = set(self._fleets.get(fault.fleet, ())) if fault.fleet else None
         found = [
             each.id
@@ -275,5 +275,5 @@ class Feeder:
 
 
 def _name(demand: PodDemand) -> str:
-    """The pod's name: its id, without the namespace where the id begins with it."""
+    """Return the pod's name: its id, without the namespace where the id begins with it."""
     return demand.id.removeprefix(f"{demand.namespace}/").replace("/", ".")

@@ -1,4 +1,4 @@
-"""What a simulation came to, as plain figures: the content of `report.json`."""
+"""The result of a simulation as plain figures: the content of `report.json`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
 Json = dict[str, Any]
 
 WORKLOADS_SHOWN = 20
-"""Of those whose pods waited long, the worst first."""
+"""How many workloads with long waits are shown, the worst first."""
 PERCENTILES = (50, 90, 95, 99, 99.9)
 CURVE = (0, *range(5, 100, 5), 96, 97, 98, 99, 99.5, 99.9, 100)
 """Percentiles of the waiting time's curve."""
 
 
 def figures(result: Result, name: str) -> Json:
-    """One simulation."""
+    """Return the figures of one simulation."""
     bound = _bound_by_hour(result)
     recorded = agreement(result)
     usd = sum(each.usd for each in result.launches)
@@ -65,7 +65,7 @@ def figures(result: Result, name: str) -> Json:
 
 
 def _longest_waiting(snapshot: Snapshot) -> str:
-    """The pod that has had no node for the longest time, as `plan --explain` names it."""
+    """Return the pod that has waited longest for a node, as `plan --explain` names it."""
     waiting = [
         (pod.created_at, str(pod.key))
         for pod in snapshot.cluster.pods
@@ -93,7 +93,7 @@ def _bound_by_hour(result: Result) -> dict[int, float]:
 
 
 def _by_day(result: Result, bound: Mapping[int, float]) -> list[Json]:
-    """Each day's cost, and the least that it could have been."""
+    """Return each day's cost and its lower bound."""
     days = max(1, ceil(result.seconds / DAY_SECONDS))
     usd = [0.0] * days
     for launch in result.launches:
@@ -132,7 +132,7 @@ def _peak(launches: Iterable[Launch]) -> int:
 
 
 def _fleets(result: Result) -> list[Json]:
-    """What each fleet was used for; those that launched nothing too."""
+    """Return what each fleet was used for; also those that launched nothing."""
     found = []
     by_fleet: dict[str, list[Launch]] = {}
     for launch in result.launches:
@@ -154,16 +154,16 @@ def _fleets(result: Result) -> list[Json]:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """The value that so many percent are at most (nearest rank); 0 of nothing."""
+    """Return the value that this percentage does not exceed (nearest rank); 0 without values."""
     if not ordered:
         return 0.0
     return ordered[max(0, ceil(percent / 100 * len(ordered)) - 1)]
 
 
 def _waiting(result: Result) -> Json:
-    """From creation to a node, of every pod that found one, those of DaemonSets left out.
+    """Return the time from creation to a node, of every pod that found one, except DaemonSets'.
 
-    A pod that was deleted before it had one counts with the time until then.
+    A pod that was deleted before it had a node counts with the time until its deletion.
     """
     ordered = sorted(result.history.waits)
     mean = sum(ordered) / len(ordered) if ordered else 0.0
@@ -190,7 +190,7 @@ def _waiting(result: Result) -> Json:
 
 
 def _series(result: Result) -> Json:
-    """Over time: the step's length, nodes of each fleet (mean), pods without a node (most)."""
+    """Return series: step's length, nodes of each fleet (mean), pods without a node (max)."""
     step = result.seconds / POINTS
     nodes: dict[str, list[float]] = {
         fleet.name: [0.0] * POINTS for fleet in result.settings.fleets()
@@ -226,11 +226,11 @@ DIFFERENCES = (
     ("Jobs ended early", ("jobs_ended_early",), ""),
     ("spot interruptions", ("interruptions",), ""),
 )
-"""What two configs are compared by: name, place in the figures, unit."""
+"""The figures that are compared between two configs: name, place in the figures, unit."""
 
 
 def differences(first: Json, second: Json) -> list[Json]:
-    """Two simulations by their figures; evictions as one number."""
+    """Return the differences between two simulations; evictions as one number."""
     rows = [
         {"what": what, "unit": unit, "a": _at(first, path), "b": _at(second, path)}
         for what, path, unit in DIFFERENCES
@@ -240,7 +240,7 @@ def differences(first: Json, second: Json) -> list[Json]:
 
 
 def beside(runs: Sequence[Json]) -> list[Json]:
-    """Several simulations by the same figures: a row for each figure, a value for each of them."""
+    """Return simulations side by side: a row for each figure, a value for each simulation."""
     rows = [
         {"what": what, "unit": unit, "values": [_at(run, path) for run in runs]}
         for what, path, unit in DIFFERENCES

@@ -1,4 +1,4 @@
-"""What is noted while a simulation runs; figures are made of it afterwards."""
+"""Records what happens while a simulation runs; figures are computed afterwards."""
 
 from array import array
 from collections import Counter
@@ -17,28 +17,28 @@ from reconciler.simulation.long_waits import LongWait, LongWaits
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
 POINTS = 480
-"""Of each series over time in a report."""
+"""How many points each series over time has in a report."""
 MOMENTS_MAX = 3
 MOMENT_APART_SECONDS = 3600.0
 WAIT_COUNTED_SECONDS = 3600.0
-"""Longer waits make a moment no worse: a pod that fits nowhere would win each time."""
+"""Longer waits do not make a moment worse: otherwise a pod that fits nowhere would always win."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A bad one, as the program saw it."""
+    """A bad moment, as the program saw it."""
 
     seconds: float
-    """Since the begin."""
+    """Since the beginning."""
     score: float
-    """Seconds that all pods without a node had waited, together."""
+    """Seconds that all pods without a node had waited, in total."""
     waiting: int
     snapshot: Snapshot
 
 
 @dataclass(slots=True)
 class _Running:
-    """Pods of one spec that hold a node, none of a DaemonSet."""
+    """Pods of one spec that have a node, without those of DaemonSets."""
 
     spec: PodSpec
     count: int
@@ -48,31 +48,32 @@ class _Running:
 
 
 class History:
-    """Watches a world.
+    """Observes a world.
 
     Args:
-        world: The one.
+        world: The world.
     """
 
     def __init__(self, world: MemoryWorld) -> None:
         self._clock = world.clock
         self._start = world.clock.now()
         self.waits = array("d")
-        """From each pod's creation to its node, in seconds; to its end, of one that had none."""
+        """From each pod's creation to its node, in seconds; to its end if it never had one."""
         self.deleted_waiting = 0
         """Pods that were deleted, or finished, before they had a node."""
         self._long_waits = LongWaits()
         self.evictions: Counter[str] = Counter()
-        """By the policy that asked for them."""
+        """By the policy that requested them."""
         self.jobs_ended = 0
-        """Pods of Jobs that lost their node before their end, and began again; not those that their
-        owner deleted."""
+        """Pods of Jobs that lost their node before their end, and started again; not those that
+        their owner deleted."""
         self.pending: dict[int, int] = {}
-        """The most pods without a node, by minute; minutes without one are left out."""
+        """The maximum of pods without a node, by minute; minutes without such pods are left out."""
         self.moments: list[Moment] = []
         self.plans = 0
         self.created = 0
-        """Pods, those that controllers made in place of others included, of DaemonSets not."""
+        """Pods, including those that controllers made as replacements, without those of
+        DaemonSets."""
         self._running: dict[int, _Running] = {}
         self._waiting: dict[str, datetime] = {}
         self._waiting_sum = 0.0
@@ -85,7 +86,7 @@ class History:
         return self._clock.monotonic_seconds()
 
     def _changed(self, before: Pod | None, after: Pod | None) -> None:
-        """A pod was created or is gone, or has a node now: does it wait?"""
+        """Handle a pod that was created, deleted or bound: it may begin or end to wait."""
         pod = after or before
         assert pod is not None
         if pod.daemon:
@@ -106,14 +107,14 @@ class History:
             self._ended_waiting(pod, created_at)
 
     def _ended_waiting(self, pod: Pod, created_at: datetime) -> None:
-        """A pod ends that never had a node: it would have waited for at least so long."""
+        """Record a pod that ended without a node: it would have waited for at least this long."""
         seconds = (self._clock.now() - created_at).total_seconds()
         self.waits.append(seconds)
         self.deleted_waiting += 1
         self._long_waits.add(pod, seconds, deleted=True)
 
     def note_pending(self) -> None:
-        """After the scheduler has had its turn: how many pods still wait."""
+        """Record how many pods still wait after the scheduler has run."""
         count = len(self._waiting)
         if count:
             minute = int(self._now() // MINUTE_SECONDS)
@@ -121,11 +122,11 @@ class History:
 
     @property
     def waiting(self) -> int:
-        """How many pods have no node."""
+        """Return how many pods have no node."""
         return len(self._waiting)
 
     def long_waits(self, number: int) -> list[tuple[Workload, LongWait]]:
-        """At the end: the workloads whose pods waited longest, the worst first."""
+        """Return the workloads whose pods waited longest, the worst first; call it at the end."""
         now = self._clock.now()
         still = (
             (pod, (now - self._waiting[pod.key.uid]).total_seconds())
@@ -135,7 +136,7 @@ class History:
         return self._long_waits.worst(number, still)
 
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
-        if pod.daemon:  # there are as many as nodes: the bound must not depend on these
+        if pod.daemon:  # their number follows that of nodes, on which the bound must not depend
             return
         now = self._now()
         running = self._running.get(id(pod.spec))
@@ -150,14 +151,14 @@ class History:
             self._long_waits.add(pod, seconds)
 
     def _succeeded(self, before: Pod, _after: Pod) -> None:
-        """A controller made a pod in the place of one that was evicted or lost."""
+        """Note a pod that a controller made in place of one that was evicted or lost."""
         owner = before.owner
         self.jobs_ended += (
             owner is not None and owner.kind == "Job" and before.node_name is not None
         )
 
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
-        """A plan was made."""
+        """Record the moment of a plan."""
         self.plans += 1
         self.note_pending()
         count = len(self._waiting)
@@ -169,7 +170,7 @@ class History:
         self._keep(moment)
 
     def _keep(self, moment: Moment) -> None:
-        """The worst ones, at least an hour apart."""
+        """Keep the worst moments, at least an hour apart."""
         for other in self.moments:
             if moment.seconds - other.seconds < MOMENT_APART_SECONDS:
                 if moment.score <= other.score:
@@ -179,12 +180,12 @@ class History:
         self.moments = sorted([*self.moments, moment], key=lambda m: -m.score)[:MOMENTS_MAX]
 
     def acted(self, outcome: Outcome) -> None:
-        """An action was carried out."""
+        """Count an action that was executed."""
         if outcome.kind == "applied" and isinstance(outcome.action, EvictPod | DeletePod):
             self.evictions[outcome.action.policy] += 1
 
     def pod_seconds(self) -> dict[int, dict[PodSpec, float]]:
-        """For how long pods of each spec held nodes, by hour; those of DaemonSets are left out."""
+        """Return how long pods of each spec had nodes, by hour, without those of DaemonSets."""
         found: dict[int, dict[PodSpec, float]] = {}
         for running in self._running.values():
             _add(running, self._now())
@@ -194,7 +195,7 @@ class History:
         return found
 
     def at(self, seconds: float) -> datetime:
-        """The time of so many seconds since the begin."""
+        """Return the time this many seconds after the beginning."""
         return self._start + timedelta(seconds=seconds)
 
 

@@ -1,4 +1,4 @@
-"""Which workloads' pods waited long, or found no node at all: bounded, however many there are."""
+"""Counts workloads whose pods waited long, or found no node at all; bounded."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from reconciler.loops.workloads import Workload, workload_of
 from reconciler.model.cluster import Pod
 
 LONG_SECONDS: Final = 120.0
-"""Longer than a node takes to come: the pod waited for more than a launch."""
+"""Longer than a node takes to launch and join."""
 WORKLOADS_MAX: Final = 10_000
 _OTHERS: Final = Workload(namespace="", kind="", name="others")
 
@@ -20,11 +20,11 @@ class LongWait:
     pods: int = 0
     longest_seconds: float = 0.0
     seconds: float = 0.0
-    """Of all of them together."""
+    """The total of all of them."""
     without_a_node: int = 0
-    """Those of them that had none when the simulation ended."""
+    """How many of them had no node when the simulation ended."""
     deleted: int = 0
-    """Those of them that were deleted before they had one."""
+    """How many of them were deleted before they had one."""
 
 
 class LongWaits:
@@ -34,7 +34,7 @@ class LongWaits:
         self._found: dict[Workload, LongWait] = {}
 
     def add(self, pod: Pod, seconds: float, *, deleted: bool = False) -> None:
-        """Count a pod that found a node after so long, or was deleted then, if that is long."""
+        """Count a pod that found a node or was deleted after this time, if that is long."""
         wait = _counted(self._found, pod, seconds)
         if wait is not None:
             wait.deleted += deleted
@@ -42,7 +42,7 @@ class LongWaits:
     def worst(
         self, number: int, still: Iterable[tuple[Pod, float]]
     ) -> list[tuple[Workload, LongWait]]:
-        """Return the workloads whose pods waited longest together, the worst first.
+        """Return the workloads whose pods waited longest in total, the worst first.
 
         Args:
             number: How many at most.
@@ -58,7 +58,7 @@ class LongWaits:
 
 
 def _counted(found: dict[Workload, LongWait], pod: Pod, seconds: float) -> LongWait | None:
-    """Count a pod with its workload, which is returned; None: it did not wait for long."""
+    """Count a pod with its workload and return the entry; None: it did not wait long."""
     if seconds <= LONG_SECONDS:
         return None
     workload = workload_of(pod)

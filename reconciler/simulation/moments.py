@@ -1,4 +1,4 @@
-"""Bad moments as snapshot files, which `reconciler plan --explain` opens."""
+"""Writes bad moments as snapshot files, which `reconciler plan --explain` reads."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MomentOpener:
-    """Says how a bad moment is opened, from the folder where the simulation was begun."""
+    """Makes the command that opens a bad moment, from the folder where the simulation started."""
 
     folder: str = ""
-    """Of the report, as seen from there."""
+    """The report's folder, relative to that folder."""
     flags: Mapping[str, object] = field(default_factory=dict)
-    """Options of the simulation that the plan needs too; those without a value are left out."""
+    """Options of the simulation that the plan needs too, without unset ones."""
 
     def command(self, config: str, moment: Json) -> str:
-        """The `reconciler plan`, as a shell takes it."""
+        """Return the `reconciler plan` command, quoted for a shell."""
         place = quote(str(PurePosixPath(self.folder, moment["snapshot"])))
         flags = [f"--{name} {quote(str(value))}" for name, value in self.flags.items() if value]
         files = f"--cluster {place}/{CLUSTER_FILE} --aws {place}/aws-*.json"
@@ -41,7 +41,7 @@ class MomentOpener:
 
 
 def snapshot_files(snapshot: Snapshot) -> dict[str, bytes]:
-    """The files of a snapshot, by name: the cluster's, and those of each region of EC2."""
+    """Return the files of a snapshot by name: the cluster's, and those of each region of EC2."""
     cluster = snapshot.cluster
     items = [
         *map(encode_node, cluster.nodes),

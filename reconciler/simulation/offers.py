@@ -1,4 +1,4 @@
-"""The fleets of a config as the world in memory has them: types, zones, prices, node labels."""
+"""The fleets of a config in the in-memory world: types, zones, prices, node labels."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ class Offer:
     priced: bool
     allocatable: Resources
     labels: Labels
-    """Of the fleet and the type; without zone and name."""
+    """Labels of the fleet and the type, without zone and name."""
 
     def node(self, zone: str = "") -> Node:
-        """A node of it."""
+        """Return a node of it."""
         return Node(
             name=NodeName(f"{self.fleet.name}/{self.instance_type}"),
             labels=FrozenMap({**self.labels, "topology.kubernetes.io/zone": zone}),
@@ -75,7 +75,7 @@ def offers_of(
 
 
 def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources]:
-    """What nodes offered, by fleet and instance type; by the type alone under an empty name."""
+    """Return what nodes offered, by fleet and type; under an empty fleet name by type only."""
     found: dict[tuple[str, str], Resources] = {}
     for line in lines:
         if isinstance(line, NodeFact):
@@ -85,14 +85,14 @@ def _recorded(lines: Iterable[DemandLine]) -> Mapping[tuple[str, str], Resources
 
 
 def fleets_of(settings: PlannerSettings) -> Iterator[tuple[FleetSettings, Region]]:
-    """The fleets, once for each of their regions."""
+    """Yield the fleets, once for each of their regions."""
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             yield fleet, key.region
 
 
 def zones_of(fleet: FleetSettings, region: Region) -> tuple[str, ...]:
-    """Where it launches; as many zones as usual where the config does not say."""
+    """Return its zones; a usual number of zones where the config does not name them."""
     if fleet.zone is not None:
         return (fleet.zone,)
     own = tuple(zone for zone in fleet.zones if zone.startswith(region))
@@ -100,7 +100,7 @@ def zones_of(fleet: FleetSettings, region: Region) -> tuple[str, ...]:
 
 
 def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> FleetShape:
-    """A fleet as Terraform makes it, of these offers."""
+    """Return a fleet of these offers as Terraform makes it."""
     mine = [each for each in offers if each.fleet is fleet and each.region == region]
     zones = zones_of(fleet, region)
     return FleetShape(
@@ -158,7 +158,7 @@ def _offer(
 
 
 def _allocatable(fleet: FleetSettings, option: InstanceOption, reserved: Resources) -> Resources:
-    """As planning expects it of a new node (behaviour of `planner.fleets.new_nodes`)."""
+    """Return what planning expects of a new node (see `planner.fleets.new_nodes`)."""
     if fleet.allocatable is not None:
         return fleet.allocatable
     left = {name: n - reserved.get(name, 0) for name, n in option.resources.items()}

@@ -1,4 +1,4 @@
-"""`report.html`: one page with everything in it, readable without a network."""
+"""Makes `report.html`: one page with everything in it, readable without a network."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -13,11 +13,11 @@ Json = Mapping[str, Any]
 
 
 def page(report: Json, opens: MomentOpener | None = None) -> str:
-    """The page of a report.
+    """Return the page of a report.
 
     Args:
         report: Its figures.
-        opens: Says how the worst moments are opened.
+        opens: Makes the commands that open the worst moments.
     """
     environment = Environment(undefined=StrictUndefined, autoescape=True, trim_blocks=True,
                               lstrip_blocks=True)  # fmt: skip
@@ -45,7 +45,7 @@ def page(report: Json, opens: MomentOpener | None = None) -> str:
 
 
 def amount(value: float | None) -> str:
-    """A number for people: thousands apart, as many decimals as its size deserves."""
+    """Return a number for people: thousands separated, with decimals according to its size."""
     if value is None:
         return "-"
     if isinstance(value, int) or value == int(value):
@@ -54,12 +54,12 @@ def amount(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in percent."""
+    """Return a share in percent."""
     return "-" if value is None else f"{value:.1%}"
 
 
 def seconds(value: float) -> str:
-    """A time for people: seconds, or minutes and more where it is long."""
+    """Return a duration for people: in seconds, or in minutes and more where it is long."""
     if value < 120:
         return f"{value:.1f} s" if value % 1 else f"{value:.0f} s"
     if value < 7200:
@@ -68,7 +68,7 @@ def seconds(value: float) -> str:
 
 
 def change(row: Json) -> str:
-    """By how much B differs from A, in words."""
+    """Return by how much B differs from A, in words."""
     before, after = row["a"], row["b"]
     if before is None or after is None or before == after:
         return "the same" if before == after else "-"

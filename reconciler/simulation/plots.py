@@ -1,4 +1,4 @@
-"""Plots of a report as SVG, drawn by matplotlib; text takes the page's colour, light or dark."""
+"""Makes plots of a report as SVG with matplotlib; text has the page's colour, light or dark."""
 
 import io
 import re
@@ -11,16 +11,16 @@ from reconciler.model.errors import UsageError
 Json = Mapping[str, Any]
 
 TEXT = "#010203"
-"""Stands for the page's own text colour until the SVG is written."""
+"""A placeholder for the page's text colour until the SVG is written."""
 SERIES = (
     "#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#a463f2", "#3ca951", "#ff8ab7", "#9c6b4e",
     "#97bbf5", "#9498a0",
 )  # fmt: skip
 BOUND = "#7f8590"
 FLEETS_MAX = 9
-"""Drawn on their own; the others are one."""
+"""How many fleets are drawn separately; the others are drawn as one."""
 COMPARED = 4
-"""Fleets whose recorded targets are drawn beside those of the replay."""
+"""How many fleets have recorded targets drawn next to those of the replay."""
 WIDE, NARROW = (9.6, 2.7), (4.7, 2.9)
 PARAMETERS: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "fleet-reconciler", "font.family": "sans-serif",
@@ -34,7 +34,7 @@ Draw = Callable[[Any], None]
 
 
 def _svg(draw: Draw, size: tuple[float, float]) -> str:
-    """A figure with one pair of axes."""
+    """Return a figure with one pair of axes."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - slow, and an optional extra
         from matplotlib.figure import Figure  # noqa: PLC0415 - as above
@@ -52,7 +52,7 @@ def _svg(draw: Draw, size: tuple[float, float]) -> str:
 
 
 def _embedded(svg: str) -> str:
-    """The SVG as part of a page: no prologue, the page's colour, its width the page's business."""
+    """Return the SVG as part of a page: no prologue, and with the page's colour and width."""
     body = svg[svg.index("<svg") :].replace(TEXT, "currentColor")
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1).replace(
@@ -61,7 +61,7 @@ def _embedded(svg: str) -> str:
 
 
 def cost_by_day(run: Json) -> str:
-    """Bars of each day's cost, and the proven lower bound on them."""
+    """Plot each day's cost as bars, and its proven lower bound."""
     days = run["cost"]["by_day"]
     at = [each["day"] for each in days]
 
@@ -80,7 +80,7 @@ def cost_by_day(run: Json) -> str:
 
 
 def nodes_by_fleet(run: Json) -> str:
-    """Nodes over time, a layer for each fleet."""
+    """Plot nodes over time, a layer for each fleet."""
     series = run["series"]
     ranked = sorted(series["nodes"].items(), key=lambda item: (-sum(item[1]), item[0]))
     drawn = [(name, values) for name, values in ranked if any(values)]
@@ -105,7 +105,7 @@ def nodes_by_fleet(run: Json) -> str:
 
 
 def recorded_targets(run: Json) -> str:
-    """Targets that were recorded and those of the replay, of the fleets that had most nodes."""
+    """Plot recorded targets and those of the replay, for the fleets with the most nodes."""
     series = run["recorded"]["series"]
     recorded, simulated = series["recorded"], series["simulated"]
     size = {name: max(sum(recorded[name]), sum(simulated[name])) for name in recorded}
@@ -132,7 +132,7 @@ def recorded_targets(run: Json) -> str:
 
 
 def pods_waiting(runs: Sequence[Json]) -> str:
-    """The most pods without a node over time, of each config."""
+    """Plot the maximum of pods without a node over time, for each config."""
 
     def draw(axes: Any) -> None:
         for number, run in enumerate(runs):
@@ -149,7 +149,7 @@ def pods_waiting(runs: Sequence[Json]) -> str:
 
 
 def waiting_curve(runs: Sequence[Json]) -> str:
-    """Which share of pods waited at most how long, of each config."""
+    """Plot the distribution of waiting times, for each config."""
 
     def draw(axes: Any) -> None:
         for number, run in enumerate(runs):
@@ -168,7 +168,7 @@ def waiting_curve(runs: Sequence[Json]) -> str:
 
 
 def cost_by_fleet(run: Json) -> str:
-    """What each fleet cost, the dearest first."""
+    """Plot what each fleet cost, the most expensive first."""
     fleets = sorted(run["fleets"], key=lambda f: (-f["usd"], f["fleet"]))[: FLEETS_MAX + 3]
 
     def draw(axes: Any) -> None:
@@ -182,7 +182,7 @@ def cost_by_fleet(run: Json) -> str:
 
 
 def pareto(rows: Sequence[Json]) -> str:
-    """Every config of a sweep by cost and p95 of waiting; those that no other beats are joined."""
+    """Plot every config of a sweep by cost and p95 of waiting; undominated ones are joined."""
 
     def draw(axes: Any) -> None:
         usual = [row for row in rows if not row["on_front"]]
@@ -207,7 +207,7 @@ def pareto(rows: Sequence[Json]) -> str:
 
 
 def _label(text: str) -> str:
-    """A name as it is written: no formula between dollar signs, and no control characters."""
+    """Return a name literally: no formula between dollar signs, and no control characters."""
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return shown.replace("$", r"\$")
 

@@ -1,4 +1,4 @@
-"""The program as a process that can be killed: the real loop, planner and executor on a world."""
+"""The program as a process that can crash: the real loop, planner and executor on a world."""
 
 from collections.abc import Callable
 
@@ -17,16 +17,16 @@ from reconciler.planner.settings import PlannerSettings
 RESTART_SECONDS = 10.0
 """From a crash to the first cycle of the next process."""
 CONFIRM_SECONDS = 30.0
-"""After so long a second full list is taken (as adapters.kubernetes does)."""
+"""A second full list is read after this time (as adapters.kubernetes does)."""
 PLAN_SECONDS = 0.2
-"""What planning takes in virtual time: the world moves on meanwhile."""
+"""How long planning takes in virtual time; the world goes on meanwhile."""
 
 
 class Process:
-    """Runs the loop in virtual time; whatever kills it, a new one begins with the world alone.
+    """Runs the loop in virtual time; after a crash a new process starts from the world's state.
 
     Args:
-        world: All that survives.
+        world: All that survives a crash.
         settings: The sector config in force; may be replaced at any time.
         call_seconds: What each call takes.
     """
@@ -37,16 +37,16 @@ class Process:
         self.world = world
         self.settings = settings
         self.planned_with = settings
-        """The config that the plan under way was made with."""
+        """The config that the current plan was made with."""
         self.sleep_seconds: Callable[[], float] = lambda: 20.0
         self.crashes = 0
         self.cycles = 0
         self.reports: list[CycleReport] = []
-        """Of the last cycles only."""
+        """The reports of the last cycles only."""
         self.active_at = 0.0
         """When a plan last had something to do, or a cycle failed."""
         self.cluster_known_at = 0.0
-        """Of when the picture is that the plan under way was made from."""
+        """The time of the observation that the current plan is based on."""
         self.plan_hooks: list[Callable[[Snapshot, Plan], None]] = []
         self.outcome_hooks: list[Callable[[Outcome], None]] = []
         self._plan_seconds = PLAN_SECONDS if call_seconds else 0.0
@@ -56,7 +56,7 @@ class Process:
 
     @property
     def now(self) -> float:
-        """Virtual seconds since the world began."""
+        """Return virtual seconds since the world began."""
         return self.world.clock.monotonic_seconds()
 
     def _start(self) -> None:
@@ -119,12 +119,12 @@ class Process:
             self.active_at = self.now
 
     def freeze(self, *, frozen: bool) -> None:
-        """Have its caches lag behind, or catch up."""
+        """Make the process's caches lag behind, or catch up."""
         self.cluster.freeze(frozen=frozen)
         self.frozen_at = self.now if frozen else None
 
     def run_until(self, seconds: float) -> None:
-        """Cycle until virtual time has come so far; killed, it is started again."""
+        """Run cycles until virtual time has come this far; restart after crashes."""
         self._until = seconds
         while not self._stopping():
             try:
@@ -135,5 +135,5 @@ class Process:
                 self._start()
 
     def run_for(self, seconds: float) -> None:
-        """Cycle for so long."""
+        """Run cycles for this long."""
         self.run_until(self.now + seconds)

@@ -1,4 +1,4 @@
-"""What runs on a world: the capacity loop, or a model of another autoscaler."""
+"""A program that runs on a world: the capacity loop, or a model of another autoscaler."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -9,22 +9,22 @@ from reconciler.simulation.history import History
 
 
 class Program(Protocol):
-    """Something that watches a world and changes its fleets while virtual time passes."""
+    """Watches a world and changes its fleets while virtual time passes."""
 
     @property
     def now(self) -> float:
-        """Virtual seconds since the world began."""
+        """Return virtual seconds since the world began."""
         ...
 
     @property
     def cycles(self) -> int:
-        """How often it has looked at the whole cluster."""
+        """Return how often it has evaluated the whole cluster."""
         ...
 
     def run_until(self, seconds: float) -> None:
-        """Let virtual time come so far."""
+        """Let virtual time pass until then."""
         ...
 
 
 ProgramMaker = Callable[[MemoryWorld, PlannerSettings, History], Program]
-"""Starts a program on a world whose fleets are there."""
+"""Starts a program on a world with these fleets."""

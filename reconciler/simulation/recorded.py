@@ -1,4 +1,4 @@
-"""How the targets of a replay agree with those that were recorded together with the demand."""
+"""Compares the targets of a replay with those that were recorded with the demand."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -9,14 +9,14 @@ from reconciler.simulation.simulation import Result
 
 Json = dict[str, Any]
 Steps = Sequence[tuple[float, int]]
-"""A target over time: seconds since the begin, and the target from then on."""
+"""A target over time: seconds since the beginning, and the target from then on."""
 
 
 def agreement(result: Result) -> Json | None:
-    """What was recorded of the fleets beside what was simulated; None when nothing was.
+    """Return recorded and simulated targets side by side; None when none were recorded.
 
-    `overlap` is the share of the node-hours of both that they have in common: of each fleet at
-    each moment the smaller target, over the larger one. 1 means the same targets at all times.
+    `overlap` is the share of node-hours that both have in common: the sum of each fleet's smaller
+    target at each moment, divided by that of the larger one. 1 means the same targets at all times.
     A fleet counts from its first record on, and only if both know it.
     """
     recorded: dict[str, list[tuple[float, int]]] = {}
@@ -57,7 +57,7 @@ def _hours(node_seconds: Iterable[float]) -> float:
 
 
 def _spans(one: Steps, two: Steps, begin: float, end: float) -> Iterable[tuple[float, int, int]]:
-    """Between all steps of both: seconds, and the target of each."""
+    """Yield each interval between steps of either: seconds, and the target of each."""
     marks = sorted({begin, end, *(at for at, _ in (*one, *two) if begin < at < end)})
     ones, twos = _at_each(one, marks), _at_each(two, marks)
     for (low, high), first, second in zip(pairwise(marks), ones, twos, strict=False):
@@ -65,12 +65,12 @@ def _spans(one: Steps, two: Steps, begin: float, end: float) -> Iterable[tuple[f
 
 
 def _sampled(steps: Steps, step: float) -> list[int]:
-    """The target at the begin of each of `POINTS` equal parts of the time."""
+    """Return the target at the start of each of `POINTS` equal parts of the time."""
     return _at_each(steps, [number * step for number in range(POINTS)])
 
 
 def _at_each(steps: Steps, times: Sequence[float]) -> list[int]:
-    """The target at each of the times, which are in order; 0 before the first step."""
+    """Return the target at each of the times, which are in order; 0 before the first step."""
     found, target, number = [], 0, 0
     for at in times:
         while number < len(steps) and steps[number][0] <= at:

@@ -20,11 +20,11 @@ def report(
     peers: Sequence[tuple[Json, Result]] = (),
     **more: Any,
 ) -> Json:
-    """The figures of one or two configs.
+    """Return the figures of one or two configs.
 
     Args:
-        results: Name of the config and what came of it.
-        peers: Models of other autoscalers, as they show themselves, and what came of them.
+        results: Name of the config and its result.
+        peers: Models of other autoscalers, in their form for reports, and their results.
         more: Further parts of the report.
     """
     runs = [figures(result, name) for name, result in results]
@@ -44,12 +44,12 @@ def report(
 def report_files(
     found: Json, results: Sequence[tuple[str, Result]], opens: MomentOpener | None = None
 ) -> Mapping[str, bytes]:
-    """Every file by its path within the report's directory; the same figures, the same bytes.
+    """Return every file by its path in the report's directory; equal figures give equal bytes.
 
     Args:
         found: The figures.
-        results: What they are of.
-        opens: Says how the worst moments are opened.
+        results: The results that the figures are of.
+        opens: Makes the commands that open the worst moments.
     """
     files = {
         "report.json": orjson.dumps(found, option=FORM) + b"\n",

@@ -1,4 +1,4 @@
-"""One simulation: a config, demand and chances, played from the first line to the end."""
+"""One simulation: a config, demand and random events, from the first line to the end."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,24 +22,24 @@ from reconciler.simulation.program import Program, ProgramMaker
 
 DAY_SECONDS = 86_400.0
 DAYS_MAX = 3660
-"""A longer demand has a wrong time in it."""
+"""A longer demand must contain a wrong time."""
 LEAD_SECONDS = 1.0
-"""From the world's begin to the first line."""
+"""From the world's start to the first line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a simulation is told beside config and demand."""
+    """The options of a simulation other than config and demand."""
 
     days: float | None = None
-    """How long, from the first line on; None: until demand ends."""
+    """How long it is, from the first line on; None: until demand ends."""
     sleep_seconds: float = 60.0
     """The longest pause between cycles."""
     calm_seconds: float = 15.0
-    """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
+    """How long changes that need no plan (a pod was bound, or ended) begin no cycle."""
     finished_kept_seconds: float = 60.0
-    """For how long a pod that ended by itself stays, as with ttlSecondsAfterFinished, where the
-    demand does not say."""
+    """How long a pod that ended by itself stays, as with ttlSecondsAfterFinished, where the demand
+    does not say."""
     scoring: Scoring = "least-allocated"
     chances: Chances = field(default_factory=Chances)
 
@@ -52,19 +52,19 @@ class Launch:
     instance_type: str
     spot: bool
     begin: float
-    """Seconds since the begin."""
+    """Seconds since the beginning."""
     end: float
     usd_per_hour: float
 
     @property
     def usd(self) -> float:
-        """What it cost: billed by the second."""
+        """Return what it cost: billed by the second."""
         return (self.end - self.begin) / 3600 * self.usd_per_hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of it; everything in it follows from the arguments of the simulation."""
+    """The result; it follows from the arguments of the simulation alone."""
 
     settings: PlannerSettings
     options: Options
@@ -74,7 +74,8 @@ class Result:
     offers: tuple[Offer, ...]
     launches: tuple[Launch, ...]
     targets: dict[str, list[tuple[float, int]]]
-    """By fleet: its target over time in all its regions, as steps of seconds since the begin."""
+    """By fleet: its target over time in all its regions, as steps of seconds since the
+    beginning."""
     history: History
     facts: tuple[FleetFact, ...]
     cycles: int
@@ -85,8 +86,8 @@ class Simulation:
     """A world that is ready to run.
 
     Args:
-        demand: What it is asked to run.
-        settings: Of the config.
+        demand: The demand.
+        settings: The config's settings.
         options: The rest.
         progress: Told the share of virtual time that has passed, now and then.
         make_program: What runs on the world; None: the capacity loop.
@@ -165,7 +166,7 @@ class Simulation:
         return names
 
     def _note_target(self, fleet_id: FleetId, name: str, target: int, now: float) -> None:
-        """A fleet has a target from now on, which counts with those of its name elsewhere."""
+        """Note a fleet's new target, which adds to those of its name in other regions."""
         steps = self._targets.setdefault(name, [(now, 0)])
         total = steps[-1][1] + target - self._target_now.get(fleet_id, 0)
         self._target_now[fleet_id] = target
@@ -184,7 +185,7 @@ class Simulation:
         self.world.log.watchers.append(self._called)
 
     def _called(self, call: Call) -> None:
-        """Note each target."""
+        """Note each new target."""
         if call.operation == "set_target_capacity":
             fleet_id, capacity = call.arguments
             assert isinstance(fleet_id, str)
@@ -207,12 +208,12 @@ class Simulation:
                 self.world.clock.call_later(begin, partial(self._shortage, pool, end - begin))
 
     def _shortage(self, pool: Pool, seconds: float) -> None:
-        """A pool has no spot instances for so long."""
+        """Let a pool have no spot instances for this long."""
         code = "InsufficientInstanceCapacity"
         self.world.clock.call_later(seconds, self.faults.refuse_pools([pool], code, spot_only=True))
 
     def _launch(self, instance: Instance) -> None:
-        """An instance was launched; EC2 may take it back one day."""
+        """Note a launched instance; EC2 may take it back later."""
         self._launched += 1
         self._types[instance.id] = instance.instance_type
         if instance.lifecycle != "spot":
@@ -222,7 +223,7 @@ class Simulation:
             self.world.clock.call_later(wait, partial(self.faults.interrupt, instance.id))
 
     def run(self) -> Result:
-        """Play it to its end."""
+        """Run it to its end."""
         step = max(3600.0, self.seconds / 200)
         while self.process.now < self.seconds:
             self.process.run_until(min(self.seconds, self.process.now + step))

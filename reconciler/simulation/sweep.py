@@ -1,4 +1,4 @@
-"""Sweeps: the product of some keys' values, each a simulation, judged by cost and waiting."""
+"""Sweeps: all combinations of some keys' values, each a simulation, judged by cost and waiting."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -9,16 +9,16 @@ from reconciler.model.errors import UsageError
 Json = Mapping[str, Any]
 POINTS_MAX = 1000
 REPLACED = {"sleep_interval": "give --sleep-seconds, which stands for it"}
-"""Keys of the config that a simulation does not read, and what is given in their place."""
+"""Keys of the config that a simulation does not read, with what to give instead."""
 WAIT_WORTH = 0.05
-"""A config that is cheaper by less than this share is recommended only if pods wait no longer."""
+"""A config that is less than this share cheaper is recommended only if pods wait no longer."""
 
 
 def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
-    """Every combination of `KEY=V1,V2` words, the last key's values changing fastest.
+    """Return every combination of `KEY=V1,V2` words; the last key's values change fastest.
 
     Raises:
-        UsageError: A word is none of these, a key comes twice, or there are too many combinations.
+        UsageError: A word has another form, a key occurs twice, or there are too many combinations.
     """
     values: dict[str, list[str]] = {}
     for word in sweeps:
@@ -38,11 +38,11 @@ def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
 
 
 def with_point(document: Json, point: Mapping[str, object]) -> dict[str, Any]:
-    """A config's document with the point's values at their dotted keys, below `sectors` too.
+    """Return a config's document with the point's values at their dotted keys.
 
     Args:
         document: As `config.document` reads it.
-        point: Values as they stand in a document, by dotted key.
+        point: Values as in a document, by dotted key.
     """
     changed: dict[str, Any] = _copied(document)
     for key, value in point.items():
@@ -63,7 +63,7 @@ def _copied(value: Any) -> Any:
 
 
 def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
-    """The sweep's part of a report: a row for each point, the front, and what is recommended.
+    """Return the sweep's part of a report: a row per point, the front, and the recommendation.
 
     Args:
         points_: The points; the first is what the others are compared with.
@@ -96,19 +96,19 @@ def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
 
 
 def _beats(one: Json, other: Json) -> bool:
-    """Whether a row is nowhere worse and somewhere better."""
+    """Return whether a row is better in something and worse in nothing."""
     mine, its = ((_unserved(row), row["usd_per_day"], row["p95_seconds"]) for row in (one, other))
     return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
 
 
 def _unserved(row: Json) -> int:
-    """Pods that never had a node: those that still wait, and those that were deleted waiting."""
+    """Return pods that never had a node: still waiting, or deleted while waiting."""
     found: int = row["without_a_node_at_the_end"] + row["deleted_without_a_node"]
     return found
 
 
 def _recommended(rows: Sequence[Json]) -> Json:
-    """Of the front, the one whose cost and waiting are least together, each against the best."""
+    """Return the front's row with the least sum of cost and waiting relative to the best."""
     front = [row for row in rows if row["on_front"]]
     fewest = min(map(_unserved, front))
     front = [row for row in front if _unserved(row) == fewest]
@@ -122,7 +122,7 @@ def _recommended(rows: Sequence[Json]) -> Json:
 
 
 def _in_words(usual: Json, best: Json) -> str:
-    """What to change, and what that is worth: against the first row of the sweep."""
+    """Return in words what to change, and its effect compared with the first row of the sweep."""
     changed = [
         f"{key} {value} instead of {usual['values'][key]}"
         for key, value in best["values"].items()

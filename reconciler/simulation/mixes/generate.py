@@ -1,7 +1,7 @@
-"""A mix as demand: when each workload comes, changes and ends.
+"""Generates demand from a mix: when each workload comes, changes and ends.
 
-Each workload draws from a generator of its own, named by the seed and the workload: one that is
-added to the file changes nothing of the others.
+Each workload has a generator of its own, seeded with the seed and its name, so that adding one to
+the file does not change the others.
 """
 
 from collections.abc import Iterator
@@ -43,26 +43,26 @@ from reconciler.simulation.mixes.schema import (
 
 LINES_MAX = 1_000_000
 STEP_SECONDS = 300.0
-"""How often an autoscaler changes replicas at most."""
+"""The shortest time between two changes of replicas by an autoscaler."""
 NOISE_SECONDS = 1800.0
-"""For how long replicas differ by the same chance."""
+"""How long the random difference of replicas stays the same."""
 CPU_STEP, MEMORY_STEP = 10, 16 << 20
-"""What drawn sizes are multiples of."""
+"""Drawn sizes are multiples of these."""
 SATURDAY = 5
 DAY_SECONDS = 86_400.0
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 
 def generated(mix: Mix, name: str, lines_max: int = LINES_MAX) -> Demand:
-    """All of it, in order of time.
+    """Return the demand of a mix, in order of time.
 
     Args:
-        mix: What is drawn from.
-        name: What errors call it.
-        lines_max: How much it may be.
+        mix: The mix.
+        name: Its name in errors.
+        lines_max: How many lines it may have.
 
     Raises:
-        InputError: It is nothing, or more.
+        InputError: It has no lines, or more than that.
     """
     lines: list[DemandLine] = []
     for line in _Generator(mix).lines():
@@ -79,7 +79,7 @@ def generated(mix: Mix, name: str, lines_max: int = LINES_MAX) -> Demand:
 
 
 class _Generator:
-    """Draws the lines of one mix."""
+    """Generates the lines of one mix."""
 
     def __init__(self, mix: Mix) -> None:
         self._mix = mix
@@ -87,7 +87,7 @@ class _Generator:
         self._specs: dict[PodSpec, PodSpec] = {}
 
     def lines(self) -> Iterator[DemandLine]:
-        """In no order."""
+        """Yield the lines, in no order."""
         mix = self._mix
         for deployment in mix.deployments:
             for number in range(deployment.count):
@@ -130,7 +130,7 @@ class _Generator:
         yield from self._rollouts("Deployment", kind, name, spec)
 
     def _level(self, kind: DeploymentMix, seconds: float, noise: float) -> int:
-        """How many replicas a Deployment has."""
+        """Return how many replicas a Deployment has."""
         moment = self._at(seconds)
         weekend = moment.weekday() >= SATURDAY
         swing = _of_the_day(moment, kind.peak) * (kind.weekend if weekend else 1.0)
@@ -177,7 +177,7 @@ class _Generator:
     def _rollouts(
         self, kind: str, workload: Rolling, name: str, spec: PodSpec
     ) -> Iterator[DemandLine]:
-        """New templates: a second more or less of grace tells them apart, and changes nothing."""
+        """Yield new templates: only a second of grace period distinguishes them."""
         draw = self._random("rollouts", kind, workload.namespace, name)
         rate = workload.rollouts_per_day / DAY_SECONDS
         other = self._known(
@@ -209,7 +209,7 @@ class _Generator:
         )
 
     def _jobs(self, kind: JobMix) -> Iterator[DemandLine]:
-        """Arrivals of a Poisson process whose rate follows the day, by thinning."""
+        """Yield arrivals of a Poisson process whose rate follows the day, by thinning."""
         draw = self._random("jobs", kind.namespace, kind.name)
         rate = kind.per_hour / 3600
         at, number = draw.expovariate(rate) if rate else self._seconds, 0
@@ -237,7 +237,7 @@ class _Generator:
     # ---- pods -----------------------------------------------------------------------------
 
     def _spec(self, kind: Workload, name: str, draw: Random) -> PodSpec:
-        """What the pods of one workload are like."""
+        """Return the spec of the pods of one workload."""
         cpu = _stepped(_drawn(kind.cpu, draw), CPU_STEP, kind.cpu)
         memory = _stepped(_drawn(kind.memory, draw), MEMORY_STEP, kind.memory)
         spread = kind.spread if isinstance(kind, Rolling) else None
@@ -261,7 +261,7 @@ class _Generator:
         )
 
     def _known(self, spec: PodSpec) -> PodSpec:
-        """Equal specs as one object."""
+        """Return equal specs as one object."""
         return self._specs.setdefault(spec, spec)
 
 
@@ -270,26 +270,26 @@ def _selecting(name: str) -> LabelSelector:
 
 
 def _of_the_day(moment: datetime, peak: time) -> float:
-    """From 0 to 1, with 1 at the peak and 0 twelve hours from it."""
+    """Return a number from 0 to 1: 1 at the peak and 0 twelve hours from it."""
     hours = moment.hour + moment.minute / 60 + moment.second / 3600
     from_peak = hours - (peak.hour + peak.minute / 60 + peak.second / 3600)
     return (1 + cos(from_peak / 24 * 2 * pi)) / 2
 
 
 def _noise(kind: DeploymentMix, draw: Random) -> float:
-    """By what replicas differ for a while."""
+    """Return by what share replicas differ for a while."""
     return 1 + kind.noise * draw.gauss(0.0, 1.0)
 
 
 def _drawn(span: Span, draw: Random) -> float:
-    """Log-uniform: as many below the geometric mean as above it."""
+    """Return a log-uniform value: values below and above the geometric mean are equally likely."""
     if span.low == span.high or span.low <= 0:
         return span.low + (span.high - span.low) * draw.random()
     return exp(draw.uniform(log(span.low), log(span.high)))
 
 
 def _stepped(amount: float, step: int, span: Span) -> int:
-    """A multiple of the step within the range; a stated amount as it is."""
+    """Return a multiple of the step within the range; a stated amount is unchanged."""
     if span.low == span.high:
         return round(span.low)
     return round(min(span.high, max(span.low, step * round(amount / step))))

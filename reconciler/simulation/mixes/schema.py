@@ -1,4 +1,4 @@
-"""What the file of a mix may say (docs/simulate.md): read like a sector config, with its limits."""
+"""The schema of a mix's file (docs/simulate.md), read like a sector config, with limits."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from reconciler.records.demand.lines import checked_time
 
 RANGE_MARK = ".."
 NAMES = (("deployments", "stateful_sets"), ("daemon_sets",), ("cron_jobs",), ("jobs",))
-"""Kinds among which a name is there once. Pods, their labels and their budget are called after a
-Deployment or StatefulSet: of two with one name they would be the other's."""
+"""Kinds within which a name is unique. Pods, their labels and their budget are named after a
+Deployment or StatefulSet: two of one name would share pods."""
 DAY_SECONDS = 86_400.0
 
 
@@ -41,7 +41,7 @@ class Span:
 
 
 def _span(parse: Callable[[object], float]) -> BeforeValidator:
-    """`2`, or `2..8`, of whatever `parse` reads."""
+    """Parse `2`, or `2..8`, with `parse` for each number."""
 
     def read(value: object) -> Span:
         low, mark, high = scalars.any_text(value).partition(RANGE_MARK)
@@ -185,7 +185,7 @@ class JobMix(Workload):
     peak: TimeOfDay = time(14)
     """UTC."""
     pods: Pods = Span(low=1, high=1)
-    """Each Job draws its own, as it does its size and duration."""
+    """Each Job draws its own number, as well as its size and duration."""
     duration: Duration
 
 
@@ -208,7 +208,7 @@ class Mix(Section):
 
 
 def read_mix(raw: bytes, name: str) -> Mix:
-    """The mix of a YAML file.
+    """Return the mix of a YAML file.
 
     Raises:
         MixError: Every fault in it, with its place.
@@ -231,7 +231,7 @@ def read_mix(raw: bytes, name: str) -> Mix:
 
 
 def _same_names(mix: Mix, root: Mapping) -> Iterator[Problem]:
-    """Workloads whose name another one has: the pods of one would be the other's."""
+    """Yield workloads with the same name as another one: they would share pods."""
     for kinds in NAMES:
         known: set[tuple[str, str]] = set()
         for kind, number, workload in _workloads(mix, kinds):

@@ -1,5 +1,5 @@
-"""Models of other autoscalers, played on the same world as the capacity loop.
+"""Models of other autoscalers, run on the same world as the capacity loop.
 
-They are models: each says what of the real program it has, and what it leaves out. None of them
-filters or places a pod by rules of its own: they ask the planner's what-if cluster.
+Each model states which parts of the real program it has and which it omits. None of them filters or
+places a pod by its own rules: all use the planner's what-if cluster.
 """

@@ -1,4 +1,4 @@
-"""What a model sees of a world, and does to it."""
+"""What a model can see of a world, and do to it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ from reconciler.simulation.history import History
 from reconciler.simulation.peers.groups import Groups
 
 UNLIMITED = 1_000_000
-"""Nodes of a fleet without `max_capacity`."""
+"""The limit of nodes of a fleet without `max_capacity`."""
 
 
 class Access:
-    """A world behind the ports that the capacity loop has.
+    """A world behind the ports that the capacity loop uses.
 
     Args:
-        world: The one.
+        world: The world.
         groups: Its fleets.
         history: Where evictions and passes are counted.
     """
@@ -43,33 +43,33 @@ class Access:
 
     @property
     def settings(self) -> PlannerSettings:
-        """Of the groups."""
+        """Return the settings of the groups."""
         return self.groups.settings
 
     @property
     def now(self) -> float:
-        """Virtual seconds since the world began."""
+        """Return virtual seconds since the world began."""
         return self.clock.monotonic_seconds()
 
     @property
     def waiting(self) -> int:
-        """How many pods have no node."""
+        """Return how many pods have no node."""
         return self._history.waiting
 
     @property
     def changed(self) -> bool:
-        """Whether anything changed since the last look."""
+        """Return whether anything changed since the last look."""
         return self.world.objects.changed
 
     @property
     def version(self) -> int:
-        """Another number once anything has changed, whoever looks."""
+        """Return a number that differs after any change, whoever looks."""
         return self._changes_seen + self.changed
 
     def look(self) -> PlanBuilder:
-        """The planner's what-if cluster as things are now, with a row for each node that comes.
+        """Return the planner's what-if cluster of this moment, with a row for each launching node.
 
-        Capacity errors are left out: what follows from them is the model's own business.
+        Capacity errors are left out: each model handles them itself.
         """
         self._changes_seen += self.changed
         seen = observe(self._cluster, [self._cloud], self.settings.regions, self.clock)
@@ -89,7 +89,7 @@ class Access:
     # ---- nodes that come and go -----------------------------------------------------------
 
     def room_for(self, key: FleetKey) -> int:
-        """How many more nodes the group may have, given what its fleet may have altogether."""
+        """Return how many more nodes the group may have, given the limit of its fleet."""
         fleet = self.groups.fleet_of[key.name]
         most = self.groups.most.get(fleet)
         if most is None:
@@ -100,7 +100,7 @@ class Access:
         return max(0, most - there[fleet])
 
     def launch(self, key: FleetKey, count: int) -> list[Instance]:
-        """Ask the group for more nodes; what EC2 has no capacity for is withdrawn at once.
+        """Ask the group for more nodes; withdraw at once what EC2 has no capacity for.
 
         Returns:
             The instances that were launched.
@@ -118,13 +118,13 @@ class Access:
         self._cloud.set_target_capacity(key.region, fleet_id, target)
 
     def end(self, instance_id: InstanceId) -> None:
-        """End an instance, and lower its group's target with it."""
+        """Terminate an instance, and lower its group's target with it."""
         found = self.world.fleets.instances.get(instance_id)
         if found is not None and not found.gone and found.fleet_id is not None:
             self._cloud.terminate(found.region, found.fleet_id, [found.id], lower_target=True)
 
     def node(self, name: NodeName) -> Node | None:
-        """A node, while it is there and its instance is not on its way out."""
+        """Return a node, while it exists and its instance is not ending."""
         node = self.world.node(name)
         if node is None or node.instance_id is None:
             return node
@@ -132,7 +132,7 @@ class Access:
         return node if found is not None and not found.gone else None
 
     def node_of(self, instance_id: InstanceId) -> Node | None:
-        """The node that an instance has become."""
+        """Return the node that an instance has become."""
         found = (n for n in self.world.objects.nodes.values() if n.instance_id == instance_id)
         return next(found, None)
 
@@ -142,18 +142,18 @@ class Access:
             self._cluster.taint_node(name, taint)
 
     def untaint(self, name: NodeName, key: str) -> None:
-        """Take a taint off a node."""
+        """Remove a taint from a node."""
         if self.world.node(name) is not None:
             self._cluster.untaint_node(name, key)
 
     # ---- pods -----------------------------------------------------------------------------
 
     def pods_on(self, name: NodeName) -> list[Pod]:
-        """The pods that keep a node from being empty; those that are stopping too."""
+        """Return the pods that keep a node from being empty, including terminating ones."""
         return [pod for pod in self.world.objects.pods_on(name) if keeps_node(pod)]
 
     def evict(self, pod: Pod, reason: str) -> bool:
-        """Evict a pod; whether its budget let it go."""
+        """Evict a pod; return whether its budget allowed it."""
         try:
             evicted = self._cluster.evict_pod(pod.key, pod.spec.termination_grace_seconds)
         except Refused:
@@ -165,17 +165,17 @@ class Access:
 
 
 def keeps_node(pod: Pod) -> bool:
-    """Whether a node that has the pod is not empty."""
+    """Return whether the pod keeps its node from being empty."""
     return not (pod.daemon or pod.mirror or pod.finished)
 
 
 def wants_node(pod: Pod) -> bool:
-    """Whether a pod waits for a node that could be bought."""
+    """Return whether a pod waits for a node that could be bought."""
     return pod.node_name is None and not (pod.finished or pod.gated or pod.daemon or pod.deleting)
 
 
 def reschedulable(pods: Iterable[Pod]) -> list[Pod]:
-    """The pods that have to run somewhere else when their node goes, by name."""
+    """Return the pods that must run elsewhere when their node is removed, by name."""
     return sorted(
         (pod for pod in pods if keeps_node(pod) and not pod.deleting), key=lambda pod: pod.key
     )

@@ -1,7 +1,7 @@
-"""Where Karpenter's provisioner would put pods: on nodes, or on claims for new ones.
+"""Places pods as Karpenter's provisioner does: on nodes, or on claims for new ones.
 
-A claim is one new node whose instance type is open: each pod that joins narrows the types, and the
-cheapest one that is left is launched. The what-if cluster has a row for each claim.
+A claim is one new node whose instance type is open: each pod that is added narrows the types, and
+the cheapest remaining one is launched. The what-if cluster has a row for each claim.
 """
 
 from collections import Counter
@@ -24,12 +24,12 @@ ToPlace = tuple[Pod, PodClass]
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """One new node that is asked for."""
+    """One new node that is requested."""
 
     row: int
     zone: str
     offers: list[FleetKey]
-    """The groups of which it may be one."""
+    """The groups that it may be from."""
     used: IntArray
     pods: int = 0
 
@@ -40,7 +40,7 @@ class Solution:
 
     claims: list[Claim] = field(default_factory=list)
     rows: dict[int, list[Pod]] = field(default_factory=dict)
-    """Rows that were there before, and who goes there."""
+    """Existing rows, and the pods that go there."""
     unplaced: list[Pod] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ class Solver:
 
     Args:
         builder: The what-if cluster.
-        groups: Those that may be launched.
+        groups: The groups that may be launched.
     """
 
     def __init__(self, builder: PlanBuilder, groups: Collection[FleetKey]) -> None:
@@ -77,9 +77,9 @@ class Solver:
         """Place the pods.
 
         Args:
-            pods: Who.
+            pods: The pods.
             among: The rows that may take them, first to last.
-            restricted: Those of them that take no `movers`.
+            restricted: Those of the rows that take no `movers`.
             movers: Uids of pods that are moved only to save money.
         """
         self._add_domains()
@@ -98,7 +98,7 @@ class Solver:
         return solution
 
     def _add_domains(self) -> None:
-        """Every zone of a group is a place to spread to, whether it has nodes yet or not."""
+        """Make every zone of a group a domain to spread to, whether or not it has nodes yet."""
         seen: set[tuple[str, str]] = set()
         for key in self._keys:
             sector = self._builder.view.statuses[key].settings.sector
@@ -126,7 +126,7 @@ class Solver:
         self._sim.place(pod_class, np.array([row]), np.ones(1, dtype=np.int64))
 
     def _join(self, claim: Claim, pod_class: PodClass) -> bool:
-        """Put a pod on a claim if a type is left that holds it with the others."""
+        """Add a pod to a claim if a type is left that fits it together with the others."""
         left = self._holding(claim.offers, claim.used + pod_class.requests, pod_class)
         if not left:
             return False
@@ -141,7 +141,7 @@ class Solver:
     def _holding(
         self, keys: Sequence[FleetKey], asked: IntArray, pod_class: PodClass
     ) -> list[FleetKey]:
-        """The groups of the class's sectors whose nodes hold so much and admit it."""
+        """Return the groups of the class's sectors whose nodes fit this much and admit it."""
         offers, sectors = self._builder.view.offers, self._finder.served_by(pod_class.spec)
         return [
             key
@@ -152,7 +152,7 @@ class Solver:
         ]
 
     def _claim(self, pod_class: PodClass, solution: Solution) -> bool:
-        """Ask for a new node, in the zone with fewest nodes of those that would do."""
+        """Create a claim in the zone with the fewest nodes of those that fit."""
         holding = self._holding(self._keys, pod_class.requests, pod_class)
         count = self._there + Counter(claim.zone for claim in solution.claims)
         zones = sorted({self._zone[key] for key in holding}, key=lambda z: (count[z], z))
@@ -170,7 +170,7 @@ class Solver:
         return False
 
     def _spec(self, keys: Sequence[FleetKey]) -> RowSpec:
-        """A row that any of these groups may turn out to be: the most that one of them offers."""
+        """Return a row for any of these groups: with the most that one of them offers."""
         known = self._specs.get(tuple(keys))
         if known is None:
             rows = [self._builder.view.offers[key].row for key in keys]
@@ -185,13 +185,13 @@ class Solver:
 
 
 def cheapest(builder: PlanBuilder, keys: Collection[FleetKey]) -> FleetKey:
-    """What is launched of these: the lowest price, then the first by name."""
+    """Return the group that is launched: the lowest price, then the first by name."""
     prices = prices_of(builder)
     return min(keys, key=lambda key: (prices[key], key))
 
 
 def prices_of(builder: PlanBuilder) -> Mapping[FleetKey, int]:
-    """Of a node of each group, in billionths of a dollar an hour."""
+    """Return the price of a node of each group, in billionths of a dollar per hour."""
     return {key: offer.nano_usd_per_hour for key, offer in builder.view.offers.items()}
 
 

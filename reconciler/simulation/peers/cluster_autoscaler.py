@@ -1,4 +1,4 @@
-"""A model of Cluster Autoscaler, after the sources of 1.36.
+"""A model of Cluster Autoscaler, based on the sources of 1.36.
 
 Source: kubernetes/autoscaler, cluster-autoscaler-1.36.1: core/static_autoscaler.go, core/scaledown,
 loop/trigger.go, estimator/binpacking_estimator.go, expander/waste; read 2026-11.
@@ -27,17 +27,17 @@ REASON = "scale-down"
 DELETING = Taint(key="ToBeDeletedByClusterAutoscaler", value="", effect="NoSchedule")
 CANDIDATE = Taint(key="DeletionCandidateOfClusterAutoscaler", value="", effect="PreferNoSchedule")
 PASS_SECONDS = 1.0
-"""What a pass takes: the next one begins no sooner."""
+"""How long a pass takes: the next one begins no sooner."""
 NEW_POD_SECONDS = 2.0
-"""While all pods without room are younger, more are waited for."""
+"""While all pods without room are younger, the pass waits for more."""
 RECHECK_SECONDS = 300.0
-"""A node that could not be emptied is looked at again after so long."""
+"""A node that could not be emptied is checked again after this time."""
 DELETIONS_MAX = 10
 DRAINS_MAX = 1
 SOFT_TAINTS_MAX = 10
-"""Set or taken off in one pass."""
+"""How many are set or removed in one pass."""
 BACKOFF_SECONDS, BACKOFF_MAX_SECONDS = 300.0, 1800.0
-"""For a group that EC2 had no capacity for; doubling."""
+"""For a group that EC2 had no capacity for; it doubles each time."""
 PACE = Pace(first_wait_seconds=5, retry_seconds=10, poll_seconds=5, give_up_seconds=120)
 GPU = "nvidia.com/gpu"
 MANY_ROUNDS = 1_000_000
@@ -69,14 +69,14 @@ LEFT_OUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAutoscalerSettings:
-    """Its flags, with its defaults where it has them."""
+    """Its flags, with its defaults where it has some."""
 
     scan_interval_seconds: float = 10.0
     scale_down_unneeded_seconds: float = 600.0
     scale_down_delay_after_add_seconds: float = 600.0
     scale_down_utilization_threshold: float = 0.5
     balance_similar_node_groups: bool = True
-    """Its own default is false; with a group for each zone its documentation asks for true."""
+    """Its own default is false; its documentation recommends true with a group for each zone."""
 
 
 class ClusterAutoscaler:
@@ -96,15 +96,15 @@ class ClusterAutoscaler:
         self._was_productive = False
         self._scaled_up_at = float("-inf")
         self._unneeded: dict[NodeName, float] = {}
-        """Since when."""
+        """Since when a node is unneeded."""
         self._unremovable: dict[NodeName, float] = {}
-        """Until when they are not looked at."""
+        """Until when these are not checked."""
         self._ending: dict[NodeName, bool] = {}
-        """Nodes that are being ended, and whether they are drained."""
+        """Nodes that are ending, and whether they are drained."""
         self._ended: set[NodeName] = set()
         self._soft: set[NodeName] = set()
         self._backoff: dict[FleetKey, tuple[float, float]] = {}
-        """Until when, and how long it was."""
+        """Until when, and how long the pause was."""
         access.world.objects.pod_watchers.append(self._pod_changed)
         self._plan_pass(0.0)
 
@@ -116,7 +116,7 @@ class ClusterAutoscaler:
             self._access.clock.call_later(0.0, self._hear)
 
     def _hear(self) -> None:
-        """A pod that no node has room for begins a pass at once."""
+        """Begin a pass at once for a pod that no node has room for."""
         self._heard = False
         if self._access.waiting:
             self._plan_pass(max(0.0, self._passed_at + PASS_SECONDS - self._access.now))
@@ -133,7 +133,7 @@ class ClusterAutoscaler:
             self._pass()
 
     def _pass(self) -> None:
-        """Look, and look again at once after a pass that changed something, or the one before."""
+        """Run a pass, and again at once if this pass or the previous one changed something."""
         self._passed_at = now = self._access.now
         productive = self._is_worth_a_look(now) and self._look()
         self._access.passed()
@@ -142,7 +142,7 @@ class ClusterAutoscaler:
         self._plan_pass(PASS_SECONDS if soon else self._settings.scan_interval_seconds)
 
     def _is_worth_a_look(self, now: float) -> bool:
-        """Whether the answer can be another than that of the last pass."""
+        """Return whether the result can differ from that of the last pass."""
         if self._access.changed or self._access.waiting:
             return True
         wait = self._settings.scale_down_unneeded_seconds
@@ -151,7 +151,7 @@ class ClusterAutoscaler:
         )
 
     def _look(self) -> bool:
-        """One pass; whether it scaled up or began to end a node."""
+        """Run one pass; return whether it scaled up or began to end a node."""
         self.passes += 1
         builder = self._access.look()
         left = _without_room(builder)
@@ -191,7 +191,7 @@ class ClusterAutoscaler:
     # ---- down -----------------------------------------------------------------------------
 
     def _scale_down(self, builder: PlanBuilder, *, held: bool) -> bool:
-        """Find what is not needed, and begin to end what has not been for long enough."""
+        """Find unneeded nodes, and begin to end those unneeded for long enough."""
         now, view = self._access.now, builder.view
         self._unremovable = {n: t for n, t in self._unremovable.items() if t > now}
         self._ended &= view.nodes.keys()
@@ -205,7 +205,7 @@ class ClusterAutoscaler:
         return started
 
     def _unneeded_nodes(self, builder: PlanBuilder) -> dict[NodeName, bool]:
-        """Nodes that could all go together, and whether each has pods to move."""
+        """Return nodes that could all be removed together, and whether each has pods to move."""
         view = builder.view
         leaving = [*self._ending, *self._ended]
         simulator = DrainSimulator(builder, closed=leaving, last=list(view.nodes))
@@ -229,7 +229,7 @@ class ClusterAutoscaler:
     def _candidates(
         self, builder: PlanBuilder, moving: dict[NodeName, list[Pod] | None]
     ) -> list[Node]:
-        """Nodes that are used little enough: empty ones first, then those of the last pass."""
+        """Return nodes with low utilisation: empty ones first, then those of the last pass."""
         view, gone = builder.view, {*self._ending, *self._ended, *self._unremovable}
         used = _utilisation(builder)
         nodes = [
@@ -245,7 +245,7 @@ class ClusterAutoscaler:
         return sorted(nodes, key=lambda n: (moving[n.name] != [], n.name not in self._unneeded))
 
     def _to_move(self, pods: Sequence[Pod], builder: PlanBuilder) -> list[Pod] | None:
-        """The pods that have to run elsewhere; None when one of them keeps its node."""
+        """Return the pods that must run elsewhere; None when one of them blocks its node."""
         found = reschedulable(pods)
         for pod in found:
             subject = Subject(pod=pod, budgets=len(builder.budgets.coverage.of(pod)))
@@ -259,7 +259,7 @@ class ClusterAutoscaler:
         return found
 
     def _begin(self, builder: PlanBuilder, found: dict[NodeName, bool]) -> bool:
-        """Begin to end nodes: empty ones together, one that has pods at a time."""
+        """Begin to end nodes: empty ones together, one with pods at a time."""
         now, view = self._access.now, builder.view
         wait = self._settings.scale_down_unneeded_seconds
         sizes = {key: status.current for key, status in view.statuses.items()}
@@ -303,7 +303,7 @@ class ClusterAutoscaler:
         self._unneeded.pop(name, None)
 
     def _mark_softly(self, wanted: Sequence[NodeName]) -> None:
-        """kube-scheduler takes nodes that may go soon after all others."""
+        """Set soft taints, so that kube-scheduler prefers nodes that stay."""
         self._soft &= self._access.world.objects.nodes.keys()
         for name in sorted(self._soft - set(wanted))[:SOFT_TAINTS_MAX]:
             self._access.untaint(name, CANDIDATE.key)
@@ -314,7 +314,7 @@ class ClusterAutoscaler:
 
 
 def _without_room(builder: PlanBuilder) -> list[WaitingClass]:
-    """The demand for which neither a node nor one that comes has room."""
+    """Return the demand that fits on no existing or launching node."""
     sim = builder.sim
     among, order = np.ones(sim.rows, dtype=np.bool_), np.arange(sim.rows, dtype=np.int64)
     for waiting in builder.waiting:
@@ -324,7 +324,7 @@ def _without_room(builder: PlanBuilder) -> list[WaitingClass]:
 
 
 def _utilisation(builder: PlanBuilder) -> list[float]:
-    """By row: the larger share of CPU and memory; of a node with GPUs that of these alone."""
+    """Return by row the larger utilisation of CPU and memory; of GPU nodes that of GPUs only."""
     sim = builder.sim
     names = list(sim.dimensions.names)
     offers = np.maximum(sim.offers, 1)

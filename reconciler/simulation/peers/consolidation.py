@@ -1,4 +1,4 @@
-"""Which nodes Karpenter would disrupt to save money: emptiness, several nodes, one node."""
+"""Which nodes Karpenter would disrupt to save money: empty ones, several, or one."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ MANY_ROUNDS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What the what-if cluster does not know."""
+    """Facts for Karpenter's model that the what-if cluster does not hold."""
 
     deleting: frozenset[NodeName]
     nominated: frozenset[NodeName]
@@ -43,13 +43,13 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What was decided."""
+    """A decision."""
 
     method: Method
     nodes: tuple[Node, ...]
     replacement: FleetKey | None = None
     choices: frozenset[FleetKey] = frozenset()
-    """All groups that the replacement could have been of."""
+    """All groups that the replacement could come from."""
     nominated: tuple[NodeName, ...] = ()
     reason: str = REASON
 
@@ -61,15 +61,15 @@ class _Candidate:
     nano_usd: int
     pods: list[Pod]
     cost: float
-    """One for the node, and what the evictions of its pods count."""
+    """1 for the node, plus the eviction cost of its pods."""
 
 
 class Consolidation:
-    """One look at the cluster.
+    """One evaluation of the cluster.
 
     Args:
         builder: The what-if cluster.
-        situation: The rest.
+        situation: The other facts.
     """
 
     def __init__(self, builder: PlanBuilder, situation: Situation) -> None:
@@ -81,7 +81,7 @@ class Consolidation:
         self._candidates = self._all_candidates()
 
     def decide(self, method: Method) -> Command | None:
-        """What the method would do now."""
+        """Return what the method would do now."""
         allowed = self._allowed()
         if method == "empty":
             found = self._within([c for c in self._candidates if not c.pods], allowed)
@@ -97,7 +97,7 @@ class Consolidation:
         return None
 
     def validated(self, command: Command) -> Command | None:
-        """The decision as it can be carried out now; None when it no longer holds."""
+        """Return the decision as it can be executed now; None when it is no longer valid."""
         names = {node.name for node in command.nodes}
         still = [c for c in self._candidates if c.node.name in names]
         if command.method == "empty":
@@ -118,7 +118,7 @@ class Consolidation:
     # ---- candidates -----------------------------------------------------------------------
 
     def _all_candidates(self) -> list[_Candidate]:
-        """Nodes that may be disrupted, those first that save most for what they disturb."""
+        """Return nodes that may be disrupted, ordered by savings per disruption."""
         view, situation = self._builder.view, self._situation
         found = []
         for name, node in view.nodes.items():
@@ -141,7 +141,7 @@ class Consolidation:
         return self._builder.view.statuses[candidate.key].settings.sector
 
     def _allowed(self) -> Counter[str]:
-        """How many more nodes of each sector the budget lets be disrupted."""
+        """Return how many more nodes of each sector the budget allows to disrupt."""
         view = self._builder.view
         there: Counter[str] = Counter()
         disrupted: Counter[str] = Counter()
@@ -155,7 +155,7 @@ class Consolidation:
         return Counter({s: -(-count * percent // 100) - disrupted[s] for s, count in there.items()})
 
     def _within(self, found: Sequence[_Candidate], allowed: Counter[str]) -> list[_Candidate]:
-        """As many of them as the budget allows, in their order."""
+        """Return as many of them as the budget allows, in their order."""
         left, taken = Counter(allowed), []
         for each in found:
             sector = self._sector(each)
@@ -167,7 +167,7 @@ class Consolidation:
     # ---- what would follow ----------------------------------------------------------------
 
     def _several(self, found: Sequence[_Candidate]) -> Command | None:
-        """The most of the first ones that go together, found by halving."""
+        """Return the most candidates, in their order, that can go together, by bisection."""
         low, high = 1, len(found) - 1
         best: Command | None = None
         while low <= high:
@@ -180,7 +180,7 @@ class Consolidation:
         return best
 
     def _command(self, method: Method, found: Sequence[_Candidate]) -> Command | None:
-        """End the nodes, or replace them by one that is cheaper; None when neither will do."""
+        """Remove the nodes, or replace them by one cheaper node; None when neither is possible."""
         solution = self._without(found)
         if solution is None:
             return None
@@ -206,7 +206,7 @@ class Consolidation:
     def _cheaper(
         self, found: Sequence[_Candidate], offers: Sequence[FleetKey], *, several: bool
     ) -> list[FleetKey]:
-        """The groups that a replacement may be of."""
+        """Return the groups that a replacement may come from."""
         statuses = self._builder.view.statuses
         spot = [key for key in offers if statuses[key].settings.spot]
         if spot and all(statuses[c.key].settings.spot for c in found):
@@ -221,7 +221,7 @@ class Consolidation:
         return only_spot or left
 
     def _without(self, found: Sequence[_Candidate]) -> Solution | None:
-        """Where everything would go without these nodes; None when that is no way to go."""
+        """Return where all pods would go without these nodes; None when they do not fit."""
         builder, sim, situation = self._builder, self._builder.sim, self._situation
         view = builder.view
         mark = sim.fork()
@@ -253,7 +253,7 @@ class Consolidation:
 def lift(
     builder: PlanBuilder, names: Collection[NodeName], pods: Sequence[Pod] | None = None
 ) -> list[ToPlace]:
-    """Take the pods that have to run elsewhere off these nodes."""
+    """Remove the pods that must run elsewhere from these nodes and return them."""
     view, found = builder.view, []
     for name in sorted(names):
         if name not in view.nodes:
@@ -271,5 +271,5 @@ def _type_of(builder: PlanBuilder, key: FleetKey) -> str:
 
 
 def _eviction_cost(pod: Pod) -> float:
-    """One, more or less by the pod's priority."""
+    """Return 1, more or less by the pod's priority."""
     return min(10.0, max(-10.0, 1.0 + pod.spec.priority / 2**25))

@@ -1,4 +1,4 @@
-"""Emptying one node and ending it, at the pace of another autoscaler."""
+"""Drains one node and ends it, at the pace of another autoscaler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ class Pace:
     first_wait_seconds: float
     """From the taint to the first eviction, or to the end of an empty node."""
     retry_seconds: float
-    """Until an eviction that a budget refused is tried again."""
+    """Until a refused eviction is retried."""
     poll_seconds: float
-    """Until it is looked again whether the pods are gone."""
+    """Until it is checked again whether the pods are gone."""
     give_up_seconds: float | None = None
-    """Evictions that are refused for longer end the drain; None: it goes on."""
+    """When evictions are refused for longer, the drain ends; None: it goes on."""
 
 
 class Drain:
-    """A drain under way; whoever begins it has tainted the node.
+    """A drain in progress; its caller has tainted the node.
 
     Args:
         access: The world.
-        node: What is emptied.
-        pace: How fast.
+        node: The node.
+        pace: The pace.
         reason: What evictions are counted under.
-        ended: Told at the end what came of it.
-        only_empty: Whether a pod that has come meanwhile ends the drain.
-        may_evict: Pods of which this is not true are waited for.
+        ended: Called at the end with the result.
+        only_empty: Whether a pod that was bound meanwhile ends the drain.
+        may_evict: The drain waits for pods for which this returns False.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which group Cluster Autoscaler's estimator and its expander `least-waste` would raise."""
+"""The group that Cluster Autoscaler's estimator and its expander `least-waste` would raise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.reservations import WaitingClass
 
 NODES_MAX = 1000
-"""Of one scale-up."""
+"""The limit of nodes of one scale-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """What one group would take."""
+    """What one group would fit."""
 
     key: FleetKey
     nodes: int
@@ -31,11 +31,11 @@ class Expansion:
 def best_expansion(
     builder: PlanBuilder, left: Sequence[WaitingClass], groups: Mapping[FleetKey, int]
 ) -> Expansion | None:
-    """The group that would leave least CPU and memory unused; of equal ones the first by name.
+    """Return the group that would waste least CPU and memory; of equal ones the first by name.
 
     Args:
-        builder: The what-if cluster, which is as before afterwards.
-        left: Demand that no node has room for.
+        builder: The what-if cluster, which is unchanged afterwards.
+        left: Demand that fits on no node.
         groups: Those that may be raised, and by how many nodes at most.
     """
     finder = SectorFinder(builder.view.settings)
@@ -72,12 +72,12 @@ def _expansion(
 
 
 def _score(pod_class: PodClass, offer: IntArray) -> float:
-    """How much of a node a pod takes: CPU and memory together."""
+    """Return the share of a node that a pod takes: CPU and memory together."""
     return float((pod_class.requests[:2] / np.maximum(offer[:2], 1)).sum())
 
 
 class _Packing:
-    """First fit over new nodes of one group: the nodes there are, then the last one, then more."""
+    """First fit over new nodes of one group: existing nodes, then the last new one, then more."""
 
     def __init__(self, sim: Simulation, row: RowSpec, most: int) -> None:
         self._sim, self._row, self._most = sim, row, most
@@ -87,7 +87,7 @@ class _Packing:
         self.requested: dict[str, int] = {}
 
     def add(self, pod_class: PodClass, count: int) -> None:
-        """Pack as many pods of the class as will go."""
+        """Pack as many pods of the class as fit."""
         left = count - self._onto_those_there(pod_class, count)
         while left and (amount := self._onto_a_new_one(pod_class, left)):
             left -= amount
@@ -106,7 +106,7 @@ class _Packing:
         return sum(amount for _, amount in taken)
 
     def _onto_a_new_one(self, pod_class: PodClass, left: int) -> int:
-        """Fill a new node, or as many as it takes where all are alike to the class."""
+        """Fill a new node, or as many as needed where all are equal for the class."""
         sim = self._sim
         if not self._rows or self._rows[-1] in self.used:
             if len(self._rows) >= self._most:
@@ -133,7 +133,7 @@ class _Packing:
 def spread_over_groups(
     builder: PlanBuilder, best: Expansion, groups: Mapping[FleetKey, int], *, alike: bool
 ) -> dict[FleetKey, int]:
-    """How many nodes each group gets: the smallest of those that are alike first."""
+    """Return how many nodes each group gets: the smallest of the similar groups first."""
     chosen = [best.key, *(_similar(builder, best, groups) if alike else ())]
     sizes = {key: builder.view.statuses[key].current for key in chosen}
     given = dict.fromkeys(chosen, 0)
@@ -149,7 +149,7 @@ def spread_over_groups(
 def _similar(
     builder: PlanBuilder, best: Expansion, groups: Mapping[FleetKey, int]
 ) -> list[FleetKey]:
-    """Groups of the same machines, elsewhere, that take the same pods."""
+    """Return groups of the same machines in other zones that fit the same pods."""
     sim, view = builder.sim, builder.view
     found = []
     for key in groups:

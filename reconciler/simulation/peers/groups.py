@@ -1,4 +1,4 @@
-"""The fleets of a config as another autoscaler would have them."""
+"""Converts the fleets of a config into the groups of another autoscaler."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,22 +9,22 @@ from reconciler.simulation.offers import zones_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Settings whose fleets are groups of one zone each."""
+    """Settings in which each fleet is a group of one zone."""
 
     settings: PlannerSettings
     fleet_of: Mapping[str, str]
     """The fleet of the config, by the group's name."""
     most: Mapping[str, int]
-    """`max_capacity` of the fleets of the config that have one: their groups share it."""
+    """`max_capacity` of the fleets that have one, which their groups share."""
 
 
 def by_zone(settings: PlannerSettings) -> Groups:
-    """A group for each fleet and zone, which share the fleet's minimum."""
+    """Return a group for each fleet and zone; the groups share the fleet's minimum."""
     return _split(settings, by_type=False)
 
 
 def by_type_and_zone(settings: PlannerSettings) -> Groups:
-    """A group for each fleet, instance type and zone, without a minimum."""
+    """Return a group for each fleet, instance type and zone, without a minimum."""
     return _split(settings, by_type=True)
 
 
@@ -50,7 +50,7 @@ def _split(settings: PlannerSettings, *, by_type: bool) -> Groups:
 def _parts(
     fleet: FleetSettings, settings: PlannerSettings, *, by_type: bool
 ) -> Iterator[FleetSettings]:
-    """The groups of a fleet in the home region; the first keeps its name, which pods may select."""
+    """Yield the groups of a fleet in the home region; the first keeps the fleet's name."""
     home = settings.home_region
     zones = zones_of(fleet, home)
     choices = [(each,) for each in fleet.options] if by_type else [fleet.options]

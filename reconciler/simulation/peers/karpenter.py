@@ -1,4 +1,4 @@
-"""A model of Karpenter, after the sources of its core 1.14.
+"""A model of Karpenter, based on the sources of its core 1.14.
 
 Source: kubernetes-sigs/karpenter, v1.14.1: pkg/controllers/provisioning (batcher, provisioner,
 scheduling), pkg/controllers/disruption, pkg/controllers/node/termination; read 2026-11.
@@ -28,21 +28,21 @@ from reconciler.simulation.peers.drain import Drain, DrainEnd, Pace
 
 DISRUPTED = Taint(key="karpenter.sh/disrupted", value="", effect="NoSchedule")
 POLL_SECONDS = 10.0
-"""Between two looks for nodes to disrupt, and at the interruption queue."""
+"""Between two searches for nodes to disrupt, and two reads of the interruption queue."""
 VALIDATION_SECONDS = 15.0
-"""From a decision to its being checked and carried out."""
+"""From a decision to its validation and execution."""
 CONSOLIDATED_SECONDS = 300.0
-"""For so long nothing is looked for again where nothing changed."""
+"""While nothing changes, the search is not repeated for this time."""
 AGAIN_SECONDS = 10.0
-"""A pod that still has no node begins a batch again."""
+"""A pod that still has no node triggers a batch again after this time."""
 NOMINATION_SECONDS = 20.0
-"""For so long no node is disrupted that a pod was meant for."""
+"""A node that a pod was nominated for is not disrupted for this time."""
 POD_EVENT_SECONDS = 10.0
-"""Pod events of a node within so long of one that counted do not count."""
+"""Pod events of a node do not count for this time after one that counted."""
 UNAVAILABLE_SECONDS = 180.0
-"""What EC2 had no capacity for is not asked for."""
+"""How long what EC2 had no capacity for is not requested."""
 REPLACEMENT_SECONDS = 600.0
-"""A replacement that is no node by then ends its command."""
+"""A replacement that is not a node by then ends its command."""
 LAST_MOMENT_SECONDS = 118.0
 """Of the 120 s before EC2 takes an instance back."""
 PACE = Pace(first_wait_seconds=0, retry_seconds=1, poll_seconds=1)
@@ -104,13 +104,13 @@ class Karpenter:
         self._batch_until = 0.0
         self._again = False
         self._deleting: set[NodeName] = set()
-        """Nodes that are being replaced or emptied: their pods count as demand."""
+        """Nodes that are being replaced or emptied; their pods count as demand."""
         self._nominated: dict[NodeName, float] = {}
         self._event_at: dict[NodeName, float] = {}
         """The last pod event of each node."""
         self._unavailable: dict[FleetKey, float] = {}
         self._consolidated: tuple[float, int] | None = None
-        """When nothing was found to do, and of which version of the world."""
+        """When nothing was found to do, and at which version of the world."""
         access.world.objects.pod_watchers.append(self._pod_changed)
         self._clock.call_later(POLL_SECONDS, self._poll)
         self._clock.call_later(POLL_SECONDS, self._read_queue)
@@ -124,7 +124,7 @@ class Karpenter:
         self._note_event(before, after)
 
     def _note_event(self, before: Pod | None, after: Pod | None) -> None:
-        """A pod was bound, ended or began to stop: its node is left alone for a while."""
+        """Note that a pod was bound, ended or stops: its node is not disrupted for a while."""
         pod = after or before
         if pod is None or pod.daemon or pod.node_name is None or _stage(before) == _stage(after):
             return
@@ -138,7 +138,7 @@ class Karpenter:
             self._trigger()
 
     def _trigger(self) -> None:
-        """Begin a batch, or have the one that gathers go on."""
+        """Begin a batch, or extend the one that is collecting."""
         now, settings = self._access.now, self._settings
         if self._batch_began is None:
             self._batch_began = now
@@ -155,7 +155,7 @@ class Karpenter:
         self._provision()
 
     def _provision(self) -> None:
-        """Ask for what the batch needs beside the nodes there are and those that come."""
+        """Request what the batch needs in addition to existing and launching nodes."""
         if self._access.waiting or self._deleting:
             self.passes += 1
             builder = self._access.look()
@@ -203,12 +203,12 @@ class Karpenter:
     # ---- disruption -----------------------------------------------------------------------
 
     def _poll(self) -> None:
-        """Look for nodes to disrupt; after a decision that was carried out, look again at once."""
+        """Search for nodes to disrupt; after an executed decision, search again at once."""
         if not self._is_worth_a_look() or not self._try_methods(0):
             self._clock.call_later(POLL_SECONDS, self._poll)
 
     def _is_worth_a_look(self) -> bool:
-        """Whether anything changed, or a node has been quiet for long enough since."""
+        """Return whether anything changed, or a node has been quiet for long enough since."""
         now = self._access.now
         if self._consolidated is None or self._consolidated[1] != self._access.version:
             return True
@@ -221,7 +221,7 @@ class Karpenter:
         )
 
     def _try_methods(self, first: int) -> bool:
-        """Try the methods in their order; whether one of them decided something."""
+        """Try the methods in their order; return whether one of them decided something."""
         self.passes += 1
         found = self._consolidation()
         for number in range(first, len(METHODS)):
@@ -257,13 +257,13 @@ class Karpenter:
         )
 
     def _begin_of(self, node: Node) -> float:
-        """When the node came."""
+        """Return when the node was created."""
         if node.created_at is None:
             return 0.0
         return self._access.now - (self._clock.now() - node.created_at).total_seconds()
 
     def _validate(self, number: int, command: Command) -> None:
-        """Carry the decision out if it still holds; else go on with the next method."""
+        """Execute the decision if it is still valid; else go on with the next method."""
         still = self._consolidation().validated(command)
         if still is not None:
             self._start(still)
@@ -328,7 +328,7 @@ class Karpenter:
         self._clock.call_later(POLL_SECONDS, self._read_queue)
 
     def _interrupted(self, instance_id: InstanceId) -> None:
-        """EC2 takes an instance back: its node is emptied, and its pods are bought for."""
+        """Empty the node of an interrupted instance, and buy nodes for its pods."""
         node = self._access.node_of(instance_id)
         if node is None:
             self._access.end(instance_id)
@@ -343,7 +343,7 @@ class Karpenter:
 
 
 def _stage(pod: Pod | None) -> str:
-    """How far a pod has come, as far as that counts for its node; "over" when it is gone."""
+    """Return how far a pod has come, as far as its node is concerned; "over" when it is gone."""
     if pod is None or pod.finished or pod.deleting:
         return "over"
     return "waits" if pod.node_name is None else "runs"

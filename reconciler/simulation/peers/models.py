@@ -1,4 +1,4 @@
-"""The models by name: their settings, what they model and what they leave out."""
+"""The models by name: their settings, what they include and what they omit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -33,13 +33,13 @@ class Peer:
 
     name: PeerName
     title: str
-    """As people read it: it says that it is a model, and of what."""
+    """For people: it says that it is a model, and of what."""
     settings: AnySettings
     modelled: tuple[str, ...]
     left_out: tuple[str, ...]
 
     def shown(self) -> dict[str, Any]:
-        """As reports have it."""
+        """Return it as in reports."""
         stated = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         return {
             "name": self.name,
@@ -78,10 +78,10 @@ PEERS: Mapping[PeerName, Peer] = {
 
 
 def peer_of(text: str) -> Peer:
-    """A model from `NAME[,SETTING=VALUE…]`.
+    """Return a model from `NAME[,SETTING=VALUE…]`.
 
     Raises:
-        UsageError: There is no such model or setting, or the value is none.
+        UsageError: There is no such model or setting, or the value is invalid.
     """
     name, *settings = (word.strip() for word in text.split(","))
     found = next((peer for peer in PEERS.values() if peer.name == name), None)
@@ -101,11 +101,11 @@ _BY_FLAG: Mapping[str, str] = {
     "consolidate-after": "consolidate_after_seconds",
     "budget": "budget_percent",
 }
-"""As the programs themselves call them."""
+"""By the names of the real programs' flags."""
 
 
 _LEAST: Mapping[str, float] = {"scan-interval": cluster_autoscaler.PASS_SECONDS}
-"""Where zero, or less than a pass takes, would let no time pass."""
+"""The minimum where 0, or less than a pass takes, would let no time pass."""
 
 
 def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
@@ -128,7 +128,7 @@ def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
 
 
 def _value(text: str, like: object) -> bool | int | float:
-    """A value of the kind that the default is: `true`, `10%`, `0.5`, `90`, `30s`, `10m`, `2h`."""
+    """Return a value of the default's type: `true`, `10%`, `0.5`, `90`, `30s`, `10m`, `2h`."""
     if isinstance(like, bool):
         if text not in {"true", "false"}:
             raise ValueError(text)
@@ -147,7 +147,7 @@ def played(
     options: Options,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Play a demand as the model would have run it, on the fleets of a config."""
+    """Simulate a demand with the model, on the fleets of a config."""
     groups = _groups(peer, settings)
     program = on_world(peer, groups)
     result = Simulation(demand, groups.settings, options, progress, program, groups.fleet_of).run()
@@ -163,7 +163,7 @@ def played(
 
 
 def on_world(peer: Peer, groups: Groups | None = None) -> ProgramMaker:
-    """What starts the model on a world.
+    """Return what starts the model on a world.
 
     Args:
         peer: The model.

@@ -1,4 +1,4 @@
-"""A model as a program of a simulation: everything it does hangs on timers of the world."""
+"""Runs a model as a program of a simulation: all that it does is driven by timers of the world."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ from reconciler.simulation.peers.access import Access
 
 
 class Model(Protocol):
-    """Another autoscaler; making one starts it."""
+    """Another autoscaler; creating one starts it."""
 
     passes: int
-    """How often it has looked at the whole cluster."""
+    """How often it has evaluated the whole cluster."""
 
 
 class TimedModel:
@@ -17,7 +17,7 @@ class TimedModel:
 
     Args:
         access: The world.
-        model: What runs on it.
+        model: The model.
     """
 
     def __init__(self, access: Access, model: Model) -> None:

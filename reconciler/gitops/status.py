@@ -9,8 +9,8 @@ from reconciler.model.errors import Problem
 from reconciler.ports.repository import Commit, CommitId
 
 ClusterState = Literal["unchanged", "committed", "proposed", "invalid", "missing", "held"]
-"""`proposed`: on a branch of its own. `held`: a newer render or a manual edit stands; this one is
-not committed."""
+"""`proposed`: on a branch of its own. `held`: a newer version of the program, or one with other
+options, rendered the same config differently; this render is not committed."""
 
 Stage = Literal["configured", "rendered", "planned", "applied", "live"]
 STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applied", "live")

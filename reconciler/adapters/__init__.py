@@ -1,1 +1,1 @@
-"""The outside world: each port's real implementation, and nothing that decides."""
+"""The outside world: the real implementation of each port; nothing here decides."""

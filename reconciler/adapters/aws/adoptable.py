@@ -1,4 +1,4 @@
-"""What adopting a cluster's fleets and groups needs to see of one region."""
+"""Reads what adopting a cluster's fleets and groups needs from one region."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,14 +15,14 @@ VERSIONS = ["$Latest", "$Default"]
 
 
 def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
-    """Fleets, their launch templates and subnets, and Auto Scaling groups; and what is missing.
+    """Return fleets, templates, subnets and Auto Scaling groups; and what could not be read.
 
     Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates, ec2:DescribeLaunchTemplateVersions,
     ec2:DescribeSubnets, autoscaling:DescribeAutoScalingGroups. Without the last a cluster of
     fleets is still described.
 
     Raises:
-        PortError: EC2 or Auto Scaling did not answer, or EC2 may not be asked.
+        PortError: EC2 or Auto Scaling did not answer, or EC2 denies access.
     """
     missing: list[str] = []
     with closing(Clients()) as clients:
@@ -55,7 +55,7 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
 def _templates(
     fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]]
 ) -> dict[str, set[tuple[str, str]]]:
-    """Templates and versions that these launch from, by the argument that names them to EC2."""
+    """Return templates and versions that these launch from, by EC2's argument for them."""
     found: dict[str, set[tuple[str, str]]] = {
         "LaunchTemplateId": set(),
         "LaunchTemplateName": set(),
@@ -71,7 +71,7 @@ def _templates(
 
 
 def _versions(named: set[tuple[str, str]]) -> dict[str, list[str]]:
-    """Version numbers that are named beside $Latest and $Default, by template."""
+    """Return version numbers other than $Latest and $Default, by template."""
     found: dict[str, list[str]] = {name: [] for name, _ in sorted(named)}
     for name, version in sorted(named):
         if version.isdecimal():
@@ -80,7 +80,7 @@ def _versions(named: set[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _subnet_ids(fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]]) -> list[str]:
-    """Subnets that overrides of fleets, or groups, name; sorted."""
+    """Return the subnets that overrides of fleets, or groups, name; sorted."""
     configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
     overrides = [each for config in configs for each in config.get("Overrides", [])]
     of_groups = {id_ for each in groups for id_ in each.get("VPCZoneIdentifier", "").split(",")}

@@ -30,12 +30,12 @@ class AutoScalingCloud:
     eks:DescribeNodegroup.
 
     Args:
-        cluster: The name that tags of groups carry.
-        named: Returns the groups that are ours whatever their tags say.
+        cluster: The cluster's name in the tags of groups.
+        named: Returns the groups that are ours regardless of their tags.
         clients: boto3 clients.
         now: The wall clock.
-        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
-            was known before is old then.
+        awake_seconds: A clock that never jumps, and also runs while the machine is suspended, so
+            that older knowledge expires.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class AutoScalingCloud:
         self._details = GroupDetails(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """See ports.cloud; a region that is slow is not waited for once another has answered.
+        """See ports.cloud; a slow region is given a limited time once another has answered.
 
         Raises:
             PortError: No region answered; the first one's error.
@@ -63,7 +63,7 @@ class AutoScalingCloud:
         return observed(self._regions, regions, self._decoded, self._clients.server_time)
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
-        """The answers themselves, per region; a region's error is raised."""
+        """Return the answers themselves, per region; a region's error is raised."""
         return raw_answers(self._answers, regions)
 
     def _answers(self, region: Region) -> list[Answer]:
@@ -75,7 +75,7 @@ class AutoScalingCloud:
         return decode_cloud(answers, cluster=self._cluster, groups=self._named(), asked=True)
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """One group, read now; NotFound when it is gone or not ours."""
+        """Return one group, read now; NotFound when it is gone or not ours."""
         reader = self._reader(region)
         answers: list[Answer] = [{"AutoScalingGroups": [self._group(region, fleet_id)]}]
         answers += reader.refreshes_of(fleet_id)
@@ -86,7 +86,7 @@ class AutoScalingCloud:
         return state.fleets[0]
 
     def _group(self, region: Region, fleet_id: FleetId) -> Group:
-        """One group's entry; NotFound when it is gone or not ours."""
+        """Return one group's entry; NotFound when it is gone or not ours."""
         where = f"Auto Scaling group {fleet_id}"
         with translated(where, changing=False):
             found = self._reader(region).named([fleet_id])
@@ -98,7 +98,8 @@ class AutoScalingCloud:
         """Raise the group's desired capacity.
 
         Raises:
-            Refused: It would be lowered: the group would end instances of its own choice.
+            Refused: The capacity would be lowered, and the group would end instances of its own
+                choice.
             NotFound: The group is gone.
             Conflict: The group is busy; try again after a pause.
         """
@@ -119,7 +120,7 @@ class AutoScalingCloud:
         )
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """The instances of these ids that EC2 still shows, read now."""
+        """Return those of the instances that EC2 still lists, read now."""
         if not ids:
             return ()
         answers = self._reader(region).instances(ids)
@@ -135,10 +136,10 @@ class AutoScalingCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """See ports.cloud; each end lowers the desired capacity in the same call, or not at all.
+        """See ports.cloud; each call ends one instance, with or without lowering the capacity.
 
         Raises:
-            Conflict: An instance refresh is under way; nothing was changed.
+            Conflict: An instance refresh is in progress; nothing was changed.
         """
         if not lower_target and not any(e.counts for e in self.instances(region, ids)):
             return None
@@ -156,12 +157,12 @@ class AutoScalingCloud:
     def _members(
         self, region: Region, fleet_id: FleetId, ids: Sequence[InstanceId]
     ) -> list[InstanceId]:
-        """Those of the instances that are in the group and that it does not end already."""
+        """Return those of the instances that are in the group and that it is not ending already."""
         found = self.instances(region, ids)
         return [each.id for each in found if each.fleet_id == fleet_id and each.counts]
 
     def _end(self, region: Region, instance: InstanceId, *, lower_target: bool) -> bool:
-        """End one; returns whether it was still there."""
+        """End one instance; return whether it still existed."""
         try:
             change(
                 f"instance {instance}",

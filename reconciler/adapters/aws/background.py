@@ -1,4 +1,4 @@
-"""Reads that go on beside the cycles, at most one per region."""
+"""Reads in the background of the cycles, at most one per region."""
 
 import threading
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from reconciler.telemetry.threads import log_bug
 
 
 class InBackground:
-    """Threads that fetch an answer while cycles use the one before.
+    """Threads that fetch an answer while cycles use the previous one.
 
     Args:
-        name: What the threads are called.
+        name: The name of the threads.
     """
 
     def __init__(self, name: str) -> None:
@@ -21,9 +21,9 @@ class InBackground:
         self._threads: dict[Region, threading.Thread] = {}
 
     def begin(self, region: Region, fetch: Callable[[], object]) -> None:
-        """Fetch in a thread, unless a fetch for the region is under way.
+        """Fetch in a thread, unless a fetch for the region is in progress.
 
-        A failure is left to the next cycle, which asks by itself and tells of it; a bug is logged.
+        A failure is left to the next cycle, which asks itself and reports it; a bug is logged.
         """
 
         def run() -> None:
@@ -44,7 +44,7 @@ class InBackground:
                 thread.start()
 
     def close(self) -> None:
-        """Wait until none is under way."""
+        """Wait until no fetch is in progress."""
         with self._lock:
             threads = list(self._threads.values())
         for thread in threads:

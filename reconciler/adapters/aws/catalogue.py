@@ -1,4 +1,4 @@
-"""What EC2 says about instance types and their prices in one region."""
+"""Reads instance types and their prices in one region from EC2."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,9 +21,9 @@ from reconciler.records.aws.catalogue import (
 from reconciler.records.aws.prices import LINUX_PRODUCTS
 
 PRICING_REGION: Final = Region("us-east-1")
-"""The Price List API answers for all regions from here."""
+"""The region whose Price List API answers for all regions."""
 ITEMS_MAX: Final = 100_000
-"""Of any one list; EC2 has about a thousand types in six zones."""
+"""The limit of each list; EC2 has about a thousand types in six zones."""
 PRODUCT: Final = {
     "operatingSystem": "Linux",
     "tenancy": "Shared",
@@ -35,19 +35,19 @@ RIGHTS: Final = {
     "describe_spot_price_history": "ec2:DescribeSpotPriceHistory",
     "get_products": "pricing:GetProducts",
 }
-"""What each call takes."""
+"""The rights that each call needs."""
 _UNTOUCHED: Final = "the catalogue is as it was"
 
 
 def read_instance_types(
     region: Region, now: datetime, ignored: list[Ignored]
 ) -> dict[str, InstanceType]:
-    """Instance types of a region with their on-demand and latest spot prices.
+    """Return instance types of a region with their on-demand and latest spot prices.
 
     Args:
         region: The region.
         now: The wall clock: spot prices are those of this moment.
-        ignored: Gets entries that could not be read.
+        ignored: Collects entries that could not be read.
 
     Raises:
         PortError: EC2 or the Price List API did not answer.
@@ -55,7 +55,7 @@ def read_instance_types(
         InputError: Nothing of an answer could be read.
     """
     with closing(Clients()) as clients:
-        # The call that rights are most often missing for comes first.
+        # The call whose rights are most often missing comes first.
         products = _products(clients.pricing(PRICING_REGION), region)
         on_demand = decode_on_demand_prices(products, ignored)
         _assert_readable(f"get_products {PRICING_REGION}", on_demand, ignored)
@@ -79,7 +79,7 @@ def read_instance_types(
 
 
 def _assert_readable(where: str, found: Mapping[str, Any], ignored: list[Ignored]) -> None:
-    """Refuse an answer of which every entry is unreadable; one without entries is left alone."""
+    """Refuse an answer in which every entry is unreadable; an empty answer is accepted."""
     if ignored and not found:
         raise InputError(
             where,
@@ -89,7 +89,7 @@ def _assert_readable(where: str, found: Mapping[str, Any], ignored: list[Ignored
 
 
 def _products(pricing: Any, region: Region) -> Iterator[str]:
-    """Products of the region as JSON texts."""
+    """Yield products of the region as JSON texts."""
     wanted = {**PRODUCT, "regionCode": region}
     filters = [{"Type": "TERM_MATCH", "Field": k, "Value": v} for k, v in wanted.items()]
     arguments = {"ServiceCode": "AmazonEC2", "FormatVersion": "aws_v1", "Filters": filters}
@@ -101,7 +101,7 @@ def _products(pricing: Any, region: Region) -> Iterator[str]:
 def _pages(
     client: Any, operation: str, region: Region, arguments: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    """Every page of a list, up to `ITEMS_MAX` entries."""
+    """Yield every page of a list, up to `ITEMS_MAX` entries."""
     try:
         with translated(f"{operation} {region}", changing=False):
             paginator = client.get_paginator(operation)
@@ -111,7 +111,7 @@ def _pages(
 
 
 def _remedy(operation: str, error: PortError) -> str:
-    """What to do about a failed call; a catalogue is read by hand, and nothing repeats it."""
+    """Return what to do about a failed call; nothing repeats it, as a person started it."""
     otherwise = "check the network, proxies and AWS_ENDPOINT_URL, and try again"
     if isinstance(error, Forbidden):
         otherwise = f"it takes the right {RIGHTS[operation]}"

@@ -1,4 +1,4 @@
-"""boto3 clients, one per service and region, with limits on time and repetition."""
+"""boto3 clients, one per service and region, with limits on time and retries."""
 
 import os
 import threading
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 CONFIG = Config(
-    # Of reads; changes are repeated by `repeating` alone. How fast calls follow each other is
-    # up to `pacing`: the adaptive mode learns only from being throttled.
+    # For reads; only `repeating` retries changes. `pacing` limits the rate of calls, since the
+    # adaptive mode learns only from being throttled.
     retries={"mode": "standard", "total_max_attempts": 4},
     connect_timeout=5,
     read_timeout=15,
@@ -38,27 +38,27 @@ CONFIG = Config(
 ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 LONG_POLL = Config(read_timeout=30, max_pool_connections=16)
-"""Of calls to SQS, which wait for messages."""
+"""For calls to SQS, which wait for messages."""
 
 PACED = ("ec2", "autoscaling")
-"""Services whose calls wait for their turn, and whose answers tell the time."""
+"""Services whose calls wait for their turn, and whose answers state the time."""
 
 READING = ("Describe", "Get", "List")
-"""How operations begin that change nothing."""
+"""Prefixes of operations that change nothing."""
 
 
 def home_region() -> str | None:
-    """The region of the AWS settings: environment or profile; None when they name none."""
+    """Return the region of the AWS settings, environment or profile; None when they have none."""
     stated = os.environ.get("AWS_REGION", "")  # noqa: TID251 - the SDKs' variable, which boto3 skips
     with translated("AWS settings", changing=False):
         return stated or boto3.session.Session().region_name
 
 
 def make_session() -> boto3.session.Session:
-    """Return a session that reads times quickly.
+    """Return a session that parses times quickly.
 
-    An answer about a thousand instances holds thousands of them, and botocore tries many formats
-    on each: that was a twelfth of the program's CPU time in a busy cluster.
+    An answer about a thousand instances has thousands of times, and botocore tries many formats for
+    each, which took a twelfth of the program's CPU time in a busy cluster.
     """
     session = botocore.session.Session()
     factory: Any = session.get_component("response_parser_factory")
@@ -67,10 +67,10 @@ def make_session() -> boto3.session.Session:
 
 
 def parse_time(stated: Any) -> datetime:
-    """Return a time of an answer, in any of the formats that botocore knows.
+    """Return a time in an answer, in any format that botocore knows.
 
     Raises:
-        ValueError: It is no time.
+        ValueError: It is not a time.
     """
     if isinstance(stated, str) and "T" in stated:
         try:
@@ -85,16 +85,16 @@ def parse_time(stated: Any) -> datetime:
 
 
 class Clients:
-    """Makes clients when they are first asked for; keys and endpoints come from boto3's chain.
+    """Creates clients when they are first needed; keys and endpoints come from boto3's chain.
 
     Args:
         config: Time limits and retries.
-        pacing: When calls to EC2 may follow each other.
-        fence: Asked right before every request that changes something, repetitions too; False:
-            it is not sent, and Refused is raised.
-        awake_seconds: A clock that never jumps, and runs on while the machine is suspended.
+        pacing: Limits the rate of calls to EC2.
+        fence: Called right before every request that changes something, retries included; False: it
+            is not sent, and Refused is raised.
+        awake_seconds: A clock that never jumps, and also runs while the machine is suspended.
         answered: Called at each answer to a call that the loop waits for, whatever the answer is;
-            those of SQS, which is polled beside the loop, are none of these.
+            not for SQS, which is polled in the background.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Clients:
 
     @property
     def attempts(self) -> int:
-        """How often a call may be sent in all."""
+        """Return how often a call may be sent in total."""
         retries: Any = getattr(self._config, "retries", None) or {}
         return int(retries.get("total_max_attempts", 1))
 
@@ -126,11 +126,11 @@ class Clients:
         return self._server_clock.now()
 
     def ec2(self, region: Region, *, changing: bool = False) -> "EC2Client":
-        """The EC2 client of a region.
+        """Return the EC2 client of a region.
 
         Args:
             region: The region.
-            changing: One for changes, which sends nothing twice by itself.
+            changing: Whether it is for changes; such a client never retries by itself.
 
         Raises:
             Forbidden: There are no usable credentials.
@@ -140,11 +140,11 @@ class Clients:
         return client
 
     def autoscaling(self, region: Region, *, changing: bool = False) -> "AutoScalingClient":
-        """The Auto Scaling client of a region.
+        """Return the Auto Scaling client of a region.
 
         Args:
             region: The region.
-            changing: One for changes, which sends nothing twice by itself.
+            changing: Whether it is for changes; such a client never retries by itself.
 
         Raises:
             Forbidden: There are no usable credentials.
@@ -154,7 +154,7 @@ class Clients:
         return client
 
     def eks(self, region: Region) -> Any:
-        """The EKS client of a region, which knows managed node groups.
+        """Return the EKS client of a region, which knows managed node groups.
 
         Raises:
             Forbidden: There are no usable credentials.
@@ -163,7 +163,7 @@ class Clients:
         return self._client("eks", region)
 
     def pricing(self, region: Region) -> Any:
-        """The Price List client; only some regions have that API, us-east-1 is one.
+        """Return the Price List client; only some regions, such as us-east-1, have that API.
 
         Raises:
             Forbidden: There are no usable credentials.
@@ -172,7 +172,7 @@ class Clients:
         return self._client("pricing", region)
 
     def sqs(self, region: Region) -> Any:
-        """The SQS client of a region, for long polls.
+        """Return the SQS client of a region, for long polls.
 
         Raises:
             Forbidden: There are no usable credentials.
@@ -181,7 +181,7 @@ class Clients:
         return self._client("sqs", region)
 
     def _client(self, service: str, region: Region, *, changing: bool = False) -> Any:
-        with self._lock:  # making clients is not thread-safe, using them is
+        with self._lock:  # creating clients is not thread-safe, using them is
             key = service, region, changing
             if key not in self._clients:
                 with translated(f"{service} {region}", changing=False):
@@ -201,17 +201,17 @@ class Clients:
     def _wait_for_turn(
         self, service: str, region: Region, event_name: str, request: Any, **_facts: Any
     ) -> None:
-        """Botocore asks this for each request, repetitions too.
+        """Wait for the request's turn; botocore calls this for each request, retries included.
 
         Raises:
-            Throttled: Its turn is too far off.
+            Throttled: The wait would be too long.
         """
         body = request.body if isinstance(request.body, bytes) else b""
         action = event_name.rpartition(".")[2]
         self._pacing.admit(region, action, body, service=service)
 
     def _note_answer(self, http_response: Any = None, **_facts: Any) -> None:
-        """Botocore tells this of each answer."""
+        """Note an answer; botocore calls this for each one."""
         self._answered()
         headers: Any = getattr(http_response, "headers", None) or {}
         moment = http_date(headers.get("Date"))
@@ -219,7 +219,7 @@ class Clients:
             self._server_clock.tell(moment)
 
     def _check_fence(self, event_name: str, **_facts: Any) -> None:
-        """Botocore asks this for each request when it is signed and about to be sent.
+        """Check the fence; botocore calls this for each request after signing, before sending.
 
         Raises:
             Refused: The fence is closed.
@@ -230,7 +230,7 @@ class Clients:
         raise Refused(operation, "this replica is not the leader")
 
     def close(self) -> None:
-        """Close all connections, end all waits."""
+        """Close all connections and end all waits."""
         self._pacing.stop()
         with self._lock:
             for each in self._clients.values():

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 TERMINATE_MAX = 100
-"""Instances per call: one that EC2 objects to fails the call for all."""
+"""Instances per call; EC2 fails the whole call if it refuses one of them."""
 
 
 def wall_clock() -> datetime:
-    """Return the time now, which says how far back the history of AWS is read."""
+    """Return the current time, which limits how far back AWS's history is read."""
     return datetime.now(UTC)  # noqa: TID251 - only how far back EC2's history is read
 
 
@@ -38,11 +38,11 @@ class Ec2FleetCloud:
     (optional), ModifyFleet, TerminateInstances.
 
     Args:
-        cluster: The name that tags of fleets and instances carry.
+        cluster: The cluster's name in the tags of fleets and instances.
         clients: boto3 clients.
         now: The wall clock.
-        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
-            was known of instances before is old then.
+        awake_seconds: A clock that never jumps, and also runs while the machine is suspended, so
+            that older knowledge expires.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Ec2FleetCloud:
         self._known = KnownInstances(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """See ports.cloud; a region that is slow is not waited for once another has answered.
+        """See ports.cloud; a slow region is given a limited time once another has answered.
 
         Raises:
             PortError: No region answered; the first one's error.
@@ -74,11 +74,11 @@ class Ec2FleetCloud:
             return self._reader(region).answers()
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
-        """The answers themselves, per region; a region's error is raised."""
+        """Return the answers themselves, per region; a region's error is raised."""
         return raw_answers(self._answers, regions)
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """One fleet, read now; NotFound when it is gone, ended or not ours."""
+        """Return one fleet, read now; NotFound when it is gone, ended or not ours."""
         reader = self._reader(region)
         with translated(f"fleet {fleet_id}", changing=False):
             found = reader.fleets(fleet_id)
@@ -90,7 +90,7 @@ class Ec2FleetCloud:
         raise NotFound(f"fleet {fleet_id}", f"is not a fleet of {self._cluster} in {region}")
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
-        """Make the fleet aim at `capacity` instances, ending none."""
+        """Set the fleet's target to `capacity` instances; end none."""
         change(
             f"fleet {fleet_id}",
             self._clients.ec2(region, changing=True).modify_fleet,
@@ -101,7 +101,7 @@ class Ec2FleetCloud:
         )
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """The instances of these ids that EC2 still shows, read now."""
+        """Return those of the instances that EC2 still lists, read now."""
         if not ids:
             return ()
         answers = self._reader(region).reservations_of(ids)
@@ -117,7 +117,7 @@ class Ec2FleetCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """See ports.cloud; EC2 replaces what ends before the target is lowered."""
+        """See ports.cloud; the target is lowered first, or EC2 would replace the instances."""
         target: int | None = None
         if lower_target:
             target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
@@ -126,13 +126,13 @@ class Ec2FleetCloud:
         return target
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """End instances; those that are gone already count as ended."""
+        """Terminate instances; those that are gone already count as terminated."""
         for chunk in chunks(sorted(set(ids)), TERMINATE_MAX):
             try:
                 self._terminate(region, chunk)
             except (NotFound, Forbidden):
-                # With rights scoped by tag, EC2 answers 403 also for an instance that is gone:
-                # it has no tags any more. Whoever is left is asked for once more.
+                # With rights scoped by tag, EC2 answers 403 also for an instance that is gone,
+                # since that has no tags any more. The call is repeated for the remaining ones.
                 left = [
                     e.id
                     for e in self.instances(region, list(map(InstanceId, chunk)))

@@ -1,4 +1,4 @@
-"""What AWS's error codes and the network's failures mean to the program."""
+"""Translates AWS's error codes and network failures into the program's errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,9 +78,9 @@ CAPACITY = frozenset(
     }
 )
 BUSY = frozenset({"ResourceContention", "ResourceInUse", "ScalingActivityInProgress"})
-"""Auto Scaling's words for an object that is busy with an earlier change."""
+"""Auto Scaling's codes for an object that is busy with an earlier change."""
 _NOT_FOUND = ("not found", "no managed instance found")
-"""In messages of Auto Scaling's ValidationError, which has no code of its own for it."""
+"""Part of messages of Auto Scaling's ValidationError, which has no separate code for this."""
 SERVER = frozenset({"InternalError", "InternalFailure", "RequestTimeout"})
 UNAVAILABLE = frozenset({"Unavailable", "ServiceUnavailable", "ServerInternal"})
 TEXT_MAX = 300
@@ -93,19 +93,19 @@ _UNREADABLE = (
     AttributeError,
     RecursionError,
 )
-"""What botocore's parsers and our readers raise over an answer that is not what its API says: no
-class of botocore's errors covers a number or a time that is none."""
+"""What botocore's parsers and our readers raise for an answer that does not match its API:
+botocore's error classes do not cover an invalid number or time."""
 
 
 @contextmanager
 def translated(where: str, *, changing: bool) -> Iterator[None]:
-    """Turn what calls of AWS raise into the errors of the ports.
+    """Translate what calls of AWS raise into the errors of the ports.
 
-    That is botocore's exceptions, those over odd answers, and those of this machine.
+    These are botocore's exceptions, those for malformed answers, and those of this machine.
 
     Args:
         where: The call and its object, for people.
-        changing: Whether the call changes something: then a lost answer leaves it open.
+        changing: Whether the call changes something: then a lost answer leaves the result unknown.
     """
     try:
         yield
@@ -120,12 +120,12 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
 
 
 def code_of(error: ClientError) -> str:
-    """EC2's error code."""
+    """Return EC2's error code."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortError:
-    """The error that an answer with an error code stands for."""
+    """Return the error for an answer with an error code."""
     code = code_of(error)
     message = str(error.response.get("Error", {}).get("Message", ""))
     what = f"{code}: {message}"[:TEXT_MAX]
@@ -153,7 +153,7 @@ def _kind_of(code: str) -> type[PortError]:
 
 
 def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError:
-    """The error that a call without an answer stands for."""
+    """Return the error for a call without an answer."""
     what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return Forbidden(where, what, "boto3's own chain of credentials is used")
@@ -168,7 +168,7 @@ def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError
 
 
 def of_unreadable(where: str, error: Exception, *, changing: bool) -> PortError:
-    """The error that an answer in no form of AWS stands for, such as a proxy's own page."""
+    """Return the error for an answer that is not AWS's, such as a proxy's own page."""
     what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
     if changing:
         return OutcomeUnknown(where, what, "it may have been carried out")
@@ -176,7 +176,7 @@ def of_unreadable(where: str, error: Exception, *, changing: bool) -> PortError:
 
 
 def of_system_error(where: str, error: OSError, *, changing: bool) -> PortError:
-    """The error that this machine's own stands for, such as too many open files."""
+    """Return the error for one of this machine, such as too many open files."""
     said = (error.strerror or type(error).__name__).lower()
     what = f"{said}: {error.filename}" if error.filename is not None else said
     if changing:

@@ -1,8 +1,8 @@
-"""What new nodes of Auto Scaling groups will be, asked once and kept: templates and node groups.
+"""Reads and caches what new nodes of Auto Scaling groups will be: templates and node groups.
 
-A version of a launch template and a launch configuration never change. Which version a word such
-as $Latest means, and what EKS says of a managed node group, is asked again after a while. What may
-not be asked, or is not there, is left out: then nothing is known of the empty group's nodes.
+A version of a launch template and a launch configuration never change. Which version a word such as
+$Latest means, and what EKS says of a managed node group, is read again after a while. What is
+missing or may not be read is left out; then nothing is known of an empty group's nodes.
 """
 
 import time
@@ -18,13 +18,13 @@ from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 
 VERSIONS_SECONDS: Final = 60.0
-"""How long the answer is kept that says which version $Latest and $Default are, for each call that
-it takes: one call a minute, however many templates there are."""
+"""How long the versions of $Latest and $Default are cached, for each call that this needs: one call
+a minute, however many templates there are."""
 NODE_GROUP_SECONDS: Final = 3600.0
 FAILED_SECONDS: Final = 600.0
-"""How long nothing is asked again that was refused."""
+"""How long a refused question is not asked again."""
 PER_READ: Final = 20
-"""Questions about single things of one read; the rest is left to the next ones."""
+"""Questions about single objects per read; the rest is left to the next reads."""
 CONFIGURATIONS_MAX: Final = 50
 NODE_GROUP_TAG: Final = "eks:nodegroup-name"
 EKS_CLUSTER_TAG: Final = "eks:cluster-name"
@@ -35,7 +35,7 @@ _Key = tuple[Any, ...]
 class GroupDetails:
     """Answers about launch templates, launch configurations and managed node groups.
 
-    What is about no group any more is forgotten.
+    Entries of groups that are gone are dropped.
 
     Args:
         monotonic: A clock that never jumps.
@@ -44,10 +44,10 @@ class GroupDetails:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
-        """Answers by question, and until when they hold."""
+        """Answers by question, and until when they are valid."""
 
     def answers(self, clients: Clients, region: Region, groups: Sequence[Group]) -> list[Answer]:
-        """What is known of these groups' next nodes."""
+        """Return what is known of these groups' next nodes."""
         questions = list(_questions(clients, region, groups))
         wanted = [key for key, _, _ in questions]
         used = {*wanted}
@@ -74,14 +74,14 @@ class GroupDetails:
         named: Sequence[Answer],
         used: set[_Key],
     ) -> list[Answer]:
-        """The versions that say the instance type of groups that name none themselves.
+        """Return the versions with the instance type of groups that name none themselves.
 
         Args:
             clients: As for `answers`, and so are `region` and `groups`.
             region: As above.
             groups: As above.
-            named: Which versions words stand for.
-            used: Takes the keys of what is returned.
+            named: The versions that words such as $Latest mean.
+            used: Collects the keys of what is returned.
         """
         numbers = _numbers(named)
         found: list[Answer] = []
@@ -92,7 +92,7 @@ class GroupDetails:
             number = numbers.get((name, version), version)
             key = ("version", region, name, number)
             used.add(key)
-            # What a word stands for is not known yet, or any more.
+            # The meaning of a word is not known yet, or no longer.
             lasts_seconds = VERSIONS_SECONDS if number.startswith("$") else float("inf")
             if not self._holds(key) and left:
                 left -= 1
@@ -114,7 +114,7 @@ class GroupDetails:
 def _questions(
     clients: Clients, region: Region, groups: Sequence[Group]
 ) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
-    """Each question with its key and how long its answer holds."""
+    """Yield each question with its key and how long its answer is valid."""
     calls: list[tuple[str, Sequence[str]]] = []
     for by in ("LaunchTemplateId", "LaunchTemplateName"):
         names = sorted(
@@ -153,7 +153,7 @@ def _templates(clients: Clients, region: Region, by: str, names: Sequence[str]) 
 def _version(
     clients: Clients, region: Region, named: Mapping[str, str], number: str
 ) -> list[Answer]:
-    """One version, without what it says beside the instance type: user data may hold secrets."""
+    """Return one version with its instance type only: user data may hold secrets."""
     with translated("describe_launch_template_versions", changing=False):
         ec2: Any = clients.ec2(region)
         answer = ec2.describe_launch_template_versions(**named, Versions=[number])
@@ -184,7 +184,7 @@ def _node_group(clients: Clients, region: Region, cluster: str, name: str) -> li
 
 
 def _specification(group: Group) -> Mapping[str, Any] | None:
-    """The launch template of a group."""
+    """Return the launch template of a group."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     found: Mapping[str, Any] | None = mixed.get("LaunchTemplateSpecification") or group.get(
         "LaunchTemplate"
@@ -193,14 +193,14 @@ def _specification(group: Group) -> Mapping[str, Any] | None:
 
 
 def _template_without_types(group: Group) -> Mapping[str, Any] | None:
-    """The launch template of a group that names no instance types itself."""
+    """Return the launch template of a group that names no instance types itself."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     named = any(each.get("InstanceType") for each in mixed.get("Overrides", ()))
     return None if named else _specification(group)
 
 
 def _name_of(specification: Mapping[str, Any]) -> tuple[str, str]:
-    """The argument that names a template, and the name."""
+    """Return the argument that names a template, and the name."""
     by = "LaunchTemplateId" if specification.get("LaunchTemplateId") else "LaunchTemplateName"
     return by, str(specification.get(by, ""))
 
@@ -210,7 +210,7 @@ def _word(specification: Mapping[str, Any]) -> bool:
 
 
 def _numbers(answers: Iterable[Answer]) -> dict[tuple[str, str], str]:
-    """The number of each version that a word stands for, by template and word."""
+    """Return the number of each version that a word means, by template and word."""
     found: dict[tuple[str, str], str] = {}
     words = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
     for answer in answers:

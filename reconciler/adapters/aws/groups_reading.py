@@ -1,4 +1,4 @@
-"""One region's answers about Auto Scaling groups of ours, as raw as boto3 gives them."""
+"""Reads one region's answers about our Auto Scaling groups, raw as boto3 returns them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,28 +15,28 @@ from reconciler.model.ids import Region
 from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
 
 PAGE_GROUPS: Final = 100
-"""Groups of one answer, and names of one question, at most. Source: Auto Scaling API reference,
+"""The limit of groups per answer, and of names per question. Source: Auto Scaling API reference,
 DescribeAutoScalingGroups, read 2026-11."""
 PAGE_INSTANCES: Final = 1000
 MEMBERS_MAX: Final = 50
-"""Ids of one DescribeAutoScalingInstances."""
+"""The limit of ids of one DescribeAutoScalingInstances."""
 ACTIVITIES: Final = 50
-"""The newest of a group: enough to tell why it does not grow."""
+"""How many of a group's newest activities are read: enough to see why it does not grow."""
 TROUBLED_MAX: Final = 10
-"""Groups whose activities are asked for one by one; with more the region's are read."""
+"""The limit of groups whose activities are read one by one; with more, the region's are read."""
 ACTIVITY_PAGES_MAX: Final = 5
 
 
 class GroupsReader:
-    """Reads one region: groups, their instances, and what is wrong with those in trouble.
+    """Reads one region: groups, their instances, and the activities of groups in trouble.
 
     Args:
         clients: boto3 clients.
-        region: Which.
-        cluster: The name that tags carry.
-        named: Groups that are ours whatever their tags say.
+        region: The region.
+        cluster: The cluster's name in tags.
+        named: Groups that are ours regardless of their tags.
         now: The wall clock.
-        details: What is known of templates and node groups; None: nothing is asked about them.
+        details: The cache of templates and node groups; None: these are not read.
     """
 
     def __init__(
@@ -56,26 +56,26 @@ class GroupsReader:
         self._details = details
 
     def all(self) -> Known:
-        """Every group of ours and all of their instances."""
+        """Return all our groups and their instances."""
         groups = {each["AutoScalingGroupName"]: each for each in self._tagged()}
         for each in self.named(sorted(self._named - groups.keys())):
             groups[each["AutoScalingGroupName"]] = each
         return Known(groups=groups, reservations=self.instances_of(sorted(groups)))
 
     def some(self, names: Sequence[str]) -> Known:
-        """The groups of these names that are still there, and their instances."""
+        """Return those of the groups that still exist, and their instances."""
         groups = {each["AutoScalingGroupName"]: each for each in self.named(names)}
         return Known(groups=groups, reservations=self.instances_of(names))
 
     def named(self, names: Sequence[str]) -> list[Group]:
-        """The groups of these names that are ours."""
+        """Return those of the groups that are ours."""
         found: list[Group] = []
         for chunk in chunks(names, PAGE_GROUPS):
             found += self._groups({"AutoScalingGroupNames": chunk})
         return [each for each in found if self._is_ours(each)]
 
     def _tagged(self) -> list[Group]:
-        """Groups with a tag that may make them ours; values are compared afterwards."""
+        """Return groups with a tag that may make them ours; values are compared afterwards."""
         keys = [
             "cluster",
             f"kubernetes.io/cluster/{self._cluster}",
@@ -90,7 +90,7 @@ class GroupsReader:
         return is_ours(group["AutoScalingGroupName"], tags, self._cluster, self._named)
 
     def instances_of(self, names: Sequence[str]) -> Reservations:
-        """Instances that EC2 counts to these groups."""
+        """Return the instances that EC2 lists for these groups."""
         found: Reservations = []
         for chunk in chunks(names, IDS_MAX):
             wanted = [{"Name": "tag:aws:autoscaling:groupName", "Values": chunk}]
@@ -98,7 +98,7 @@ class GroupsReader:
         return found
 
     def instances(self, ids: Sequence[str]) -> list[Answer]:
-        """The instances of these ids, and what their groups do with them."""
+        """Return the instances of these ids, and their groups' view of them."""
         ids = sorted(set(ids))
         found: list[Answer] = []
         for chunk in chunks(ids, IDS_MAX):
@@ -111,7 +111,7 @@ class GroupsReader:
         return found
 
     def answers(self, known: Known) -> list[Answer]:
-        """What is known as answers, with the details that planning needs of these groups."""
+        """Return what is known as answers, with the details of these groups that planning needs."""
         groups = list(known.groups.values())
         found: list[Answer] = [
             {"AutoScalingGroups": groups},
@@ -124,13 +124,13 @@ class GroupsReader:
         return found
 
     def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
-        """Of groups that hold less than they should: what was tried in the last hour."""
+        """Yield the last hour's activities of groups with fewer instances than they should."""
         asked = [[name] for name in names] if len(names) <= TROUBLED_MAX else [[]]
         for some in asked:
             try:
                 yield {"Activities": self._activities_of(some)}
             except (NotFound, Throttled, Forbidden, Refused):
-                continue  # it is gone, or is asked again soon, or may not be asked
+                continue  # the group is gone, will be read again soon, or may not be read
 
     def _activities_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
         arguments: dict[str, Any] = {"AutoScalingGroupName": names[0]} if names else {}
@@ -149,15 +149,15 @@ class GroupsReader:
         return found
 
     def _refreshes(self, groups: Iterable[Group]) -> Iterator[Answer]:
-        """Refreshes of groups that look as if one were under way: there is no list of them all."""
+        """Yield refreshes of groups that seem to have one, as there is no list of all refreshes."""
         for group in groups:
             if _may_be_refreshed(group):
                 yield from self.refreshes_of(group["AutoScalingGroupName"])
 
     def refreshes_of(self, name: str) -> Iterator[Answer]:
-        """The newest instance refresh of a group; nothing without the right to ask.
+        """Yield the newest instance refresh of a group; none without the right to read it.
 
-        While Auto Scaling throttles it is not known whether one is under way.
+        While Auto Scaling throttles, it is unknown whether one is in progress.
         """
         try:
             with translated("describe_instance_refreshes", changing=False):
@@ -188,14 +188,14 @@ class GroupsReader:
 
 
 def _is_short(group: Group) -> bool:
-    """Whether it holds less than it should."""
+    """Return whether the group has fewer instances than it should have."""
     states = [each.get("LifecycleState") for each in group.get("Instances", ())]
     desired: int = group.get("DesiredCapacity", 0)
     return states.count("InService") < desired
 
 
 def _may_be_refreshed(group: Group) -> bool:
-    """Whether instances come or go, or are of several versions of a launch template."""
+    """Return whether instances come or go, or have several versions of a launch template."""
     instances = group.get("Instances", ())
     moving = any(each.get("LifecycleState") not in {"InService", "Standby"} for each in instances)
     versions = {(each.get("LaunchTemplate") or {}).get("Version") for each in instances}

@@ -1,4 +1,4 @@
-"""What is known of a region's instances between two full answers of DescribeInstances."""
+"""Caches a region's instances between two full answers of DescribeInstances."""
 
 import threading
 import time
@@ -11,12 +11,12 @@ from reconciler.adapters.aws.background import InBackground
 from reconciler.model.ids import Region
 
 FRESH_SECONDS = 30.0
-"""From then on a full answer is fetched beside the cycles."""
+"""At this age a full answer is fetched in the background."""
 OLD_SECONDS = 60.0
-"""From then on a full answer is waited for."""
+"""At this age the cycle waits for a full answer."""
 PAGE_PAUSE_SECONDS = 0.25
-"""Reading a page takes a tenth of a second of CPU: a pod that comes meanwhile would wait for all
-of them at once."""
+"""Reading a page takes a tenth of a second of CPU: without pauses a new pod would wait for all
+pages."""
 MOVING = ("pending", "shutting-down", "stopping")
 """States that change by themselves."""
 _FLEET_TAG = "aws:ec2:fleet-id"
@@ -29,41 +29,41 @@ class Asking(Protocol):
     """The two questions about instances."""
 
     def all_instances(self, between_pages: Callable[[], object] = ...) -> Reservations:
-        """Every instance that may be ours; `between_pages` is called before each further page."""
+        """Return what may be ours; `between_pages` is called before each further page."""
         ...
 
     def newer_instances(
         self, age_seconds: float, fleet_ids: Sequence[str], ids: Sequence[str]
     ) -> Reservations:
-        """Those of these fleets that were launched within that time, and those of these ids."""
+        """Return these fleets' instances launched within this time, and those of these ids."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     at: float
-    """When the full answer was asked for."""
+    """When the full answer was requested."""
     newest_at: float
-    """When those that were launched since were asked for last."""
+    """When instances launched since then were last requested."""
     fleets: frozenset[tuple[Any, ...]]
     reservations: Reservations
 
 
 class KnownInstances:
-    """Spares a cycle the long answer about instances that have not changed.
+    """Saves a cycle the long answer about instances that have not changed.
 
     A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
-    much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
-    there from its launch to its end: while it says the same of every fleet, and nothing is on its
-    way in or out, the last answer holds. Otherwise only instances in motion, those that this
-    program has just ended and those that fleets of which it says something new have launched since
-    the last time are asked for, and the result is used when it adds up to what the fleets count. A
-    full answer is fetched beside the cycle once the last one is 30 s old, and waited for when it is
-    60 s old.
+    much for every new pod. DescribeFleets is called each time, and counts an instance from its
+    launch to its end: while its answer is the same for every fleet, and no instance is launching or
+    ending, the last answer stays valid. Otherwise only three groups are requested: instances whose
+    state is changing, those that this program has just terminated, and those that changed fleets
+    have launched since. The result is used when it matches the fleets' counts. A full answer is
+    fetched in the background once the last one is 30 s old, and waited for when it is 60 s old.
 
     Args:
         monotonic: A clock that never jumps.
-        page_pause_seconds: Between two pages of an answer that is fetched beside the cycles.
+        page_pause_seconds: The pause between two pages of an answer that is fetched in the
+            background.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class KnownInstances:
         self._background = InBackground("ec2")
         self._closing = threading.Event()
         self._ended_at: dict[Region, dict[str, float]] = {}
-        """Instances that were ended lately. An answer may show them running: one that was asked for
-        before, or any, as EC2's lists are eventually consistent. They are asked for again then."""
+        """Recently terminated instances. An answer may show them running: one that was requested
+        before, or any, as EC2's lists are eventually consistent. They are then requested again."""
 
     def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
-        """All instances of a region, asked for as far as necessary.
+        """Return all instances of a region, read as far as necessary.
 
         Args:
-            region: Which.
-            fleets: What DescribeFleets says just now.
-            ask: How to ask in that region.
+            region: The region.
+            fleets: The current answer of DescribeFleets.
+            ask: The questions for that region.
 
         Raises:
             PortError: EC2 did not answer.
@@ -102,7 +102,7 @@ class KnownInstances:
         return self._read_moving(region, known, fleets, ask)
 
     def ended(self, region: Region, ids: Iterable[str]) -> None:
-        """Take note that EC2 was told to end these instances, whatever it answered."""
+        """Note that EC2 was asked to terminate these instances, whatever it answered."""
         now = self._monotonic()
         with self._lock:
             before = self._ended_at.get(region, {})
@@ -110,14 +110,14 @@ class KnownInstances:
             self._ended_at[region] = lately | dict.fromkeys(ids, now)
 
     def _ended_lately(self, region: Region) -> set[str]:
-        """Instances that an answer may still show running; later a full answer has been read."""
+        """Return instances that an answer may still show running, until a full answer."""
         now = self._monotonic()
         with self._lock:
             found = self._ended_at.get(region, {})
         return {name for name, ended_at in found.items() if now - ended_at < OLD_SECONDS}
 
     def close(self) -> None:
-        """Wait until nothing is being asked for any more."""
+        """Wait until no request is in progress."""
         self._closing.set()
         self._background.close()
 
@@ -146,14 +146,14 @@ class KnownInstances:
         if not _adds_up(fleets, merged):
             return self._read_all(region, fleets, ask)
         with self._lock:
-            if self._known.get(region) is known:  # else a full answer came in between
+            if self._known.get(region) is known:  # else a full answer came in the meantime
                 self._known[region] = replace(
                     known, newest_at=asked_at, fleets=said, reservations=merged
                 )
         return merged
 
     def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:
-        """Fetch a full answer in the background, page by page, unless one is on its way."""
+        """Fetch a full answer in the background, page by page, unless a fetch is in progress."""
         pause_seconds = self._page_pause_seconds
         self._background.begin(region, lambda: self._read_all(region, fleets, ask, pause_seconds))
 
@@ -173,7 +173,7 @@ def _said(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _launching_ids(fleets: Fleets, before: frozenset[tuple[Any, ...]]) -> list[str]:
-    """Fleets that may have launched instances since EC2 said that of them."""
+    """Return fleets that may have launched instances since EC2's last answer about them."""
     found = (each for each in fleets if _waits(each) or _said(each) not in before)
     return [str(each["FleetId"]) for each in found if each.get("FleetId")]
 
@@ -195,7 +195,7 @@ def _state(instance: Mapping[str, Any]) -> str:
 
 
 def _moving_ids(reservations: Reservations, ended: set[str]) -> list[str]:
-    """Instances whose state is about to change; of those that were ended the running ones too."""
+    """Return instances whose state is about to change, including terminated ones shown running."""
     return [
         str(each["InstanceId"])
         for each in _instances(reservations)
@@ -204,7 +204,7 @@ def _moving_ids(reservations: Reservations, ended: set[str]) -> list[str]:
 
 
 def _merged(before: Reservations, changed: Reservations) -> Reservations:
-    """The newer word about each instance; new ones at the end."""
+    """Return the newer entry of each instance; new ones at the end."""
     newer = {each["InstanceId"]: each for each in _instances(changed)}
     if not newer:
         return before
@@ -213,10 +213,10 @@ def _merged(before: Reservations, changed: Reservations) -> Reservations:
 
 
 def _adds_up(fleets: Fleets, reservations: Reservations) -> bool:
-    """Whether as many instances are known of each fleet as EC2 counts.
+    """Return whether the known instances of each fleet match EC2's count.
 
-    Fleets were asked first: an instance on its way in or out may be counted already, or still.
-    Fleets with weights never add up. One without an id is left to whoever decodes the answer.
+    Fleets were read first: a launching or ending instance may already, or still, be counted. Fleets
+    with weights never match. A fleet without an id is left to the decoder.
     """
     running, moving = Counter[str](), Counter[str]()
     for each in _instances(reservations):

@@ -1,4 +1,4 @@
-"""What is known of a region's Auto Scaling groups between two full answers about them."""
+"""Caches a region's Auto Scaling groups between two full answers about them."""
 
 import threading
 import time
@@ -10,14 +10,14 @@ from reconciler.adapters.aws.background import InBackground
 from reconciler.model.ids import Region
 
 FRESH_SECONDS: Final = 60.0
-"""From then on a full answer is fetched beside the cycles: 500 groups and 5,000 instances are
-ten calls."""
+"""At this age a full answer is fetched in the background: 500 groups and 5,000 instances are ten
+calls."""
 OLD_SECONDS: Final = 120.0
-"""From then on a full answer is waited for."""
+"""At this age the cycle waits for a full answer."""
 CHANGED_SECONDS: Final = 60.0
-"""A group that we changed is asked about in each cycle until then: lists are behind."""
+"""How long a group that we changed is read in each cycle, since lists lag behind."""
 MOVING_MAX: Final = 100
-"""Groups that are asked about by name; with more a full answer is fetched."""
+"""The limit of groups that are read by name; with more, a full answer is fetched."""
 _AT_REST: Final = frozenset({"InService", "Standby", "Terminated"})
 
 Group = Mapping[str, Any]
@@ -31,10 +31,10 @@ class Known:
     groups: Mapping[str, Group]
     reservations: Reservations
     at: float = 0.0
-    """When the full answer was asked for."""
+    """When the full answer was requested."""
 
     def moving(self, changed: Collection[str]) -> list[str]:
-        """Groups in which something comes or goes, or that we changed."""
+        """Return groups with launching or ending instances, or that we changed."""
         on_their_way = set(map(_group_of, _moving_instances(self.reservations)))
         return sorted(
             name
@@ -47,21 +47,21 @@ class Asking(Protocol):
     """The two questions about groups."""
 
     def all(self) -> Known:
-        """Every group of ours."""
+        """Return all our groups."""
         ...
 
     def some(self, names: Sequence[str]) -> Known:
-        """The groups of these names."""
+        """Return the groups of these names."""
         ...
 
 
 class KnownGroups:
-    """Spares a cycle the long answer about groups in which nothing happens.
+    """Saves a cycle the long answer about groups that do not change.
 
-    While a group is short of instances, has some on their way in or out, or was changed by us in
-    the last minute, it is asked about in every cycle, by its name. All groups are asked for once a
-    minute, beside the cycles, and waited for when the last answer is two minutes old. What a plan
-    changes is compared with the live group first, so that an old answer costs a cycle and no more.
+    While a group is short of instances, has launching or ending ones, or was changed by us in the
+    last minute, it is read in every cycle, by its name. All groups are read once a minute, in the
+    background, and waited for when the last answer is two minutes old. A plan's changes are
+    compared with the live group first, so an old answer costs only a cycle.
 
     Args:
         monotonic: A clock that never jumps.
@@ -75,7 +75,7 @@ class KnownGroups:
         self._background = InBackground("auto-scaling")
 
     def read(self, region: Region, ask: Asking) -> Known:
-        """Every group of a region, asked about as far as necessary.
+        """Return every group of a region, read as far as necessary.
 
         Raises:
             PortError: AWS did not answer.
@@ -97,7 +97,7 @@ class KnownGroups:
             return self._read_all(region, ask)
         merged = _merged(known, moving, ask.some(moving))
         with self._lock:
-            if self._known.get(region) is known:  # else a full answer came in between
+            if self._known.get(region) is known:  # else a full answer came in the meantime
                 self._known[region] = merged
         return merged
 
@@ -107,7 +107,7 @@ class KnownGroups:
             self._changed.setdefault(region, {})[name] = self._monotonic()
 
     def close(self) -> None:
-        """Wait until nothing is being asked for any more."""
+        """Wait until no request is in progress."""
         self._background.close()
 
     def _read_all(self, region: Region, ask: Asking) -> Known:
@@ -122,7 +122,7 @@ class KnownGroups:
 
 
 def _merged(before: Known, names: Iterable[str], newer: Known) -> Known:
-    """The newer word about some groups, and what was known of the others."""
+    """Return the newer entries of some groups, and the known ones of the others."""
     asked = frozenset(names)
     groups = {name: each for name, each in before.groups.items() if name not in asked}
     kept = [

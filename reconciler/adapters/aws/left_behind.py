@@ -1,4 +1,4 @@
-"""What an apply that was cut off made in EC2 and could not write down."""
+"""Finds what an interrupted apply created in EC2 without recording it in the state."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -18,13 +18,13 @@ Made = Mapping[str, Mapping[str, str]]
 def read_left_behind(
     cluster: str, region: Region, names: Sequence[str], groups: Sequence[str] = ()
 ) -> Made:
-    """EC2 Fleets, groups and launch templates of a cluster that exist under these fleets' names.
+    """Return a cluster's EC2 Fleets, groups and launch templates with these fleets' names.
 
     Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates; with names of groups
     autoscaling:DescribeAutoScalingGroups.
 
     Raises:
-        PortError: EC2 did not answer, or may not be asked.
+        PortError: EC2 did not answer, or denies access.
     """
     found: dict[str, dict[str, str]] = {}
     with closing(Clients()) as clients:
@@ -35,7 +35,7 @@ def read_left_behind(
                 found.setdefault(name, {})["aws_ec2_fleet"] = fleet["FleetId"]
         for group in _groups(clients, region, cluster) if groups else ():
             name = _ours(group, cluster, groups)
-            if name and not group.get("Status"):  # it has one while it is deleted
+            if name and not group.get("Status"):  # it keeps its tags while it is deleted
                 found.setdefault(name, {})["aws_autoscaling_group"] = group["AutoScalingGroupName"]
         templates = {f"{cluster}-{name}": name for name in names}
         templates |= {f"{cluster}-{name}-group": name for name in groups}
@@ -50,14 +50,14 @@ def read_left_behind(
 
 
 def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, Any]]:
-    """The Auto Scaling groups that carry the cluster's tag."""
+    """Return the Auto Scaling groups with the cluster's tag."""
     arguments = {"Filters": [{"Name": "tag:cluster", "Values": [cluster]}]}
     auto_scaling = clients.autoscaling(region)
     return entries(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
 
 
 def _ours(entry: Mapping[str, Any], cluster: str, names: Sequence[str]) -> str:
-    """The fleet that its tags name; empty unless it is one of these names, and the cluster's."""
+    """Return the fleet in its tags; empty unless it is one of these names and the cluster's."""
     tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
     name = str(tags.get("fleet", ""))
     return name if tags.get("cluster") == cluster and name in names else ""

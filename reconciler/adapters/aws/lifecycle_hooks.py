@@ -1,4 +1,4 @@
-"""Lifecycle hooks of Auto Scaling groups: an instance that is to end goes on, or waits longer."""
+"""Lifecycle hooks of Auto Scaling groups: completes one, or extends its time."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,10 +10,10 @@ from reconciler.model.notices import HeldByHook
 
 
 def complete_action(clients: Clients, hook: HeldByHook) -> None:
-    """Let the instance go on to its end; one that waits no more has gone on already.
+    """Let the instance end; an instance that the hook no longer holds is ending already.
 
     Raises:
-        PortError: Auto Scaling did not take it.
+        PortError: Auto Scaling did not accept it.
     """
     call = clients.autoscaling(hook.region, changing=True).complete_lifecycle_action
     with suppress(NotFound, Refused):
@@ -21,10 +21,10 @@ def complete_action(clients: Clients, hook: HeldByHook) -> None:
 
 
 def record_heartbeat(clients: Clients, hook: HeldByHook) -> None:
-    """Have the hook's time begin again.
+    """Restart the hook's timeout.
 
     Raises:
-        PortError: Auto Scaling did not take it.
+        PortError: Auto Scaling did not accept it.
     """
     call = clients.autoscaling(hook.region, changing=True).record_lifecycle_action_heartbeat
     _send(clients, hook, call)

@@ -1,4 +1,4 @@
-"""The interruption queue over SQS: long polls in a thread of its own, more calls under a storm."""
+"""The interruption queue over SQS: long polls in a thread, more parallel calls under load."""
 
 import re
 import threading
@@ -19,25 +19,25 @@ from reconciler.model.notices import HeldByHook, MessageId, Notice
 from reconciler.records.aws.events import decode_message
 
 BATCH: Final = 10
-"""Messages of one call, at most. Source: SQS API reference, ReceiveMessage."""
+"""The limit of messages per call. Source: SQS API reference, ReceiveMessage."""
 POLL_SECONDS: Final = 10
 """How long a call waits for a first message."""
 VISIBILITY_SECONDS: Final = 30
-"""A message that was received comes again after this time, to whoever leads then. While this
+"""A received message becomes visible again after this time, to whoever leads then. While this
 replica holds it the time is extended."""
 EXTEND_AFTER_SECONDS: Final = 12.0
 PARALLEL: Final = 8
 """Calls in flight while one call is not enough."""
 HELD_MAX: Final = 5000
-"""With so many messages held none is received: the rest waits in the queue. Calls that are in
-flight then may bring a few more."""
+"""While this many messages are held none is received: the rest waits in the queue. Calls in flight
+may bring a few more."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
 HEARTBEAT_SECONDS: Final = 25.0
-"""Between two heartbeats for an instance that is being emptied; the shortest timeout of a hook is
+"""Between two heartbeats for an instance that is being drained; the shortest timeout of a hook is
 30 s."""
 HEARTBEATS_MAX: Final = 40
-"""A node that is not empty by then ends when the hook's own time is over."""
+"""A node that is not empty after this many ends when the hook's own timeout is over."""
 _REGION_OF_HOST: Final = re.compile(
     r"https?://(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\."
 )
@@ -53,12 +53,12 @@ class _Held:
     seen_at: float
     """When it was received or its time was extended last; monotonic seconds."""
     beat_at: float
-    """When a lifecycle hook that it is about was told last that the instance is still needed."""
+    """When the lifecycle hook got its last heartbeat for the instance."""
     beats: int = 0
 
     @property
     def hook(self) -> HeldByHook | None:
-        """The lifecycle hook that waits for it."""
+        """Return the lifecycle hook that waits for it."""
         return next((each.hook for each in self.notices if each.hook), None)
 
 
@@ -67,7 +67,7 @@ class SqsNotices:
 
     Args:
         url: Returns the queue's URL; empty: nothing is received.
-        clients: Makes the clients; their fence holds for every call.
+        clients: Creates the clients; their fence applies to every call.
         home: The region of a queue whose URL names none.
         may_receive: Whether this replica leads. A standby would hide messages from the leader.
         arrived: Called when messages came.
@@ -97,7 +97,7 @@ class SqsNotices:
         self._condition = threading.Condition()
         self._held: dict[MessageId, _Held] = {}
         self._wanted = False
-        """Whether a cycle has acted since nothing could be received."""
+        """Whether a cycle has acted since the queue was last disabled."""
         self._stopped = False
         self._failures = 0
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="interruption-queue")
@@ -127,7 +127,7 @@ class SqsNotices:
                 self._pool.submit(self._delete, url, some)
 
     def _go_on(self, message: MessageId, held: _Held, hook: HeldByHook) -> None:
-        """Let an emptied instance end, then delete the message; a failure brings it again."""
+        """Let an emptied instance end, then delete the message; after a failure it comes again."""
         try:
             complete_action(self._clients, hook)
         except PortError as error:
@@ -136,7 +136,7 @@ class SqsNotices:
         self._delete(held.url, [(message, held)])
 
     def close(self) -> None:
-        """End all waits; what is held comes again to the next leader."""
+        """End all waits; held messages come again to the next leader."""
         with self._condition:
             self._stopped = True
             self._held.clear()
@@ -162,9 +162,10 @@ class SqsNotices:
                 self._note_success()
 
     def _wait_until_wanted(self) -> bool:
-        """Block until a cycle has acted; False when it is over.
+        """Wait until a cycle has acted; False when the queue is closed.
 
-        While there is no room that takes a few seconds at most: what is held must be extended.
+        While the limit is reached this takes a few seconds at most, as held messages must be
+        extended.
         """
         with self._condition:
             self._condition.wait_for(lambda: self._wanted or self._stopped)
@@ -176,13 +177,13 @@ class SqsNotices:
             return not self._stopped
 
     def _forget(self) -> None:
-        """Nothing is received until a cycle acts as the leader; what is held comes again."""
+        """Receive nothing until a cycle acts as the leader; held messages come again."""
         with self._condition:
             self._wanted = False
             self._held.clear()
 
     def _receive_all(self, url: str) -> None:
-        """One long poll; while the queue has more than one call brings, several at a time."""
+        """Do one long poll; while the queue has more than one call returns, several in parallel."""
         came = self._receive(url, POLL_SECONDS)
         self._tell(came)
         while came >= BATCH and self._has_room():
@@ -200,7 +201,7 @@ class SqsNotices:
             self._arrived()
 
     def _receive(self, url: str, wait_seconds: int) -> int:
-        """Receive up to ten messages, and return how many came.
+        """Receive up to ten messages and return how many came.
 
         Raises:
             PortError: The queue did not answer, or refused.
@@ -216,7 +217,7 @@ class SqsNotices:
         received = {
             MessageId(each["MessageId"]): self._held_of(each, url)
             for each in messages
-            if "MessageId" in each and "ReceiptHandle" in each  # it comes again, maybe whole
+            if "MessageId" in each and "ReceiptHandle" in each  # it comes again, perhaps complete
         }
         with self._condition:
             if not self._stopped:
@@ -224,7 +225,7 @@ class SqsNotices:
         return len(messages)
 
     def _held_of(self, message: Mapping[str, Any], url: str) -> _Held:
-        """A message just now received from that queue."""
+        """Return the held form of a message that was just received from the queue."""
         return _Held(
             notices=decode_message(MessageId(message["MessageId"]), message.get("Body", "")),
             url=url,
@@ -234,9 +235,9 @@ class SqsNotices:
         )
 
     def _extend(self) -> None:
-        """Keep the messages that are still held from coming again.
+        """Extend the time of messages that are still held.
 
-        One whose time cannot be extended is let go of: it comes again.
+        One whose time cannot be extended is dropped: it comes again.
 
         Raises:
             PortError: The queue did not answer, or refused.
@@ -253,7 +254,7 @@ class SqsNotices:
         self._keep_instances(now)
 
     def _extend_some(self, url: str, some: Sequence[tuple[MessageId, _Held]], now: float) -> None:
-        """Extend messages of one call; raises as `_extend`."""
+        """Extend messages of one call; raise as `_extend`."""
         entries = [
             {"Id": str(n), "ReceiptHandle": each.handle, "VisibilityTimeout": VISIBILITY_SECONDS}
             for n, (_, each) in enumerate(some)
@@ -268,7 +269,7 @@ class SqsNotices:
                     del self._held[message]
 
     def _keep_instances(self, now: float) -> None:
-        """Have hooks wait on for the instances that are still being emptied."""
+        """Send heartbeats to the hooks of instances that are still being drained."""
         with self._condition:
             due = [
                 (each, each.hook)
@@ -279,11 +280,11 @@ class SqsNotices:
             ]
         for each, hook in due:
             each.beat_at, each.beats = now, each.beats + 1
-            with suppress(PortError):  # the hook's own time goes on, and another beat follows
+            with suppress(PortError):  # the hook's timeout goes on; the next beat follows
                 record_heartbeat(self._clients, hook)
 
     def _delete(self, url: str, settled: Sequence[tuple[MessageId, _Held]]) -> None:
-        """Delete messages; those that stay come again, and are settled again."""
+        """Delete messages; those that could not be deleted come again and are settled again."""
         entries = [
             {"Id": str(n), "ReceiptHandle": each.handle} for n, (_, each) in enumerate(settled)
         ]

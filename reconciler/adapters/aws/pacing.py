@@ -1,6 +1,6 @@
-"""Calls to EC2 and Auto Scaling spread over time, so that the account is not throttled by us.
+"""Spreads calls to EC2 and Auto Scaling over time, so that we do not exhaust the account's limits.
 
-They count the calls of everyone in the account: a fifth of each bucket is left to others.
+AWS counts the calls of all clients of the account: a fifth of each bucket is left to others.
 """
 
 import threading
@@ -20,11 +20,11 @@ from reconciler.model.throttling import (
 
 SHARE: Final = 0.8
 PATIENCE_SECONDS: Final = 10.0
-"""A call that would have to wait for longer is not sent; a later cycle makes it."""
+"""A call that would have to wait longer is not sent; a later cycle makes it."""
 
 
 class Pacing:
-    """A token bucket per Region and action; calls are safe from any thread.
+    """A token bucket per Region and action; thread-safe.
 
     Args:
         monotonic_seconds: A clock that never jumps.
@@ -46,13 +46,13 @@ class Pacing:
         """Wait for the call's turn.
 
         Args:
-            region: Whose buckets count.
-            action: The service's name of it, such as `ModifyFleet`.
-            body: The request's form, which says how much the call takes.
-            service: Whose action it is, `ec2` or `autoscaling`.
+            region: The Region of the bucket.
+            action: The service's name of the call, such as `ModifyFleet`.
+            body: The request's form, from which the cost of the call follows.
+            service: The service, `ec2` or `autoscaling`.
 
         Raises:
-            Throttled: It would have to wait for too long; nothing was sent.
+            Throttled: The wait would be too long; nothing was sent.
         """
         with self._lock:
             now = self._monotonic_seconds()
@@ -76,7 +76,7 @@ class Pacing:
 
 
 def _wanted(service: str, action: str, body: bytes) -> Iterator[tuple[str, TokenBucket, int]]:
-    """Bucket by bucket, what a call takes."""
+    """Yield the tokens that a call takes from each bucket."""
     if service == "autoscaling":
         yield f"autoscaling/{action}", _shared(auto_scaling_bucket(action)), 1
         return

@@ -1,4 +1,4 @@
-"""Lists of AWS: asked for in chunks, read page by page."""
+"""Reads lists of AWS in chunks and page by page."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,14 +15,14 @@ def entries(
     arguments: Mapping[str, Any],
     between_pages: Callable[[], object] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """What all pages of an answer list.
+    """Return the entries of all pages of an answer.
 
     Args:
         client: A boto3 client.
-        operation: The call that it has pages of.
-        key: Of the entries in a page.
-        arguments: Of the call.
-        between_pages: Called before each further page is asked for.
+        operation: The call.
+        key: The key of the entries in a page.
+        arguments: Arguments of the call.
+        between_pages: Called before each further page is requested.
 
     Raises:
         PortError: AWS did not answer, or refused.
@@ -37,6 +37,6 @@ def entries(
 
 
 def chunks(values: Sequence[T], size: int) -> Iterator[list[T]]:
-    """The values in lists of at most `size`."""
+    """Yield the values in lists of at most `size`."""
     for start in range(0, len(values), size):
         yield list(values[start : start + size])

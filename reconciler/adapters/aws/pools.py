@@ -1,4 +1,4 @@
-"""Where a living fleet may launch, changed without a word about its capacity."""
+"""Changes where a live fleet may launch, without sending a capacity."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -12,7 +12,7 @@ from reconciler.model.ids import FleetId, Region
 
 LOOKS_MAX: Final = 60
 PAUSE_SECONDS: Final = 1.0
-"""A fleet is `modifying` for seconds, and may be so at any time: the capacity loop scales it."""
+"""A fleet is `modifying` for seconds, at any time, as the capacity loop scales it."""
 
 
 def set_pools(
@@ -27,15 +27,15 @@ def set_pools(
         region: Where the fleet is.
         fleet_id: The fleet, of type maintain.
         configs: `LaunchTemplateConfigs` as ModifyFleet takes them.
-        pause: Waits for so many seconds.
+        pause: Waits for this many seconds.
 
     Rights: ec2:ModifyFleet, ec2:DescribeFleets.
     Source: EC2 ModifyFleet reference (TargetCapacitySpecification is not required), read 2026-11.
 
     Raises:
-        Conflict: The fleet could not be modified for too long, or EC2 took the change and does not
-            show it.
-        PortError: EC2 does not take it.
+        Conflict: The fleet could not be modified for too long, or EC2 accepted the change and does
+            not show it.
+        PortError: EC2 does not accept it.
     """
     with closing(Clients()) as clients:
         for left in reversed(range(LOOKS_MAX)):
@@ -45,7 +45,7 @@ def set_pools(
                     clients.ec2(region, changing=True).modify_fleet,
                     clients.attempts,
                     FleetId=fleet_id,
-                    # EC2's default is to end what is over the target; this change is none of it.
+                    # EC2's default is to terminate instances over the target; this change must not.
                     ExcessCapacityTerminationPolicy="no-termination",
                     LaunchTemplateConfigs=list(configs),
                 )
@@ -63,7 +63,7 @@ def set_pools(
 
 
 def _in_force(ec2: Any, fleet_id: FleetId, configs: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether EC2 shows the configs, or is done with whatever it made of them."""
+    """Return whether EC2 shows the configs, or the fleet is not being modified any more."""
     with translated(f"fleet {fleet_id}", changing=False):
         found = ec2.describe_fleets(FleetIds=[fleet_id])["Fleets"]
     if not found or found[0].get("FleetState") != "modifying":

@@ -1,4 +1,4 @@
-"""One region's answers about what is ours, as raw as boto3 gives them."""
+"""Reads one region's answers about our fleets and instances, raw as boto3 returns them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 IDS_MAX = 200
-"""EC2 takes at most that many values per filter."""
+"""The limit of values per filter in EC2's API."""
 PAGE_INSTANCES = 200
-"""EC2 answers whole lists slowly, and slows down those who ask for them (user guide, "Paginated
+"""EC2 answers whole lists slowly, and slows down clients that request them (user guide, "Paginated
 API requests")."""
 HISTORY_AGE = timedelta(hours=1)
 """Longer than the longest cool-off after a capacity error."""
@@ -35,13 +35,13 @@ FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-
 
 
 class RegionReader:
-    """Reads one region: one describe of each kind, history only where something is wrong.
+    """Reads one region: one describe of each kind, and history only where something is wrong.
 
     Args:
         ec2: The region's client.
-        cluster: The name that tags carry.
+        cluster: The cluster's name in tags.
         now: The wall clock.
-        known: What is known of the instances already; None: all are asked for.
+        known: The cache of instances; None: all are read.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class RegionReader:
         self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
-        """Everything of ours in the region; PortErrors as `translated` makes them."""
+        """Return everything of ours in the region; raise PortErrors as `translated` makes them."""
         fleets = self.fleets()
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
         found.append({"Reservations": self._reservations(fleets)})
-        with suppress(Unavailable):  # the next one would be waited for as long
+        with suppress(Unavailable):  # the next call would take as long
             for fleet in filter(_looks_troubled, fleets):
                 found.extend(self._history(fleet))
         return found
 
     def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:
-        """Fleets of the cluster, all or one; DescribeFleets cannot filter by tag."""
+        """Return fleets of the cluster, all or one; DescribeFleets cannot filter by tag."""
         arguments: dict[str, Any] = (
             {"FleetIds": [fleet_id]}
             if fleet_id
@@ -84,9 +84,10 @@ class RegionReader:
         return [fleet for fleet in found if is_of_cluster(_tags(fleet), self._cluster)]
 
     def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> Iterator[Answer]:
-        """The templates whose version fleets name by a word, to know its number.
+        """Yield the templates whose version fleets name by a word, to find its number.
 
-        Without the right to read them the word itself is kept: only rolling updates miss it.
+        Without the right to read them the word itself is kept: only rolling updates need the
+        number.
         """
         ids = sorted(set(_templates_by_word(fleets)))
         for chunk in chunks(ids, IDS_MAX):
@@ -106,17 +107,17 @@ class RegionReader:
     def all_instances(
         self, between_pages: Callable[[], object] = lambda: None
     ) -> list[dict[str, Any]]:
-        """Instances with a tag that may make them ours; values are compared afterwards.
+        """Return instances with a tag that may make them ours; values are compared afterwards.
 
         Args:
-            between_pages: Called before each further page is asked for.
+            between_pages: Called before each further page is requested.
         """
         return self._tagged(between_pages=between_pages)
 
     def newer_instances(
         self, age_seconds: float, fleet_ids: Sequence[str], ids: Sequence[str]
     ) -> list[dict[str, Any]]:
-        """Those of these fleets that were launched within that time, and those of these ids."""
+        """Return those of these fleets launched within this time, and those of these ids."""
         minutes = {"Name": "launch-time", "Values": _minutes_since(self._now(), age_seconds)}
         newer = [
             each
@@ -141,7 +142,7 @@ class RegionReader:
         )
 
     def reservations_of(self, ids: Sequence[str]) -> Iterator[Answer]:
-        """The instances of these ids; by filter, so that unknown ids are no error."""
+        """Yield the instances of these ids; by filter, so that unknown ids are not an error."""
         for chunk in chunks(list(ids), IDS_MAX):
             wanted = [{"Name": "instance-id", "Values": chunk}]
             yield {
@@ -151,16 +152,16 @@ class RegionReader:
             }
 
     def _history(self, fleet: dict[str, Any]) -> Iterator[Answer]:
-        """The fleet's events of the last hour; without records where EC2 refuses to tell them.
+        """Yield the fleet's events of the last hour; none where EC2 refuses to answer.
 
-        Without one fleet's history, what was remembered of it still counts; without the whole
-        region nothing would be bought in it.
+        Without one fleet's history its saved state still counts; an error for the whole region
+        would stop all purchases in it.
         """
         fleet_id = fleet["FleetId"]
         try:
             records = self._records(fleet_id)
         except (NotFound, Throttled):
-            return  # it was deleted just now, or is asked again soon
+            return  # the fleet was just deleted, or will be read again soon
         except (Forbidden, Refused, Conflict):
             records = None
         yield {"FleetId": fleet_id, "HistoryRecords": records}
@@ -191,7 +192,7 @@ class RegionReader:
 
 
 def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
-    """Every minute from then to now as a pattern of launch times, a minute's skew to each side.
+    """Return every minute from then to now as a pattern of launch times, with a minute's margin.
 
     Source: EC2 API reference, DescribeInstances, filter `launch-time`: "you can use a wildcard".
     """
@@ -206,9 +207,9 @@ def _tags(entry: dict[str, Any]) -> dict[str, str]:
 
 
 def _looks_troubled(fleet: dict[str, Any]) -> bool:
-    """Whether it launches less than it should; one that was deleted should nothing.
+    """Return whether it launches less than it should; a deleted fleet should launch nothing.
 
-    One without an id has no history to ask for.
+    A fleet without an id has no history to read.
     """
     if fleet.get("FleetState", "").startswith("deleted") or not fleet.get("FleetId"):
         return False

@@ -1,4 +1,4 @@
-"""Several regions read at once, each in its own time: a slow one never holds the others up."""
+"""Reads several regions at once, so that a slow one never delays the others."""
 
 import threading
 import time
@@ -15,13 +15,13 @@ from reconciler.records.aws import Answer
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
-"""How long a region is waited for once another one has answered."""
+"""How long to wait for a region once another one has answered."""
 RAW_PATIENCE_SECONDS = 600.0
-"""A snapshot is of every region or of none: slow ones are waited for."""
+"""A snapshot needs every region, so slow ones are waited for."""
 
 
 class _Reading(Generic[T]):
-    """One read of one region, in a thread that does not keep the process from ending."""
+    """One read of one region, in a thread that does not keep the process alive."""
 
     def __init__(
         self, region: Region, read: Callable[[Region], T], ended: threading.Condition
@@ -47,14 +47,14 @@ class _Reading(Generic[T]):
 
 
 class RegionReaders(Generic[T]):
-    """Reads regions side by side, and leaves those behind that take too long.
+    """Reads regions in parallel, and leaves out those that take too long.
 
-    A region whose last read is still under way is not asked again: it is given that read to
-    finish, and what it says then is thrown away as too old.
+    A region whose last read is still in progress is not read again: that read may finish, and its
+    answer is discarded as too old.
 
     Args:
-        read: Reads one region; runs in a thread of its own, may raise PortErrors.
-        patience_seconds: How long a region is waited for once another one has answered.
+        read: Reads one region; runs in its own thread, may raise PortErrors.
+        patience_seconds: How long to wait for a region once another one has answered.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RegionReaders(Generic[T]):
         self._late: dict[Region, _Reading[T]] = {}
 
     def read(self, regions: Sequence[Region]) -> list[tuple[Region, T | PortError]]:
-        """Each region's answer, or the error that it gave, in the order asked for."""
+        """Return each region's answer, or its error, in the order of the argument."""
         wanted = list(dict.fromkeys(regions))
         with self._ended:
             self._late = {r: each for r, each in self._late.items() if each.running}
@@ -79,7 +79,7 @@ class RegionReaders(Generic[T]):
         return [(region, self._outcome(region, readings.get(region))) for region in wanted]
 
     def _wait(self, readings: dict[Region, _Reading[T]]) -> None:
-        """Until all have ended, or one has answered and the patience with the rest is over."""
+        """Wait until all have ended, or one has answered and the time for the others is over."""
         deadline: float | None = None
         with self._ended:
             while any(each.running for each in readings.values()):
@@ -108,13 +108,13 @@ def observed(
     decode: Callable[[Sequence[tuple[Region, Answer]]], CloudState],
     server_time: Callable[[], datetime | None],
 ) -> CloudState:
-    """Read all regions at once; one that does not answer is left out and reported.
+    """Read all regions at once; those that do not answer are left out and reported.
 
     Args:
         readers: Reads the regions.
-        regions: Which.
+        regions: The regions.
         decode: Turns the answers into a state.
-        server_time: Returns what the clock of AWS shows.
+        server_time: Returns the time of AWS's clock.
 
     Raises:
         PortError: No region answered; the first one's error.

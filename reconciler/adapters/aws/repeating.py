@@ -1,7 +1,7 @@
-"""Changes sent again, but only where it is known that nothing was changed.
+"""Retries changes, but only where it is known that nothing was changed.
 
-Botocore repeats whatever failed, lost replies too. A change whose reply was lost may be in force:
-the next cycle looks, and decides afresh.
+Botocore would retry after lost replies too. A change whose reply was lost may be in force: the next
+cycle observes, and decides again.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.model.errors import Throttled, Unavailable
 
 TIMEOUT_SECONDS: Final = 8.0
-"""Of all attempts: one fleet in trouble may not hold up the others for long."""
+"""Of all attempts: one fleet in trouble must not delay the others for long."""
 FIRST_PAUSE_SECONDS: Final = 0.25
 PAUSE_MAX_SECONDS: Final = 3.0
 JITTER_SECONDS: Final = 0.5
 
 
 def change(where: str, send: Callable[..., Any], attempts: int, **arguments: Any) -> None:
-    """Send one change; again after a growing, random pause while EC2 has not taken it.
+    """Send one change; retry after a growing, random pause while EC2 has not accepted it.
 
     Args:
         where: The call and its object, for people.
-        send: A method of a client that does not repeat anything by itself.
-        attempts: How often at most.
-        arguments: Of the call.
+        send: A method of a client that does not retry by itself.
+        attempts: The maximum number of attempts.
+        arguments: Arguments of the call.
 
     Raises:
         PortError: As `translated` makes it; Throttled and Unavailable only in the end.

@@ -1,4 +1,4 @@
-"""Offline planning: cluster and cloud as files hold them."""
+"""Offline planning: cluster and cloud from files."""
 
 from reconciler.adapters.files.cloud import FileCloud, open_cloud
 from reconciler.adapters.files.cluster import FileCluster

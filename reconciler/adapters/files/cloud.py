@@ -12,12 +12,12 @@ from reconciler.records.aws import decode_cloud, decode_spot_prices, split_answe
 
 
 class FileCloud:
-    """EC2 as files hold it; `open_cloud` makes one.
+    """EC2 from files; `open_cloud` creates one.
 
     Args:
         answers: The answers, each with its region.
-        cluster: The name that tags of fleets and instances carry.
-        groups: Auto Scaling groups that are ours whatever their tags say.
+        cluster: The cluster's name in the tags of fleets and instances.
+        groups: Auto Scaling groups that are ours regardless of their tags.
     """
 
     def __init__(
@@ -31,15 +31,15 @@ class FileCloud:
         self._spot_prices = decode_spot_prices(answers)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:  # noqa: ARG002 - part of the port
-        """What the files hold, of whatever regions they are."""
+        """Return the content of the files, of any region."""
         return self._state
 
     def spot_prices(self) -> dict[tuple[Region, str], UsdPerHour]:
-        """The latest spot price per region and instance type, of the cheapest zone."""
+        """Return the latest spot price per region and instance type, of the cheapest zone."""
         return self._spot_prices
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """One fleet of the files; NotFound when they do not have it."""
+        """Return one fleet of the files; NotFound when they do not have it."""
         for fleet in self._state.fleets:
             if (fleet.region, fleet.id) == (region, fleet_id):
                 return fleet
@@ -51,11 +51,11 @@ class FileCloud:
         fleet_id: FleetId,
         capacity: int,  # noqa: ARG002 - part of the port
     ) -> None:
-        """Refused."""
+        """Raise Refused."""
         _refuse(fleet_id)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """The instances of these ids that the files have."""
+        """Return those of the instances that are in the files."""
         wanted = set(ids)
         return tuple(
             each for each in self._state.instances if each.region == region and each.id in wanted
@@ -70,7 +70,7 @@ class FileCloud:
         lower_target: bool,  # noqa: ARG002 - part of the port
         expected_target: int | None = None,  # noqa: ARG002 - part of the port
     ) -> int | None:
-        """Refused."""
+        """Raise Refused."""
         _refuse(", ".join(ids))
 
 
@@ -82,17 +82,17 @@ def open_cloud(
     groups: frozenset[str] = frozenset(),
     stdin: BinaryIO | None = None,
 ) -> FileCloud | None:
-    """EC2 as the files of `--aws` hold it; None when there are none: then nothing is known.
+    """Return EC2 from the files of `--aws`; None, meaning unknown, when there are none.
 
     Args:
         paths: Files, `-` for standard input.
-        cluster: The name that tags of fleets and instances carry.
-        home: The region of answers that do not say theirs.
-        groups: Auto Scaling groups that are ours whatever their tags say.
+        cluster: The cluster's name in the tags of fleets and instances.
+        home: The region of answers that do not state theirs.
+        groups: Auto Scaling groups that are ours regardless of their tags.
         stdin: Stands in for standard input.
 
     Raises:
-        InputError: A file that cannot be read or is no answer of the AWS CLI.
+        InputError: A file cannot be read or is not an answer of the AWS CLI.
     """
     if not paths:
         return None

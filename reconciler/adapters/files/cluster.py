@@ -14,15 +14,15 @@ from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split
 
 
 class FileCluster:
-    """A cluster as files hold it.
+    """A cluster from files.
 
     Args:
         paths: Files, `-` for standard input.
         stdin: Stands in for standard input.
-        lease_namespace: Whose Lease counts when the files hold several.
+        lease_namespace: The namespace whose Lease counts when the files have several.
 
     Raises:
-        InputError: A file that cannot be read or is no JSON of Kubernetes.
+        InputError: A file cannot be read or is not JSON of Kubernetes.
     """
 
     def __init__(
@@ -39,31 +39,31 @@ class FileCluster:
         self._state = decode_cluster(objects, lease_namespace=lease_namespace)
 
     def observe(self) -> ClusterState:
-        """What the files hold."""
+        """Return the content of the files."""
         return self._state
 
     def wait_for_change(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port
-        """Files do not change: False at once."""
+        """Return False at once: files do not change."""
         return False
 
     def demand_waits(self) -> bool:
-        """Files do not change."""
+        """Return False: files do not change."""
         return False
 
     def gather(self, window: Window) -> float:  # noqa: ARG002 - part of the port
-        """Files do not change: returns at once."""
+        """Return at once: files do not change."""
         return 0.0
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - part of the port
-        """Files do not change: there is nothing to tell."""
+        """Return nothing: files do not change."""
         return ()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:  # noqa: ARG002 - part of the port
-        """Refused."""
+        """Raise Refused."""
         _refuse(node)
 
     def untaint_node(self, node: NodeName, key: str) -> bool:  # noqa: ARG002 - part of the port
-        """Refused."""
+        """Raise Refused."""
         _refuse(node)
 
     def annotate_node(
@@ -71,11 +71,11 @@ class FileCluster:
         node: NodeName,
         annotations: Mapping[str, str | None],  # noqa: ARG002 - part of the port
     ) -> None:
-        """Refused."""
+        """Raise Refused."""
         _refuse(node)
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:  # noqa: ARG002 - part of the port
-        """Refused."""
+        """Raise Refused."""
         _refuse(str(pod))
 
     def delete_pod(
@@ -83,27 +83,27 @@ class FileCluster:
         pod: PodKey,
         grace_seconds: int,  # noqa: ARG002 - part of the port
     ) -> bool:
-        """Refused."""
+        """Raise Refused."""
         _refuse(str(pod))
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
-        """The pods that count on the node, as the files have it."""
+        """Return the pods in the files that count on the node."""
         return tuple(pod.key for pod in self._state.pods if pod.node_name == node and counts(pod))
 
     def nodes(self) -> tuple[Node, ...]:
-        """Those of the files."""
+        """Return the nodes of the files."""
         return self._state.nodes
 
     def delete_node(self, node: NodeName, uid: str) -> bool:  # noqa: ARG002 - part of the port
-        """Refused."""
+        """Raise Refused."""
         _refuse(node)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:  # noqa: ARG002 - part of the port
-        """Refused."""
+        """Raise Refused."""
         _refuse("Lease fleet-reconciler")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def _refuse(where: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Bytes of the files that a person names on the command line."""
+"""Reads the files that a person names on the command line."""
 
 import sys
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from typing import BinaryIO
 from reconciler.model.errors import InputError, why_unreadable
 
 SIZE_MAX_BYTES = 2 * 1024**3
-"""30,000 pods are a quarter of a GiB; what is larger by far is no cluster."""
+"""30,000 pods are a quarter of a GiB; a much larger file is not a cluster's."""
 
 
 def read_inputs(paths: Sequence[str], stdin: BinaryIO | None = None) -> list[tuple[str, bytes]]:
-    """Each file's name for errors and its bytes; `-` is standard input, the same file counts once.
+    """Return each file's name for errors and its bytes; `-` is standard input; repeats count once.
 
     Raises:
-        InputError: A file that cannot be read or is larger than 2 GiB.
+        InputError: A file cannot be read or is larger than 2 GiB.
     """
     return [_read(path, stdin) for path in dict.fromkeys(paths)]
 
@@ -36,7 +36,7 @@ def _read(path: str, stdin: BinaryIO | None) -> tuple[str, bytes]:
 
 
 def _limited(stream: BinaryIO, where: str) -> bytes:
-    """Pipes tell no size beforehand."""
+    """Read within the limit: pipes do not state their size."""
     body = stream.read(SIZE_MAX_BYTES + 1)
     if len(body) > SIZE_MAX_BYTES:
         raise InputError(where, "is larger than the 2 GiB that are read")

@@ -9,7 +9,7 @@ __all__ = ["ForgeSettings", "GitHub", "GitLab", "forge"]
 
 
 def forge(settings: ForgeSettings) -> GitHub | GitLab:
-    """The adapter for a forge."""
+    """Return the adapter for a forge."""
     if settings.kind == "github":
         return GitHub(settings, RestClient(settings, "GitHub"))
     return GitLab(settings, RestClient(settings, "GitLab"))

@@ -1,4 +1,4 @@
-"""Comments that can be found again: an invisible first line says whose they are."""
+"""Comments that can be found again by an invisible first line."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ _CUT = "\n\n… cut: the rest does not fit into a comment."
 
 
 def marked(marker: str, body: str, longest: int) -> str:
-    """The body below its marker, cut to what the forge takes."""
+    """Return the body below its marker, cut to the forge's limit."""
     text = f"{_line(marker)}\n{body}"
     return text if len(text) <= longest else text[: longest - len(_CUT)] + _CUT
 
@@ -16,10 +16,10 @@ def marked(marker: str, body: str, longest: int) -> str:
 def with_marker(
     comments: Iterable[Any], marker: str, is_foreign: Callable[[Mapping[str, Any]], bool]
 ) -> int | None:
-    """Id of the first comment of ours under this marker, None without one.
+    """Return the id of our first comment with this marker, None without one.
 
-    Anyone can write the marker. In a comment of somebody else, who may change it afterwards, a
-    reviewer would read what its author likes.
+    Anyone can write the marker, and the author of a comment can change it at any time, so foreign
+    comments must not be used.
     """
     for comment in comments:
         if not isinstance(comment, Mapping):
@@ -33,6 +33,6 @@ def with_marker(
 
 
 def _line(marker: str) -> str:
-    # Two hyphens, or a line's end, would end the HTML comment.
+    # Two hyphens or a line break would end the HTML comment.
     name = quote(marker, safe="/ ", errors="surrogatepass").replace("--", "-%2D")
     return f"<!-- fleet-reconciler: {name} -->"

@@ -1,4 +1,4 @@
-"""Connections to a forge that another thread can end while one of them waits for an answer."""
+"""Connections to a forge that another thread can close during a request."""
 
 import socket
 import threading
@@ -12,8 +12,8 @@ import urllib3
 class Connections:
     """Connections to one address, kept for the next request.
 
-    A call that is given up would otherwise go on for as long as the server likes, each in a thread
-    of its own.
+    Otherwise a call that is given up would go on for as long as the server keeps it open, in a
+    thread of its own.
     """
 
     def __init__(self, url: str, timeout_seconds: float) -> None:
@@ -22,13 +22,13 @@ class Connections:
         self._lock = threading.Lock()
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._ended = False
-        # Requests to this address get their connections from this one pool of the manager's.
+        # Requests to this address use this one pool of the manager.
         pool = self.pool.connection_from_url(url)
         make = pool.ConnectionCls
         pool.ConnectionCls = lambda **options: self._watched(make(**options))  # type: ignore[assignment]
 
     def end(self) -> None:
-        """Whoever waits for an answer gets an error at once, and no new connection."""
+        """Close: waiting requests fail at once, and no new connection is opened."""
         with self._lock:
             self._ended = True
             for each in self._sockets:

@@ -35,7 +35,7 @@ class GitHub:
         self._root = f"/repos/{quote(settings.repository)}"
 
     def set_status(self, commit: CommitId, status: CommitStatus) -> None:
-        """Show a status beside a commit; GitHub keeps the newest per context."""
+        """Publish a status on a commit; GitHub keeps the newest per context."""
         body = {
             "state": status.state,
             "context": status.context,
@@ -44,7 +44,7 @@ class GitHub:
         self._client.post(f"{self._root}/statuses/{commit}", body, self._headers())
 
     def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
-        """The newest status of each context; GitHub lists the newest first."""
+        """Return the newest status of each context; GitHub lists the newest first."""
         listed = self._client.pages(f"{self._root}/commits/{commit}/statuses", {}, self._headers())
         found: dict[str, StatusState] = {}
         for each in listed:
@@ -55,7 +55,7 @@ class GitHub:
         return found
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """The pull request from `branch` into `base`: the one that exists, or a new one."""
+        """Return the pull request from `branch` into `base`: the existing one, or a new one."""
         wanted = {"title": title, "head": branch, "base": base, "body": body}
         return found_or_opened(
             lambda: self._existing(branch, base),
@@ -65,7 +65,7 @@ class GitHub:
         )
 
     def comment(self, number: int, marker: str, body: str) -> None:
-        """Show a text on a pull request, in place of the one shown before under this marker."""
+        """Write a comment on a pull request, in place of an earlier one with this marker."""
         root = f"{self._root}/issues"
         text = marked(marker, body, COMMENT_MAX)
         listed = self._client.pages(f"{root}/{number}/comments", {}, self._headers())
@@ -77,7 +77,7 @@ class GitHub:
             self._client.change("PATCH", path, {"body": text}, self._headers())
 
     def _is_foreign(self, comment: Mapping[str, Any]) -> bool:
-        """Whether somebody else wrote it; the token of a workflow may not ask who it is: a bot."""
+        """Return whether somebody else wrote it; a workflow's token cannot ask for its own name."""
         user = comment.get("user")
         if not isinstance(user, Mapping) or "login" not in user:
             return True

@@ -29,7 +29,7 @@ _READ_STATES: Final[dict[str, StatusState]] = {
     "canceled": "error",
     "skipped": "error",
 }
-"""Every other word of GitLab's stands for something that has not ended."""
+"""Every other state of GitLab means that the status is not final."""
 
 
 class GitLab:
@@ -41,7 +41,7 @@ class GitLab:
         self._root = f"/projects/{quote(settings.repository, safe='')}"
 
     def set_status(self, commit: CommitId, status: CommitStatus) -> None:
-        """Show a status beside a commit, as a job of an external pipeline."""
+        """Publish a status on a commit, as a job of an external pipeline."""
         body = {
             "state": _STATES[status.state],
             "name": status.context,
@@ -50,12 +50,12 @@ class GitLab:
         try:
             self._client.post(f"{self._root}/statuses/{commit}", body, self._headers())
         except Refused as error:
-            # GitLab refuses to set the state that a status already has.
+            # GitLab refuses a state that the status already has.
             if "cannot transition status" not in error.what.lower():
                 raise
 
     def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
-        """The newest status of each context; GitLab lists only the newest unless asked for all."""
+        """Return the newest status of each context; GitLab lists only the newest by default."""
         path = f"{self._root}/repository/commits/{commit}/statuses"
         found: dict[str, StatusState] = {}
         for each in self._client.pages(path, {}, self._headers()):
@@ -65,7 +65,7 @@ class GitLab:
         return found
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """The merge request from `branch` into `base`: the one that exists, or a new one."""
+        """Return the merge request from `branch` into `base`: the existing one, or a new one."""
         wanted = {
             "title": title,
             "source_branch": branch,
@@ -80,7 +80,7 @@ class GitLab:
         )
 
     def comment(self, number: int, marker: str, body: str) -> None:
-        """Show a text on a merge request, in place of the one shown before under this marker."""
+        """Write a comment on a merge request, in place of an earlier one with this marker."""
         root = f"{self._root}/merge_requests/{number}/notes"
         text = marked(marker, body, COMMENT_MAX)
         listed = self._client.pages(root, {}, self._headers())
@@ -91,7 +91,7 @@ class GitLab:
             self._client.change("PUT", f"{root}/{shown}", {"body": text}, self._headers())
 
     def _is_foreign(self, note: Mapping[str, Any]) -> bool:
-        """Whether somebody else wrote it, or that is not known."""
+        """Return whether somebody else wrote it, or the author is not known."""
         author = note.get("author")
         if not isinstance(author, Mapping) or "username" not in author:
             return True

@@ -1,4 +1,4 @@
-"""Pull requests: read from an answer, and opened once whoever else opens one meanwhile."""
+"""Pull requests: reads them from answers, and opens each only once."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,11 +10,11 @@ from reconciler.ports.forge import PullRequest
 def found_or_opened(
     find: Callable[[], PullRequest | None], open_new: Callable[[], PullRequest]
 ) -> PullRequest:
-    """The one that exists, or a new one.
+    """Return the existing one, or a new one.
 
     Args:
-        find: Looks for it.
-        open_new: Opens it; Conflict when somebody was faster, or there is nothing to merge.
+        find: Finds it.
+        open_new: Opens it; Conflict when somebody else has opened it, or there is nothing to merge.
 
     Raises:
         PortError: As the two raise it.
@@ -32,7 +32,7 @@ def found_or_opened(
 
 
 def read_request(answer: Json, number_key: str, url_key: str) -> PullRequest | None:
-    """The pull request that an answer describes; None when it describes none."""
+    """Return the pull request in an answer; None when it has none."""
     if not isinstance(answer, Mapping):
         return None
     number, url = answer.get(number_key), answer.get(url_key)

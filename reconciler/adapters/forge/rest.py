@@ -35,13 +35,13 @@ from reconciler.telemetry.scrub import scrub
 
 Method = Literal["GET", "POST", "PUT", "PATCH"]
 Json: TypeAlias = Any
-"""What the other side sent, not yet judged."""
+"""Unverified data from the server."""
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 PAGE_ENTRIES = 100
 PAGES_MAX = 10
 SECONDS_DIGITS_MAX = 12
-"""Of a header; a moment of GitHub's has ten."""
+"""Digits of a number in a header; GitHub's times have ten."""
 _NO_REPLY = "sent, but no reply came"
 _NOT_SENT = (NewConnectionError, ConnectTimeoutError, NameResolutionError)
 
@@ -54,7 +54,7 @@ class RestClient:
 
     Args:
         settings: Address and token.
-        name: Of the forge, for messages.
+        name: The forge's name in messages.
     """
 
     def __init__(self, settings: ForgeSettings, name: str) -> None:
@@ -67,13 +67,13 @@ class RestClient:
         return Connections(self._settings.api_url, self._settings.timeout_seconds)
 
     def get(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Json:
-        """Read; raises the errors of the Forge port."""
+        """Read; raise the errors of the Forge port."""
         return self._call("GET", f"{path}?{urlencode(query)}", None, headers)
 
     def pages(
         self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> Iterator[Json]:
-        """The entries of a list, page by page, a thousand at most; raises as `get`."""
+        """Yield the entries of a list, page by page, a thousand at most; raise as `get`."""
         for page in range(1, PAGES_MAX + 1):
             asked = {**query, "per_page": str(PAGE_ENTRIES), "page": str(page)}
             entries = self.get(path, asked, headers)
@@ -86,10 +86,10 @@ class RestClient:
                 return
 
     def who(self, path: str, key: str, headers: Mapping[str, str]) -> str:
-        """The name of the token's owner, asked once; empty when the token may not ask.
+        """Return the name of the token's owner, cached; empty when the token may not ask.
 
         Raises:
-            PortError: The forge does not answer now: ask again later.
+            PortError: The forge does not answer now; ask again later.
         """
         if self._owner is None:
             try:
@@ -100,7 +100,7 @@ class RestClient:
         return self._owner
 
     def post(self, path: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Json:
-        """Write; raises the errors of the Forge port, Conflict for what is there already."""
+        """Create; raise the errors of the Forge port, Conflict for what exists already."""
         return self._call("POST", path, body, headers)
 
     def change(
@@ -110,7 +110,7 @@ class RestClient:
         body: Mapping[str, str],
         headers: Mapping[str, str],
     ) -> Json:
-        """Write over what is there; raises the errors of the Forge port."""
+        """Change what exists; raise the errors of the Forge port."""
         return self._call(method, path, body, headers)
 
     def _call(
@@ -157,7 +157,7 @@ def _asked(
     content: bytes | None,
     headers: Mapping[str, str],
 ) -> tuple[BaseHTTPResponse, bytes]:
-    """The answer and what it holds, cut."""
+    """Return the answer and its content, cut at the limit."""
     tries = 2 if method == "GET" else 0
     answer = pool.request(
         method,
@@ -210,13 +210,13 @@ def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:
 
 
 def _pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """From `Retry-After` (seconds) or the moment at which GitHub's window ends."""
+    """Return the pause of `Retry-After` (seconds), or until GitHub's window ends."""
     after = _whole_seconds(headers.get("retry-after", ""))
     if after is not None:
         return after
     reset = _whole_seconds(headers.get("x-ratelimit-reset", ""))
     if reset is not None:
-        # The header is a point of wall time; only the distance to it leaves this function.
+        # The header is a wall-clock time; only the difference leaves this function.
         return max(0.0, reset - time.time())  # noqa: TID251 - as above
     return None
 
@@ -227,7 +227,7 @@ def _whole_seconds(text: str) -> float | None:
 
 
 def _message(document: Json) -> str:
-    """What the forge says is wrong, one line, bounded."""
+    """Return the forge's error message on one line, bounded."""
     if not isinstance(document, dict):
         return ""
     parts = [document.get("message"), document.get("error")]

@@ -1,4 +1,4 @@
-"""Which forge, which repository, which token; checked before anything is sent."""
+"""Settings of a forge: kind, repository, token; checked before anything is sent."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +25,14 @@ class ForgeSettings:
     """`owner/name`; with GitLab the full path of the project, groups included."""
     token: str = ""
     token_file: Path | None = None
-    """Read again at each call, so that a rotated Secret takes effect; wins over `token`."""
+    """Read again at each call, so that a rotated Secret takes effect; overrides `token`."""
     timeout_seconds: float = 10.0
-    """Until the next piece of an answer."""
+    """Limit of the time until the next part of an answer."""
     answer_seconds: float = 40.0
-    """Until the whole answer, however its pieces come, tries included."""
+    """Limit of the time until the whole answer, retries included."""
 
     def __post_init__(self) -> None:
-        """Refuse what would send a token in the clear or to a place that is none."""
+        """Refuse what would send a token unencrypted or to an invalid address."""
         try:
             parts = urlsplit(self.api_url)
             _ = parts.port
@@ -46,10 +46,10 @@ class ForgeSettings:
             raise UsageError("forge", "a token is never sent over plain http", "use https")
 
     def read_token(self) -> str:
-        """The token as it is now, without the white space that files and Secrets end with.
+        """Return the current token, without the white space that files and Secrets end with.
 
         Raises:
-            ToolError: The file cannot be read or is empty; no header can hold what was given.
+            ToolError: The file cannot be read or is empty; the token cannot be sent in a header.
         """
         token = self.token.strip() if self.token_file is None else _read(self.token_file)
         if not (token.isascii() and token.isprintable()):
@@ -59,9 +59,9 @@ class ForgeSettings:
 
 
 def _place(file: Path) -> str:
-    """Of a token's file, which is often called `token`.
+    """Return the name of a token's file, which is often called `token`, for a message.
 
-    What follows such a word and a colon would be taken for a secret and masked.
+    Text after such a word and a colon would be taken for a secret and masked.
     """
     return f"{file} ({_OF_THE_FORGE})"
 
@@ -77,7 +77,7 @@ def _read(file: Path) -> str:
 
 
 def place_of(repository_url: str) -> tuple[str, str] | None:
-    """Host and repository path of a git address; None for what no forge serves."""
+    """Return host and repository path of a git address; None for what no forge serves."""
     if "://" in repository_url:
         parts = urlsplit(repository_url)
         host, path = parts.hostname or "", parts.path
@@ -93,14 +93,14 @@ def place_of(repository_url: str) -> tuple[str, str] | None:
 
 
 def kind_of(host: str) -> ForgeKind | None:
-    """The forge that a host's name tells of, None when it tells of none."""
+    """Return the forge that a host's name indicates, None when it indicates none."""
     if "github" in host:
         return "github"
     return "gitlab" if "gitlab" in host else None
 
 
 def api_of(kind: ForgeKind, host: str) -> str:
-    """The REST API's usual root on a host.
+    """Return the REST API's usual root on a host.
 
     Source: GitHub REST (api.github.com, or /api/v3 on a GitHub Enterprise Server) and GitLab REST
     (/api/v4), read 2026-11.

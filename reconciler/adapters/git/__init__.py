@@ -2,6 +2,6 @@
 
 import os
 
-# GitPython looks for git when it is imported, and would end there without one; each of our calls
-# says so itself.
+# GitPython looks for git when it is imported, and would fail there without one; each of our calls
+# reports that itself.
 os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # noqa: TID251 - GitPython is told in no other way

@@ -1,7 +1,7 @@
-"""Ends git in time and keeps what it prints bounded, together with the programs that git began.
+"""Ends git, and the programs that it started, within a time limit, and bounds their output.
 
-GitPython's own time limit asks `ps` or `pgrep` for them, which slim images do not have: it would
-kill git alone, and wait on for the helper that speaks with the remote.
+GitPython's own time limit needs `ps` or `pgrep`, which slim images do not have: it would kill only
+git, and go on waiting for the helper that talks to the remote.
 """
 
 import os
@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 
 GRACE_SECONDS = 2.0
-"""After SIGTERM, for git to take its lock files away; then SIGKILL follows."""
+"""After SIGTERM, git has this long to remove its lock files; then SIGKILL follows."""
 OUTPUT_BYTES_MAX = 16 * 1024 * 1024
-"""The lines of some 100,000 files. A few kilobytes of nested trees may stand for any number."""
+"""The lines of some 100,000 files. A few kilobytes of nested trees may produce any amount."""
 _ERROR_BYTES_MAX = 1024 * 1024
 _READ_BYTES = 256 * 1024
 
@@ -24,15 +24,17 @@ def bounded(
     timeout_seconds: float,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
 ) -> tuple[int, bytes, bytes]:
-    """Status, standard output and standard error of a process that leads a session of its own.
+    """Return status, standard output and standard error of a process that leads a session.
 
-    The status of one that is ended is never 0: it may have been done while the rest of its output
+    The status of a process that was ended is never 0, even if it had finished while its output
     waited to be read.
 
     Args:
-        process: Reads its input from a file.
-        timeout_seconds: Then it is ended, and that is all its standard error says.
-        output_bytes_max: When it prints more it is ended, and that is all its standard error says.
+        process: A process that reads its input from a file.
+        timeout_seconds: The time limit; after that the process is ended, and its standard error
+            says only that.
+        output_bytes_max: The limit of its output; beyond it the process is ended, and its standard
+            error says only that.
     """
     deadline = time.monotonic() + timeout_seconds
     assert process.stdout is not None, "GitPython opens pipes"
@@ -62,12 +64,12 @@ def bounded(
 
 
 def _ended(process: "subprocess.Popen[bytes]", text: str) -> tuple[int, bytes, bytes]:
-    """Ends the whole session of the process; nothing and the text instead of its output."""
+    """End the whole session of the process; return the text in place of its output."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            # Reads on, so that a process that still prints can end.
+            # It is still read, so that a process that prints can end.
             process.communicate(timeout=GRACE_SECONDS)
             break
     return process.returncode or -signal.SIGTERM, b"", text.encode()

@@ -1,4 +1,4 @@
-"""The Checkout port: which commit a pipeline checked out."""
+"""The Checkout port: finds the commit that a pipeline checked out."""
 
 import re
 from pathlib import Path
@@ -11,10 +11,10 @@ from reconciler.ports.repository import CheckoutState, CommitId
 
 _TIMEOUT_SECONDS = 30.0
 _REVISION = re.compile(r"[A-Za-z0-9][\w./^~-]{0,199}", re.ASCII)
-"""Never an option of git."""
+"""It can never be an option of git."""
 
 _RUNS_NOTHING = (
-    # A folder of the checkout that is laid out as a bare repository would bring a config along.
+    # A folder of the checkout in the form of a bare repository would bring its own git config.
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
@@ -25,7 +25,7 @@ _RUNS_NOTHING = (
 
 
 class GitCheckout:
-    """Checkout and CheckoutHistory over the git work tree around a directory; changes nothing."""
+    """Checkout and CheckoutHistory of the git work tree around a directory; read-only."""
 
     def state(self, directory: str) -> CheckoutState | None:
         """See Checkout.state."""
@@ -64,7 +64,7 @@ class GitCheckout:
 
 
 def _names(listed: bytes) -> list[str]:
-    """What git ends with NUL each; a byte that is no UTF-8 is a surrogate."""
+    """Return git's NUL-terminated names; a byte that is not UTF-8 becomes a surrogate."""
     return [each for each in listed.decode(errors="surrogateescape").split("\0") if each]
 
 
@@ -74,10 +74,10 @@ def _check_revision(revision: str) -> None:
 
 
 def _ask(directory: str, *arguments: str) -> bytes | None:
-    """Output of a git command in the directory as it is, None when git says no.
+    """Return the output of a git command in the directory, None when git fails.
 
     Raises:
-        ToolError: There is no git, or it refuses to read the checkout at all.
+        ToolError: git is missing, or refuses to read the checkout at all.
     """
     if not Path(directory).is_dir():
         return None

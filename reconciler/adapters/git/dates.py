@@ -1,4 +1,4 @@
-"""The dates of commits, in the one form that git reads again whatever they are."""
+"""Dates of commits in the form that git can always read again."""
 
 import re
 
@@ -6,10 +6,10 @@ _RAW = re.compile(r"(\d{1,18}) ([+-][01]\d[0-5]\d)", re.ASCII)
 
 
 def as_date(raw: str) -> str:
-    """What GIT_COMMITTER_DATE takes for a date that `--date=raw` shows.
+    """Return GIT_COMMITTER_DATE for a date that `--date=raw` shows.
 
-    Written as a calendar's date, git refuses years from 2100 on. A commit that was made by hand may
-    have no readable date, or a zone that is none: it counts as the beginning of 1970.
+    git refuses calendar dates from 2100 on. A hand-made commit may have an unreadable date or an
+    invalid zone; it counts as the beginning of 1970.
 
     Source: git's date.c, `match_object_header_date`; seen with git 2.39.
     """

@@ -1,4 +1,4 @@
-"""What git's messages mean: the class of the error decides what the loop does next."""
+"""Translates git's messages into errors, whose class decides what the loop does next."""
 
 import re
 from typing import Literal
@@ -48,20 +48,20 @@ _UNREACHED = re.compile(
     re.IGNORECASE,
 )
 _UNREAD = "fatal: could not read from remote repository"
-"""What git adds to the words of ssh, in lower case: the line before it says why."""
+"""What git adds to ssh's message, in lower case: the line before it has the reason."""
 _NO_USER = re.compile(r"^(?:error: )?No user exists for uid \d+", re.MULTILINE)
 """ssh and ssh-keygen refuse a user without a line in /etc/passwd."""
 _TELLING = ("fatal:", "error:", "remote: error", "remote: fatal", "!")
-"""How lines begin that say what is wrong."""
+"""Prefixes of lines that say what is wrong."""
 _TIMEOUT = re.compile(r"^Timeout: ", re.MULTILINE)
 _TOO_MUCH = re.compile(r"^Output limit: (.*)", re.MULTILINE)
 
 
 def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError:
-    """The error that a failed git command stands for.
+    """Return the error for a failed git command.
 
     Args:
-        doing: Speaking with the remote, or working on the local copy only.
+        doing: Whether it talked to the remote or used the local copy only.
         where: The command and address, for the message.
         branch: The remote's branch, for the message.
         text: Scrubbed standard error of git in the C locale.
@@ -101,7 +101,7 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
 
 
 def _last_words(text: str) -> str:
-    """The first line that says what is wrong, else the first; bounded. That of ssh comes last."""
+    """Return the first line that says what is wrong, else the first line; ssh's comes last."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     unread = next((i for i, line in enumerate(lines) if line.lower().startswith(_UNREAD)), 0)
     if unread and not any(line.lower().startswith(_TELLING) for line in lines[:unread]):

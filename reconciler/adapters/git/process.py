@@ -27,7 +27,7 @@ case "$1" in
 esac
 """
 MARKER = "fleet-reconciler-copy"
-"""A file that says a directory is a copy of ours, which may be thrown away."""
+"""A file that marks a directory as our copy, which may be deleted."""
 _CONFIG = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -37,13 +37,13 @@ _CONFIG = {
     "submodule.recurse": "false",
     "push.recurseSubmodules": "no",
     "push.gpgSign": "false",
-    # Packs are mapped into memory by the window: the second loop's process may not map much.
+    # Packs are mapped into memory in windows: the second loop's process has a memory limit.
     "core.packedGitWindowSize": "16m",
     "core.packedGitLimit": "128m",
     "pack.threads": "1",
     "pack.windowMemory": "64m",
 }
-"""Set in the local copy itself, so that no file of the user can turn them on again."""
+"""Set in the local copy itself, so that the user's files cannot turn these on again."""
 _OF_A_REPOSITORY = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -72,13 +72,13 @@ _OF_A_REPOSITORY = frozenset(
         "GIT_WORK_TREE",
     }
 )
-"""Variables that say which repository is meant, and how it is read: a hook or a shell has them for
-another one than ours. `git rev-parse --local-env-vars` lists most; git 2.30 to 2.47."""
+"""Variables that select a repository and how it is read: a hook or a shell may set them for another
+repository. `git rev-parse --local-env-vars` lists most; git 2.30 to 2.47."""
 _ENVIRONMENT = threading.Lock()
 
 
 class GitProcess:
-    """git, working on one bare repository."""
+    """Runs git on one bare repository."""
 
     def __init__(self, settings: GitSettings, directory: Path, private: Path) -> None:
         self._settings = settings
@@ -88,7 +88,7 @@ class GitProcess:
         self._secrets = (*_tokens(settings), *secrets_of(os.environ))  # noqa: TID251 - masked only
 
     def initialise(self) -> None:
-        """Make an empty bare repository, without template hooks, with our settings."""
+        """Create an empty bare repository with our settings, without template hooks."""
         with _disk_errors():
             self._make()
 
@@ -96,17 +96,18 @@ class GitProcess:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.directory / MARKER).touch()
         self.run("init", "--quiet", "--bare", "--template=", str(self.directory))
-        # GitPython's writer only logs a full disk; a setting that is not in force must be an error.
+        # GitPython's writer only logs a full disk; a setting that could not be written must be an
+        # error.
         with (self.directory / "config").open("a") as config:
             for key, value in _CONFIG.items():
                 section, _, option = key.partition(".")
                 config.write(f"[{section}]\n\t{option} = {value}\n")
 
     def run(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
-        """Standard output of a local git command.
+        """Return the standard output of a local git command.
 
         Raises:
-            ToolError: It failed; the message has git's last words.
+            ToolError: It failed; the message has git's last error.
         """
         extra = {} if index is None else {"GIT_INDEX_FILE": str(index)}
         status, out, text = self._execute(
@@ -117,10 +118,10 @@ class GitProcess:
         return out
 
     def commit_tree(self, tree: str, parent: str, message: bytes, date: str) -> bytes:
-        """Name of a new commit of this tree, dated as told (commit-tree has no option for it).
+        """Return the id of a new commit of this tree with this date.
 
         Raises:
-            ToolError: It could not be made or signed.
+            ToolError: The commit could not be created or signed.
         """
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         sign = [] if self._settings.signing_key_file is None else ["-S"]
@@ -135,14 +136,14 @@ class GitProcess:
         return out
 
     def _signing(self) -> tuple[str, ...]:
-        """Options of git that name the signing key; its content is in no argument."""
+        """Return git's options for the signing key; its content is in no argument."""
         file = self._settings.signing_key_file
         if file is None:
             return ()
         copy = self._private / "signing-key"
         try:
             copy.touch(mode=0o600)
-            # Secrets are mounted readable for a group, which ssh-keygen refuses.
+            # Secrets are mounted group-readable, which ssh-keygen refuses.
             copy.write_bytes(file.read_bytes())
         except OSError as error:
             reason = error.strerror or type(error).__name__
@@ -150,15 +151,15 @@ class GitProcess:
         return ("-c", "gpg.format=ssh", "-c", f"user.signingKey={copy}")
 
     def ask(self, *arguments: str) -> bytes | None:
-        """Standard output of a local git command, None when it failed."""
+        """Return the standard output of a local git command, None when it failed."""
         status, out, _ = self._execute(arguments, self._settings.local_timeout_seconds, b"", {})
         return out if status == 0 else None
 
     def talk(self, doing: Doing, *arguments: str, branch: str = "") -> None:
-        """Run a command that speaks with the remote.
+        """Run a command that talks to the remote.
 
         Raises:
-            PortError: The class says what the remote's answer means.
+            PortError: The class follows from the remote's answer.
         """
         status, _, text = self._execute(arguments, self._settings.network_timeout_seconds, b"", {})
         if status != 0:
@@ -198,7 +199,7 @@ class GitProcess:
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    """A full or read-only disk is told as such, and is no end of the loop."""
+    """Report a full or read-only disk as an error that does not end the loop."""
     try:
         yield
     except OSError as error:
@@ -208,7 +209,7 @@ def _disk_errors() -> Iterator[None]:
 
 @contextmanager
 def _for_our_repository() -> Iterator[None]:
-    """Hide the variables of another repository: GitPython passes on all that this process has."""
+    """Hide variables of another repository: GitPython passes on this process's environment."""
     users = os.environ  # noqa: TID251 - see above
     with _ENVIRONMENT:
         hidden = {name: users.pop(name) for name in _OF_A_REPOSITORY & users.keys()}
@@ -246,10 +247,10 @@ def _environment(settings: GitSettings, private: Path) -> Mapping[str, str]:
 
 
 def askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
-    """Variables with which git asks a program of ours, and that program knows the answers.
+    """Return the variables that make git use our askpass program, and its answers.
 
     Args:
-        settings: With a token and an http address.
+        settings: Settings with a token and an http address.
         private: A directory for the program that only its user can read.
     """
     program = private / "askpass"
@@ -260,7 +261,7 @@ def askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
         "RECONCILER_GIT_HOST": settings.host,
         "RECONCILER_GIT_USERNAME": settings.username,
         "RECONCILER_GIT_TOKEN": settings.token,
-        # git runs in its own directory.
+        # git runs in a directory of its own.
         "RECONCILER_GIT_TOKEN_FILE": str(settings.token_file.absolute())
         if settings.token_file
         else "",

@@ -25,7 +25,7 @@ from reconciler.records.private_folder import PrivateFolder
 
 _TRACKING = "refs/remotes/origin/followed"
 _DEEPER = 10
-"""Times as much history is fetched when a commit lies beyond the fetched part."""
+"""By this factor more history is fetched when a commit is older than what was fetched."""
 _DEPTH_MAX = 50_000
 
 
@@ -39,7 +39,7 @@ class _Entry:
 
 
 class GitRepository:
-    """One branch of one remote. Not for several threads at a time."""
+    """One branch of one remote. Not thread-safe."""
 
     def __init__(self, settings: GitSettings) -> None:
         settings.assert_not_a_file()
@@ -49,14 +49,14 @@ class GitRepository:
         self._git = GitProcess(settings, directory, self._private.path)
         self._lock = _lock(settings.directory) if settings.directory else None
         self._trusted = False
-        """Whether the local copy was checked, or made, by this object and never failed since."""
+        """Whether this object has checked or created the local copy, without a failure since."""
         self._depth = settings.depth
-        """Commits of history to fetch by now."""
+        """How many commits of history are fetched now."""
         self._listed: tuple[CommitId, Mapping[str, _Entry]] | None = None
-        """Everything in the commit that was looked at last: fifty clusters share one listing."""
+        """The entries of the commit that was read last, which all clusters share."""
 
     def fetch(self) -> Commit:
-        """See Repository.fetch. A copy that cannot be used is deleted and fetched again."""
+        """See Repository.fetch. An unusable copy is deleted and fetched again."""
         fresh = self._prepare()
         try:
             return self._fetch_once()
@@ -105,14 +105,14 @@ class GitRepository:
         return self.describe(CommitId(found)) if known else None
 
     def _oldest_fetched(self) -> Sequence[str]:
-        """Commits whose parents were not fetched."""
+        """Return the commits whose parents were not fetched."""
         boundary = self._git.directory / "shallow"
         return boundary.read_text().split() if boundary.exists() else ()
 
     def _deepen(self) -> bool:
-        """Fetch more of the history; False when there is no more, or it may be too much.
+        """Fetch more history; return False when there is no more, or the limit is reached.
 
-        The depth is kept: what is beyond the usual one is asked about again at the next commit.
+        The depth stays increased, since the next commit will need the older history again.
         """
         deeper = self._depth * _DEEPER
         largest = _size_bytes(self._git.directory) * _DEEPER
@@ -150,9 +150,9 @@ class GitRepository:
     def commit(
         self, parent: CommitId, changes: Sequence[FileChange], message: str
     ) -> Commit | None:
-        """See Repository.commit. The same arguments make the very same commit again.
+        """See Repository.commit. Equal arguments make the same commit again.
 
-        Its dates are the parent's, so that two writers that decide alike agree on one commit.
+        Its dates are the parent's, so that two writers with the same decision make the same commit.
         """
         changes = self._differing(parent, changes)
         if not changes:
@@ -162,7 +162,7 @@ class GitRepository:
             return None
         shown = ("--no-show-signature", "--date=raw", "--format=%cd")
         date = as_date(self._text("log", "--max-count=1", *shown, parent))
-        # Dates have no option in commit-tree; GitPython hands the environment through.
+        # commit-tree has no option for dates; GitPython passes the environment on.
         raw = self._git.commit_tree(tree, parent, message.encode(), date)
         made = CommitId(raw.decode().strip())
         self._assert_only(parent, made, {change.path for change in changes})
@@ -189,7 +189,7 @@ class GitRepository:
             self._lock = None
 
     def _prepare(self) -> bool:
-        """Make the local copy usable; True when it is a new one."""
+        """Make the local copy usable; return True when it is a new one."""
         directory = self._git.directory
         if self._trusted and (directory / "HEAD").is_file():
             return False
@@ -241,7 +241,7 @@ class GitRepository:
         )  # fmt: skip
 
     def _local(self, *arguments: str) -> bytes:
-        """A read that can only fail when the local copy is damaged."""
+        """Read locally: this can only fail when the local copy is damaged."""
         try:
             return self._git.run(*arguments)
         except ToolError as error:
@@ -256,7 +256,7 @@ class GitRepository:
         return self._local(*arguments).decode().strip()
 
     def _entries(self, commit: CommitId) -> Mapping[str, _Entry]:
-        """Everything that a commit holds, by path."""
+        """Return all entries of a commit, by path."""
         if self._listed is not None and self._listed[0] == commit:
             return self._listed[1]
         raw = self._local("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
@@ -271,7 +271,7 @@ class GitRepository:
             facts, _, path = line.partition("\t")
             self._assert_short(path)
             mode, _, blob, size = facts.split()
-            size_bytes = int(size) if size.isdecimal() else 0  # a submodule has none
+            size_bytes = int(size) if size.isdecimal() else 0  # a submodule has no size
             entries[path] = _Entry(mode=mode, blob=blob, size_bytes=size_bytes)
         self._listed = commit, entries
         return entries
@@ -287,10 +287,10 @@ class GitRepository:
             )
 
     def _tree_with(self, parent: CommitId, changes: Sequence[FileChange]) -> str:
-        """Name of the parent's tree with the changes made."""
+        """Return the id of the parent's tree with the changes made."""
         self._assert_room(parent, changes)
         index = self._git.directory / "reconciler-index"
-        # No other process writes here: a lock that is there was left by a git that was killed.
+        # No other process writes here: an existing lock was left by a git that was killed.
         for left in (index, index.with_suffix(".lock")):
             left.unlink(missing_ok=True)
         try:
@@ -302,7 +302,7 @@ class GitRepository:
             index.unlink(missing_ok=True)
 
     def _assert_room(self, parent: CommitId, changes: Sequence[FileChange]) -> None:
-        """Git would silently replace a file by a directory of that name, and the other way."""
+        """Refuse paths where git would silently replace a file by a directory, or the reverse."""
         entries = self._entries(parent)
         taken = set(entries)
         folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
@@ -341,14 +341,14 @@ class GitRepository:
 
 
 def _differs(there: _Entry | None, change: FileChange) -> bool:
-    """Whether a commit with this change would hold something else at its path."""
+    """Return whether a commit with this change would differ at its path."""
     if there is None or change.content is None:
         return (there is None) != (change.content is None)
     return there.mode != "100644" or there.blob != _blob_name(change.content, len(there.blob))
 
 
 def _blob_name(content: bytes, digits: int) -> str:
-    """What git calls a file of this content, in a repository whose names have so many digits.
+    """Return git's blob id of a content, with the repository's number of digits.
 
     Source: git's "Git Internals - Git Objects"; SHA-256 repositories since 2.29.
     """
@@ -359,7 +359,7 @@ def _blob_name(content: bytes, digits: int) -> str:
 
 
 def _checked(path: str) -> str:
-    """A path as git keeps them.
+    """Return a path in git's form.
 
     Raises:
         UsageError: It could leave the repository or reach into git's own files.
@@ -372,7 +372,7 @@ def _checked(path: str) -> str:
 
 
 def _lock(directory: Path) -> int:
-    """Hold the directory for this process; a second writer would pull it from under our feet."""
+    """Lock the directory for this process; a second writer would replace it during our work."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(f"{directory}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

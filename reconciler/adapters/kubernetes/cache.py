@@ -1,4 +1,4 @@
-"""What is known of one kind of object; changes of it notify a signal."""
+"""A cache of one kind of object; its changes notify a signal."""
 
 import threading
 import time
@@ -11,17 +11,18 @@ from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import ClusterObject, Decoded
 
 SHRUNK_TO = 0.7
-"""A list with less than this part of what was known is confirmed by another one."""
+"""A list with less than this share of the known objects is confirmed by another one."""
 
 
 UNREACHED_MAX = 3
-"""After so many attempts without a connection the wait for the first list ends with the reason."""
+"""After this many attempts without a connection the wait for the first list ends with the
+reason."""
 
 
 class Cache:
     """The objects of one kind. One thread watches and writes, any thread reads.
 
-    Another one may settle with it a list that was taken beside the watch.
+    Another thread may settle it with a list that was read during the watch.
 
     Args:
         kind: Its name.
@@ -53,11 +54,11 @@ class Cache:
         self._waits_ended = False
 
     def cut_off(self) -> None:
-        """The server ended a watch that was telling of changes; it goes on at once."""
+        """Note that the server cut off a watch during changes; it goes on at once."""
         self._signal.expect_more()
 
     def heard(self) -> None:
-        """The server said something, if only that nothing changed."""
+        """Note that the server answered, even if nothing changed."""
         self._heard_at = self._monotonic()
         self._trouble = ""
         if self._unreached:
@@ -67,11 +68,12 @@ class Cache:
                     self._listed.clear()
 
     def failed(self, why: str, *, unreachable: bool = False) -> None:
-        """Keep why nothing is heard, for the error that follows if it stays so.
+        """Keep the reason of a failure, for the error that follows if it persists.
 
         Args:
             why: For people.
-            unreachable: There is no connection at all: who waits for the first list is soon told.
+            unreachable: There is no connection at all: a wait for the first list soon ends with the
+                reason.
         """
         self._trouble = why
         self._unreached = self._unreached + 1 if unreachable else 0
@@ -80,16 +82,16 @@ class Cache:
 
     @property
     def trouble(self) -> str:
-        """The last failure since the server was heard; empty when there is none."""
+        """Return the last failure since the server answered; empty when there is none."""
         return self._trouble
 
     @property
     def synced(self) -> bool:
-        """Whether a full list was taken."""
+        """Return whether a full list was read."""
         return self._lists_agreeing > 0
 
     def wait_synced(self, timeout_seconds: float) -> bool:
-        """Wait for the first full list; whether there is one."""
+        """Wait for the first full list; return whether there is one."""
         self._listed.wait(timeout_seconds)
         return self.synced
 
@@ -101,21 +103,21 @@ class Cache:
 
     @property
     def lists_agreeing(self) -> int:
-        """Full lists since the last one that held far less than was known before."""
+        """Return the number of full lists since the last one with far fewer objects than before."""
         return self._lists_agreeing
 
     def silent_seconds(self) -> float:
-        """How long nothing was heard; infinite before the first answer."""
+        """Return how long nothing was received; infinite before the first answer."""
         heard_at = self._heard_at
         return float("inf") if heard_at is None else self._monotonic() - heard_at
 
     def held_in(self, key: Key, version: str) -> Held | None:
-        """An object, if it is held in this very version; versions may be missing."""
+        """Return an object, if it is cached in exactly this version; versions may be missing."""
         known = self._held.get(key)
         return known if known is not None and version and known.version == version else None
 
     def put(self, key: Key, held: Held) -> None:
-        """An object was added or changed."""
+        """Store an object that was added or changed."""
         with self._lock:
             before = self._held.get(key)
             self._held[key] = held
@@ -131,12 +133,12 @@ class Cache:
             )
 
     def version_of(self, key: Key) -> str:
-        """The version in which an object is held; empty when it is not."""
+        """Return the cached version of an object; empty when it is not cached."""
         held = self._held.get(key)
         return "" if held is None else held.version
 
     def drop(self, key: Key) -> None:
-        """An object was deleted."""
+        """Remove an object that was deleted."""
         with self._lock:
             before = self._held.pop(key, None)
             self._tell(key)
@@ -145,7 +147,7 @@ class Cache:
             self._signal.notify(self._source, calm=True)
 
     def replace(self, found: dict[Key, Held]) -> None:
-        """A full list was taken; one that is being compared is void, it may be older."""
+        """Store a full list; a comparison in progress becomes void, as its list may be older."""
         with self._lock:
             before, self._held = self._held, found
             self._comparison = None
@@ -158,16 +160,16 @@ class Cache:
             self._signal.notify(self._source)
 
     def compare(self) -> Comparison:
-        """Begin to compare with a full list, which is asked for after this; see `settle`."""
+        """Start a comparison with a full list, which must be requested after this; see `settle`."""
         with self._lock:
             self._comparison = Comparison(self._held)
             return self._comparison
 
     def settle(self, comparison: Comparison) -> bool:
-        """A full list was taken beside the watch: hold what it says otherwise.
+        """Apply a full list that was read during the watch: store its differences.
 
         Returns:
-            Whether it agrees, so far as to confirm the list before; True also when it is void.
+            Whether it confirms the previous list; True also when the comparison is void.
         """
         with self._lock:
             if self._comparison is not comparison:
@@ -191,12 +193,12 @@ class Cache:
             self._comparison.told(key)
 
     def _count(self, before: int, found: int) -> None:
-        """A full list has so many objects instead of those that were held."""
+        """Note the size of a full list, and of the cache before it."""
         shrunk = before - found > 3 and found < SHRUNK_TO * before
         self._lists_agreeing = 1 if shrunk else self._lists_agreeing + 1
 
     def read(self) -> tuple[list[Decoded], int]:
-        """All objects that planning uses, and `lists_agreeing` of the same moment."""
+        """Return all objects that planning uses, and `lists_agreeing` of the same moment."""
         with self._lock:
             found = [held.decoded for held in self._held.values() if held.decoded is not None]
             return found, self._lists_agreeing

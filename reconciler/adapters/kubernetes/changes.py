@@ -1,4 +1,4 @@
-"""Which changes of an object are worth planning again for."""
+"""Decides which changes of an object need a new plan."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from reconciler.records.kubernetes import ClusterObject, SavedState
 
 
 def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
-    """Whether a plan may come out differently.
+    """Return whether a plan may differ after a change.
 
-    A kubelet's heartbeat and a pod's way through its conditions change objects many times a
-    second in a large cluster, and no plan.
+    In a large cluster, kubelets' heartbeats and pods' conditions change objects many times a second
+    without an effect on plans.
     """
     if before is after:
         return False
     if isinstance(after if before is None else before, SavedState):
-        return False  # its writer knows it already, and no other part acts on it
+        return False  # its writer knows it already, and no other part reacts to it
     match before, after:
         case Pod() as old, Pod() as new:
             return _of_pod(old) != _of_pod(new)
@@ -27,15 +27,15 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
 
 
 def is_new_demand(before: ClusterObject | None, after: ClusterObject | None) -> bool:
-    """Whether a pod waits for a node now and did not before: the next plan is for it."""
+    """Return whether a pod now waits for a node and did not before: the next plan is for it."""
     return _waits(after) and not _waits(before)
 
 
 def asks(before: ClusterObject | None, after: ClusterObject | None) -> bool:
-    """Whether an object that came or changed asks for something soon; see ports.changes.
+    """Return whether a new or changed object needs a plan soon; see ports.changes.
 
-    A pod that waits, and a node whose end is announced. That a pod was bound or ended, or that a
-    node came, frees or offers room: no pod waits for the next plan.
+    That is a pod that waits, or a node whose end is announced. When a pod was bound or ended, or a
+    node joined, no pod waits for the next plan.
     """
     notice = _notice(after)
     return is_new_demand(before, after) or (notice is not None and notice != _notice(before))

@@ -30,23 +30,23 @@ STALE_SECONDS = 60.0
 SYNC_SECONDS = 60.0
 JOIN_SECONDS = 10.0
 REASONS_MAX = 3
-"""More different reasons than that tell a person nothing new."""
+"""How many different reasons an error names."""
 COUNTED_TWICE = frozenset({"Pod", "Node"})
-"""Kinds whose lists decide how much is known for certain."""
+"""Kinds whose lists decide whether the safety stop applies."""
 
 
 class KubernetesCluster:
-    """A cluster behind its API server; begins to watch at once.
+    """A cluster behind its API server; starts to watch at once.
 
     Args:
         transport: How to reach the server.
         lease_home: Where the Lease `fleet-reconciler` is kept.
-        stale_seconds: How long the server may be silent about any kind.
+        stale_seconds: How long the server may send nothing about any kind.
         sync_seconds: How long the first observation waits for the first lists.
         lease_touched: Called when that Lease changed; must return at once.
         confirm_seconds: From the first full list of a kind to the second one.
-        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
-            was heard before is old then.
+        awake_seconds: A clock that never jumps, and also runs while the machine is suspended, so
+            that older knowledge expires.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class KubernetesCluster:
 
     @property
     def synced(self) -> bool:
-        """Whether every kind was listed once and none has been silent for too long."""
+        """Return whether every kind was listed once and none has been silent for too long."""
         return not self._missing()
 
     def observe(self) -> ClusterState:
-        """The caches' content, sorted; waits for the first lists after start.
+        """Return the caches' content, sorted; wait for the first lists after start.
 
         Raises:
-            ObservationError: A kind was not heard of for 60 s; the reason is named.
+            ObservationError: Nothing was received about a kind for 60 s; the reason is named.
         """
         self._wait_for_first_lists()
         missing = self._missing()
@@ -112,15 +112,15 @@ class KubernetesCluster:
         return replace(state, server_time=self._server_clock.now())
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
-        """Block until something that matters changed since the last `observe`."""
+        """Wait until something that matters changed since the last `observe`."""
         return self._signal.wait(timeout_seconds)
 
     def demand_waits(self) -> bool:
-        """Whether a pod without a node came since the last `observe`."""
+        """Return whether a pod without a node was created since the last `observe`."""
         return self._signal.demand
 
     def gather(self, window: Window) -> float:
-        """Let a burst of changes come in; how long its window was, in seconds."""
+        """Collect a burst of changes; return the length of its window in seconds."""
         return self._signal.gather(window)
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
@@ -129,22 +129,22 @@ class KubernetesCluster:
 
     @property
     def signal(self) -> ChangeSignal:
-        """What the watches notify, for sources outside of the cluster to notify too."""
+        """Return the signal of the watches, so that other sources can notify it too."""
         return self._signal
 
     def wake(self) -> None:
-        """End all waits for good: the program is asked to stop."""
+        """End all waits: the program is to stop."""
         self._signal.close()
         self._transport.hurry()
         for reflector in self._reflectors:
             reflector.cache.stop_waiting()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
-        """Put the taint on the node, leaving all others."""
+        """Put the taint on the node and keep all others."""
         return self._verbs.taint_node(node, taint)
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
-        """Take every taint with this key off the node."""
+        """Remove every taint with this key from the node."""
         return self._verbs.untaint_node(node, key)
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
@@ -152,19 +152,19 @@ class KubernetesCluster:
         self._verbs.annotate_node(node, annotations)
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """Ask the Eviction API to end this very pod."""
+        """Ask the Eviction API to end exactly this pod."""
         return self._verbs.evict_pod(pod, grace_seconds)
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """Delete this very pod, past any budget."""
+        """Delete exactly this pod, regardless of any budget."""
         return self._verbs.delete_pod(pod, grace_seconds)
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
-        """The live pods that count on a node, read now."""
+        """Return the pods that count on a node, read now."""
         return self._verbs.counted_pods_on(node)
 
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes, read now."""
+        """Return all nodes, read now."""
         return self._verbs.nodes()
 
     def delete_node(self, node: NodeName, uid: str) -> bool:
@@ -172,11 +172,11 @@ class KubernetesCluster:
         return self._verbs.delete_node(node, uid)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
-        """Keep annotations on the Lease; it is made when there is none."""
+        """Save annotations on the Lease; it is created when there is none."""
         self._verbs.remember(annotations)
 
     def raw(self) -> Iterator[dict[str, Any]]:
-        """Every object of the watched kinds as the server has it now, with its kind filled in."""
+        """Yield every object of the watched kinds, read now, with its kind filled in."""
         for reflector in self._reflectors:
             kind = reflector.kind
             items: list[Raw] = []
@@ -186,7 +186,7 @@ class KubernetesCluster:
                 yield version | msgspec.json.decode(item)
 
     def close(self) -> None:
-        """Stop watching, wait for the threads to end, close connections."""
+        """Stop watching, wait for the threads to end, and close connections."""
         if self._closed:
             return
         self._closed = True
@@ -198,7 +198,7 @@ class KubernetesCluster:
         self._transport.close()
 
     def _wait_for_first_lists(self) -> None:
-        """All kinds together get `sync_seconds`."""
+        """Wait for the first lists; all kinds together get `sync_seconds`."""
         deadline = time.monotonic() + self._sync_seconds
         for reflector in self._reflectors:
             reflector.cache.wait_synced(max(0.0, deadline - time.monotonic()))
@@ -207,7 +207,7 @@ class KubernetesCluster:
         return self._nodes.version_of(("", node))
 
     def _missing(self) -> list[str]:
-        """The kinds that are unknown or too old, together where the reason is the same."""
+        """Return the kinds that are unknown or too old, grouped by reason."""
         unlisted: dict[str, list[Cache]] = {}
         silent: dict[str, list[Cache]] = {}
         for reflector in self._reflectors:

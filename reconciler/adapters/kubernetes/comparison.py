@@ -1,4 +1,4 @@
-"""What a full list says otherwise than the cache, while a watch goes on feeding that."""
+"""Compares a full list with the cache while a watch updates the cache."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ class Held:
 
     version: str
     decoded: Decoded | None
-    """None: an object that planning does not use (a Lease of someone else)."""
+    """None: an object that planning does not use, such as a foreign Lease."""
 
 
 class Comparison:
-    """Where a full list differs from what the cache holds; only the differences are kept.
+    """The differences between a full list and the cache; nothing else is kept.
 
-    It begins before the list is asked for. The list is then newer than whatever had been told
-    before; of what the watch tells of meanwhile the watch has the last word, as it will also tell
-    of whatever the list was ahead of it. So versions, which may be anything, need not be ordered.
+    It begins before the list is requested, so the list is newer than everything received before.
+    For objects that the watch reports meanwhile the watch counts, as it will also report what the
+    list had earlier. So versions, which are opaque, need not be compared.
 
     Args:
-        keys: Of the objects that are held now.
+        keys: Keys of the objects that are cached now.
     """
 
     def __init__(self, keys: Iterable[Key]) -> None:
@@ -35,27 +35,27 @@ class Comparison:
         self._other: dict[Key, Held] = {}
 
     def told(self, key: Key) -> None:
-        """The watch told of an object: what the list says of it does not count."""
+        """Note that the watch reported an object: the list's entry does not count."""
         self._told.add(key)
 
     def counts(self, key: Key) -> bool:
-        """Whether what the list says of an object counts; it is not missing from it then."""
+        """Return whether the list's entry of an object counts, and note that it is in the list."""
         self._missing.discard(key)
         return key not in self._told
 
     def differs(self, key: Key, held: Held) -> None:
-        """The list has another version of an object, or one that is not held."""
+        """Note another version of an object in the list, or one that is not cached."""
         self._other[key] = held
 
     @property
     def agrees(self) -> bool:
-        """Whether the list says nothing else than the cache."""
+        """Return whether the list equals the cache."""
         return not self.other() and not self.missing()
 
     def other(self) -> dict[Key, Held]:
-        """What is to be held instead."""
+        """Return the objects to store instead."""
         return {key: held for key, held in self._other.items() if key not in self._told}
 
     def missing(self) -> set[Key]:
-        """What is held and no longer there."""
+        """Return the keys of cached objects that no longer exist."""
         return self._missing - self._told

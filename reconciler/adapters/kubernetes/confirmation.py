@@ -1,4 +1,4 @@
-"""The second full list, taken beside the watch: changes must not wait for it."""
+"""Reads the second full list during the watch, so that changes need not wait for it."""
 
 import threading
 
@@ -15,30 +15,31 @@ from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder
 
 CONFIRM_SECONDS = 30.0
-"""A second full list is taken so long after the first, and after one that shrank: the planner
-ends many nodes at once only when two lists agree."""
+"""A second full list is read this long after the first, and after one that shrank: the planner ends
+many nodes at once only when two lists agree."""
 PAGE_OBJECTS = 250
 PAGE_PAUSE_SECONDS = 0.1
-"""Reading a page takes some hundredths of a second of CPU, here and in the API server: a pod that
-comes meanwhile would wait for all of them at once."""
+"""Reading a page takes some hundredths of a second of CPU, here and in the API server: without
+pauses a new pod would wait for all pages."""
 LAG_SECONDS = 1.0
-"""The list may be ahead of the watch: what the watch tells of within this time is no difference."""
+"""The list may be ahead of the watch: what the watch reports within this time is not a
+difference."""
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
 
 
 class _Stopped(Exception):
-    """End the wait: the list is not needed any more."""
+    """Ends the wait: the list is not needed any more."""
 
 
 class Confirmation(threading.Thread):
-    """Takes full lists until one agrees that no more than usual is gone, and ends.
+    """Reads full lists until one confirms that no more than usual is gone, and ends.
 
     Args:
         kind: What to list.
         transport: How to reach the server.
-        cache: What to compare with, and to mend.
-        decoder: Shared by all kinds, so that specs are.
+        cache: What to compare with, and to correct.
+        decoder: Shared by all kinds, so that specs are shared too.
         confirm_seconds: From the last list to the next one.
     """
 
@@ -60,7 +61,7 @@ class Confirmation(threading.Thread):
         self._comparison = Comparison(())
 
     def run(self) -> None:
-        """List until one agrees; every failure is waited out, longer each time."""
+        """List until one agrees; the pause after a failure grows."""
         pause_seconds, backoff_seconds = self._confirm_seconds, BACKOFF_SECONDS
         while not self._stopping.wait(pause_seconds):
             try:
@@ -69,18 +70,18 @@ class Confirmation(threading.Thread):
             except _Stopped:
                 return
             except Exception as error:  # noqa: BLE001 - a dead thread would never confirm anything
-                # The watch is what tells whether the server is there; its failures are reported.
+                # Failures of the watch show whether the server can be reached; those are reported.
                 pause_seconds = max(backoff_seconds, busy_seconds(error, BACKOFF_MAX_SECONDS))
                 backoff_seconds = min(2 * backoff_seconds, BACKOFF_MAX_SECONDS)
             else:
                 pause_seconds, backoff_seconds = self._confirm_seconds, BACKOFF_SECONDS
 
     def stop(self) -> None:
-        """End the thread as soon as the request that is under way is over."""
+        """End the thread as soon as the current request is over."""
         self._stopping.set()
 
     def _agreed(self) -> bool:
-        """Take a list and settle it with the cache; whether nothing is left to confirm."""
+        """Read a list and settle it with the cache; return whether nothing is left to confirm."""
         read_list(self._transport, self._kind, self._begin, self._take, PAGE_OBJECTS)
         if not self._comparison.agrees:
             self._pause(LAG_SECONDS)
@@ -90,7 +91,7 @@ class Confirmation(threading.Thread):
         self._comparison = self._cache.compare()
 
     def _take(self, page: list[Raw]) -> None:
-        """Note what differs; objects known in this very version are not even decoded."""
+        """Note differences; objects known in exactly this version are not even decoded."""
         with garbage_collection_paused():
             for raw in page:
                 metadata = header_of(raw).metadata

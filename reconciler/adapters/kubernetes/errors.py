@@ -1,4 +1,4 @@
-"""What the API server's refusals and the network's failures mean to the program."""
+"""Translates the API server's refusals and network failures into the program's errors."""
 
 import ssl
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ TEXT_MAX = 300
 
 
 class Gone(Unavailable):
-    """410: the watch or the page asked for is older than what the server keeps; list again."""
+    """410: the watch or the page is older than what the server keeps; list again."""
 
 
 class Unreachable(Unavailable):
@@ -48,20 +48,20 @@ _BY_STATUS: Mapping[int, type[PortError]] = {
 def of_status(
     where: str, status: int, body: bytes, headers: Mapping[str, str], *, changing: bool
 ) -> PortError:
-    """The error that an answer other than 2xx stands for."""
+    """Return the error for an answer other than 2xx."""
     answer = status_object(body)
     what = f"{status} {message_of(answer, body)}"
     if status == 429:
         return Throttled(where, what, retry_after_seconds(answer, headers))
     if status >= 500 and status != 503 and changing:
-        # Timeouts inside the server are 500 and 504: the write may still go through.
+        # Timeouts inside the server are 500 and 504: the write may still happen.
         return OutcomeUnknown(where, what)
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else Refused)
     return kind(where, what)
 
 
 def of_failure(where: str, error: Exception, *, changing: bool, host: str = "") -> PortError:
-    """The error that a request without an answer stands for."""
+    """Return the error for a request without an answer."""
     why = _why_not_connected(error)
     if why:
         return Unreachable(host or where, why)
@@ -75,7 +75,7 @@ def of_failure(where: str, error: Exception, *, changing: bool, host: str = "") 
 
 
 def _why_not_connected(error: Exception) -> str | None:
-    """Return why no connection could be made; None when the failure is another one."""
+    """Return why no connection could be made; None when the failure is a different one."""
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {cause.verify_message}"[:TEXT_MAX]
@@ -84,7 +84,7 @@ def _why_not_connected(error: Exception) -> str | None:
     if isinstance(error, NewConnectionError):
         text = cause.strerror if isinstance(cause, OSError) else None
         return (text or str(error)).lower()[:TEXT_MAX]
-    if isinstance(error, ConnectTimeoutError):  # to urllib3 the base of the one above
+    if isinstance(error, ConnectTimeoutError):  # for urllib3 it is the base class of the one above
         return "no connection within the time allowed"
     return None
 
@@ -94,7 +94,7 @@ FAILURES = (HTTPError, ApiException, ConfigException, OSError)
 
 
 def status_object(body: bytes) -> Mapping[str, Any]:
-    """The metav1.Status in a refusal; empty when there is none."""
+    """Return the metav1.Status of a refusal; empty when there is none."""
     try:
         found = orjson.loads(body)
     except ValueError:
@@ -103,14 +103,14 @@ def status_object(body: bytes) -> Mapping[str, Any]:
 
 
 def message_of(answer: Mapping[str, Any], body: bytes) -> str:
-    """Its message, cut; a body that is no Status (of a proxy, say) is cut too."""
+    """Return its message, cut; a body that is not a Status (such as a proxy's) is cut too."""
     message = answer.get("message")
     text = message if isinstance(message, str) else body.decode(errors="replace")
     return text[:TEXT_MAX]
 
 
 def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
-    """The pause that the server asks for, by header or in the Status; None when it names none."""
+    """Return the pause that the server asks for, in a header or the Status; None without one."""
     details = answer.get("details")
     asked = headers.get("Retry-After") or (
         details.get("retryAfterSeconds") if isinstance(details, dict) else None
@@ -122,9 +122,9 @@ def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -
 
 
 def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) -> float | None:
-    """How long a busy server asks to wait before the same request; None when it does not.
+    """Return how long a busy server asks to wait before a retry; None when it does not.
 
-    A refusal of a budget asks for no wait: whether its pod may go is decided in a later cycle.
+    A refusal by a budget asks for no wait: a later cycle decides whether its pod may be evicted.
     """
     if status != 429:
         return None
@@ -133,13 +133,13 @@ def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) ->
 
 
 def busy_seconds(error: Exception, longest_seconds: float) -> float:
-    """The pause that a busy server asked for by this error, within reason; 0 when it did not."""
+    """Return the pause in a busy server's error, within the limit; 0 without one."""
     asked = error.retry_after_seconds if isinstance(error, Throttled) else None
     return min(asked or 0.0, longest_seconds)
 
 
 def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
-    """Whether a refused eviction was refused by a budget, and not by request throttling."""
+    """Return whether an eviction was refused by a budget, and not by request throttling."""
     details = answer.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     if isinstance(causes, list) and any(

@@ -1,4 +1,4 @@
-"""What was told about which object: equal Events are counted on one, chatty objects are cut off."""
+"""Deduplicates Events: equal ones are counted, and objects with too many are cut off."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from datetime import datetime
 from reconciler.ports.object_events import ObjectEvent
 
 OBJECTS_MAX = 4096
-"""As client-go's correlator: what is remembered stays bounded however many objects there are."""
+"""As in client-go's correlator: what is kept stays bounded however many objects there are."""
 QUEUE_MAX = 2000
 REPEAT_SECONDS = 300.0
-"""An equal Event is written again, with its count, that often."""
+"""How often an equal Event is written again, with its count."""
 OBJECT_BURST = 25.0
 OBJECT_REFILL_SECONDS = 300.0
-"""Of each object: 25 Events at once, then one per 5 min; client-go's spam filter."""
+"""Per object: 25 Events at once, then one per 5 min, as in client-go's spam filter."""
 
 Key = tuple[str, str, str, str, str, str]
 
@@ -30,7 +30,7 @@ class Told:
     written_at: float | None = None
     """Monotonic; None: not yet."""
     name: str = ""
-    """Of the Event object; empty: there is none yet."""
+    """Name of the Event object; empty: there is none yet."""
     queued: bool = True
 
 
@@ -39,7 +39,7 @@ class Bucket:
 
     Args:
         burst: Tokens that it holds.
-        refill_seconds: Until another token is there.
+        refill_seconds: The time until another token is added.
     """
 
     def __init__(self, burst: float, refill_seconds: float) -> None:
@@ -49,7 +49,7 @@ class Bucket:
         self._at: float | None = None
 
     def take(self, now: float) -> bool:
-        """Whether there was a token; it is gone now."""
+        """Take a token; return whether there was one."""
         if self._at is not None:
             gained = max(0.0, now - self._at) / self._refill_seconds
             self._tokens = min(self._burst, self._tokens + gained)
@@ -61,7 +61,7 @@ class Bucket:
 
 
 class EventLog:
-    """What is to be written next. Not safe for several threads: its owner locks.
+    """The Events to write next. Not thread-safe: its owner locks.
 
     Args:
         now: The wall clock.
@@ -76,7 +76,7 @@ class EventLog:
         self._due: deque[Told] = deque()
 
     def add(self, event: ObjectEvent) -> bool:
-        """Note an Event; False when it was dropped."""
+        """Add an Event; return False when it was dropped."""
         key = _key(event)
         told = self._told.get(key)
         if told is not None:
@@ -111,7 +111,7 @@ class EventLog:
         return bucket.take(self._monotonic_seconds())
 
     def next(self) -> Told | None:
-        """The next one to write; it is no longer due."""
+        """Return the next one to write; it is then no longer due."""
         if not self._due:
             return None
         told = self._due.popleft()
@@ -120,11 +120,11 @@ class EventLog:
         return told
 
     def forget(self, told: Told) -> None:
-        """It could not be written: the same may be told again at once."""
+        """Forget an Event that could not be written, so that it can be written again at once."""
         self._told.pop(_key(told.event), None)
 
     def __len__(self) -> int:
-        """How many are due."""
+        """Return how many are due."""
         return len(self._due)
 
 

@@ -1,4 +1,4 @@
-"""The ObjectEvents port over the API server: written by a thread of its own, slowly."""
+"""The ObjectEvents port over the API server: a thread writes them, at a limited rate."""
 
 import threading
 from collections.abc import Callable
@@ -19,12 +19,12 @@ REFILL_SECONDS: Final = 0.1
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
 MESSAGE_MAX: Final = 1000
-"""events.k8s.io takes notes of up to 1 kB."""
+"""events.k8s.io accepts notes of up to 1 kB."""
 NODE_NAMESPACE: Final = "default"
-"""Where Events of objects without a namespace belong."""
+"""The namespace for Events of objects without a namespace."""
 NAME_MAX: Final = 220
 JOIN_SECONDS: Final = 0.2
-"""Events that are not written by then are lost."""
+"""Events that are not written within this time are lost."""
 
 
 class KubernetesEvents:
@@ -35,7 +35,7 @@ class KubernetesEvents:
         instance: This replica's name.
         now: The wall clock.
         monotonic_seconds: A clock that never jumps.
-        counted: Hears `written`, `dropped` or `failed` for each.
+        counted: Called with `written`, `dropped` or `failed` for each Event.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class KubernetesEvents:
         self._thread.start()
 
     def emit(self, event: ObjectEvent) -> None:
-        """Have an Event written soon; see ports.object_events."""
+        """Write an Event soon; see ports.object_events."""
         with self._changed:
             if not self._log.add(event):
                 self._counted("dropped")
@@ -81,7 +81,8 @@ class KubernetesEvents:
             try:
                 self._write(told)
             except (Conflict, Forbidden, NotFound, Refused):
-                # Of this object alone (its namespace is going, say): the others do not wait.
+                # This concerns this object only (its namespace is terminating, say): the others do
+                # not wait.
                 self._counted("failed")
             except PortError:
                 self._counted("failed")
@@ -97,7 +98,7 @@ class KubernetesEvents:
                 pause_seconds = BACKOFF_SECONDS
 
     def _next(self) -> Told | None:
-        """The next one that may be written; None when this is closed."""
+        """Return the next one that may be written; None when this is closed."""
         with self._changed:
             while not self._closed:
                 if not len(self._log):
@@ -130,7 +131,7 @@ class KubernetesEvents:
         told.name = name
 
     def _name(self, event: ObjectEvent) -> str:
-        """A name as client-go makes it; never the same twice."""
+        """Return a name in client-go's form, which is never used twice."""
         self._names += 1
         stamp = int(self._now().timestamp() * 1_000_000) * 1000 + self._names % 1000
         return f"{event.name[:NAME_MAX].rstrip('.-')}.{stamp:x}"

@@ -1,4 +1,4 @@
-"""What an object is, read without the rest of it."""
+"""Reads an object's metadata without the rest of it."""
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -7,7 +7,7 @@ from reconciler.adapters.kubernetes.comparison import Key
 
 
 class MetadataWire(Struct, rename="camel"):
-    """What tells one object and its versions from others."""
+    """What identifies an object and its versions."""
 
     name: str = ""
     namespace: str | None = None
@@ -15,7 +15,7 @@ class MetadataWire(Struct, rename="camel"):
 
     @property
     def key(self) -> Key:
-        """Under what it is held."""
+        """Return the key of the object in a cache."""
         return self.namespace or "", self.name
 
 
@@ -31,7 +31,7 @@ _HEADER = msgspec.json.Decoder(HeaderWire)
 
 
 def header_of(raw: Raw) -> HeaderWire:
-    """An object's metadata; an object without any has none that is of use."""
+    """Return an object's metadata; without any, the header is empty."""
     try:
         return _HEADER.decode(raw)
     except (ValueError, RecursionError):

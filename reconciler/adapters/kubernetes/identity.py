@@ -1,4 +1,4 @@
-"""Who this process is in the leader election."""
+"""The identity of this process in the leader election."""
 
 import fcntl
 import os
@@ -17,12 +17,12 @@ def election_identity(
     environ: Mapping[str, str] = os.environ,  # noqa: TID251 - set by the manifest
     folder: Path | None = None,
 ) -> Iterator[str]:
-    """The pod's name and uid for the first process of a pod, else a name that is used once.
+    """Yield the pod's name and uid for the first process of a pod, else a name used once.
 
-    A container that is restarted in its pod is the same candidate as before and takes its own
-    Lease back at once: the kubelet starts it when the one before it is dead. A second process in
-    the pod (`kubectl exec`) inherits the same environment and must not be the same candidate, so
-    the name is bound to a file lock, which the kernel lets go of when the process ends.
+    A container that is restarted in its pod is the same candidate as before and takes its own Lease
+    back at once: the kubelet starts it after the previous one has ended. A second process in the
+    pod (`kubectl exec`) inherits the same environment and must not be the same candidate, so the
+    name is bound to a file lock, which the kernel releases when the process ends.
 
     Args:
         environ: With POD_NAME and POD_UID where the manifest's Deployment set them.
@@ -41,7 +41,7 @@ def election_identity(
 
 
 def _locked(path: Path) -> int | None:
-    """The open file, locked for this process; None when another one holds it or it cannot be."""
+    """Return the open file, locked for this process; None when it cannot be locked."""
     try:
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:

@@ -1,4 +1,4 @@
-"""The kinds that are watched, and where the API server has them."""
+"""The watched kinds, and their paths in the API server."""
 
 from typing import NamedTuple
 from urllib.parse import quote
@@ -15,7 +15,7 @@ class Kind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As objects of it carry: `v1`, `apps/v1`."""
+        """Return the apiVersion of its objects: `v1`, `apps/v1`."""
         root, group, *rest = self.path.strip("/").split("/")
         return group if root == "api" else f"{group}/{rest[0]}"
 
@@ -31,31 +31,31 @@ KINDS = (
     Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses"),
     Kind("CSINode", "/apis/storage.k8s.io/v1/csinodes"),
 )
-"""What the whole cluster is watched for; of Leases only ours is."""
+"""What is watched in the whole cluster; of Leases only ours is."""
 LEASES_PATH = "/apis/coordination.k8s.io/v1/leases"
 OUR_LEASES = f"metadata.name={LEASE_NAME}"
 
 
 def lease_kind(namespace: str) -> Kind:
-    """Our Lease alone: every node renews one of its own, and anybody may make one elsewhere."""
+    """Return our Lease only: every node renews its own, and anybody may create others."""
     return Kind("Lease", leases_path(namespace), OUR_LEASES)
 
 
 def node_path(name: str) -> str:
-    """Path of a node."""
+    """Return the path of a node."""
     return f"/api/v1/nodes/{quote(name, safe='')}"
 
 
 def pod_path(namespace: str, name: str) -> str:
-    """Path of a pod."""
+    """Return the path of a pod."""
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
 
 
 def events_path(namespace: str) -> str:
-    """Path of a namespace's Events."""
+    """Return the path of a namespace's Events."""
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/events"
 
 
 def leases_path(namespace: str) -> str:
-    """Path of a namespace's Leases."""
+    """Return the path of a namespace's Leases."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"

@@ -46,7 +46,8 @@ class KubernetesLeases:
     """The Lease `fleet-reconciler` of one namespace.
 
     Args:
-        transport: How to reach the server; one of its own, so that no request delays a renewal.
+        transport: How to reach the server; used for nothing else, so that no request delays a
+            renewal.
         home: Where the Lease is.
     """
 
@@ -55,7 +56,7 @@ class KubernetesLeases:
         self._home = home
 
     def read(self) -> LeaseRecord | None:
-        """The Lease as it is now; see ports.leases."""
+        """Return the current Lease; see ports.leases."""
         path = f"{leases_path(self._home.namespace)}/{LEASE_NAME}"
         try:
             body = self._transport.expect("GET", path).body
@@ -64,7 +65,7 @@ class KubernetesLeases:
         return _record(body, path)
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Make the Lease say this; see ports.leases."""
+        """Write this record; see ports.leases."""
         path = f"{leases_path(self._home.namespace)}/{LEASE_NAME}"
         if not record.version:
             lease = lease_object(spec=_spec(record))
@@ -82,11 +83,11 @@ class KubernetesLeases:
 
 
 def make_lease(transport: Transport, home: LeaseHome, lease: Mapping[str, Any]) -> Reply:
-    """Create the Lease, and before it the namespace where that may be made.
+    """Create the Lease, and before it the namespace where that is allowed.
 
     Raises:
-        NotFound: The namespace does not exist and is not ours to create.
-        Conflict: There is such a Lease by now.
+        NotFound: The namespace does not exist and must not be created.
+        Conflict: The Lease exists by now.
         PortError: It was not created.
     """
     path = leases_path(home.namespace)
@@ -100,13 +101,13 @@ def make_lease(transport: Transport, home: LeaseHome, lease: Mapping[str, Any]) 
                 "create it, or name another one with --lease-namespace",
             ) from error
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home.namespace}}
-    with suppress(Conflict):  # someone made it in between
+    with suppress(Conflict):  # somebody else created it in the meantime
         transport.expect("POST", "/api/v1/namespaces", body=namespace)
     return transport.expect("POST", path, body=lease)
 
 
 def lease_object(**parts: Any) -> dict[str, Any]:
-    """A Lease `fleet-reconciler` with annotations or a spec."""
+    """Return a Lease `fleet-reconciler` with annotations or a spec."""
     metadata = {"name": LEASE_NAME, **parts.pop("metadata", {})}
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -118,9 +119,9 @@ def lease_object(**parts: Any) -> dict[str, Any]:
 
 
 def leases_elsewhere(transport: Transport, home: LeaseHome) -> tuple[str, ...]:
-    """Other namespaces with a Lease of our name that somebody holds; for people only.
+    """Return other namespaces where somebody holds a Lease of our name; for people only.
 
-    Empty too when they may not be listed: in the cluster the program has no right to.
+    It is also empty without the right to list them, which the installed program does not have.
 
     Raises:
         PortError: The API server did not answer.
@@ -148,7 +149,7 @@ def _spec(record: LeaseRecord) -> dict[str, Any]:
 
 
 def _micro_time(moment: datetime | None) -> str | None:
-    """A MicroTime: six digits of the second, always, or the server answers 400."""
+    """Return a MicroTime: it must have six fractional digits, or the server answers 400."""
     if moment is None:
         return None
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

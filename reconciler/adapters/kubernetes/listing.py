@@ -1,4 +1,4 @@
-"""Full lists, page by page."""
+"""Reads full lists, page by page."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ from reconciler.records.kubernetes import decode_page
 
 PAGE_OBJECTS = 1000
 EXPIRED_MAX = 3
-"""How often a list may outlive what the server keeps of it."""
+"""How often a list may take longer than the server keeps its version."""
 
 
 def selection(kind: Kind) -> dict[str, str]:
-    """What of a kind is asked for."""
+    """Return the query that selects the objects of a kind."""
     return {"fieldSelector": kind.field_selector} if kind.field_selector else {}
 
 
@@ -27,23 +27,23 @@ def read_list(
     take: Callable[[list[Raw]], None],
     page_objects: int = PAGE_OBJECTS,
 ) -> str:
-    """Take a full list, page by page; in one piece when pages come too late again and again.
+    """Read a full list by pages; in one piece when the pages expire repeatedly.
 
-    One piece of 30,000 pods is 250 MB to hold.
+    A list of 30,000 pods in one piece takes 250 MB of memory.
 
     Args:
         transport: How to reach the server.
         kind: What to list.
-        begin: Called right before the first page is asked for, also when it has to be once more:
-            what was taken before is void then.
+        begin: Called right before the first page is requested, and again after a restart: earlier
+            pages are then void.
         take: Called with each page.
-        page_objects: How many at once.
+        page_objects: The number of objects per page.
 
     Returns:
-        The version of the list, from where to watch on.
+        The version of the list, from which a watch can start.
 
     Raises:
-        PortError: It could not be taken.
+        PortError: The list could not be read.
     """
     first = {"limit": str(page_objects), **selection(kind)}
     query, expired = dict(first), 0
@@ -62,7 +62,7 @@ def read_list(
             page = decode_page(reply.body)
         except (ValueError, RecursionError) as error:
             raise Unavailable(kind.path, f"the list cannot be read: {error}") from error
-        if not page.resource_version:  # a proxy's answer would pass for an empty cluster
+        if not page.resource_version:  # a proxy's answer could look like an empty cluster
             raise Unavailable(kind.path, "answered no list of Kubernetes")
         take(page.items)
         if not page.continue_token:

@@ -1,4 +1,4 @@
-"""In which namespace the Lease `fleet-reconciler` is kept."""
+"""Determines the namespace of the Lease `fleet-reconciler`."""
 
 import os
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseHome:
-    """The one namespace whose Lease counts; Leases of the same name elsewhere are not looked at."""
+    """The one namespace whose Lease counts; Leases of the same name elsewhere are ignored."""
 
     namespace: str
     may_be_made: bool = False
-    """Whether the namespace is created when it does not exist. A name that somebody typed never
-    is: a typing error would make a second Lease beside the one of the replicas."""
+    """Whether the namespace is created when it does not exist. A name that somebody typed never is:
+    a typing error would create a second Lease apart from the replicas' one."""
 
 
 DEFAULT_HOME = LeaseHome(namespace=LEASE_NAMESPACE, may_be_made=True)
-"""Outside of a cluster: where the manifest puts the install unless it is told otherwise."""
+"""Outside of a cluster: the manifest's default namespace."""
 
 
 def lease_home(stated: str | None, kubeconfig: str | None = None) -> LeaseHome:
-    """The namespace that is stated, else the pod's own, else the one that the manifest uses.
+    """Return the stated namespace, else the pod's own, else the manifest's default.
 
     Args:
-        stated: What the config or a flag names.
-        kubeconfig: The kubeconfig, or the context of one, that is named, if any.
+        stated: The namespace in the config or a flag.
+        kubeconfig: The kubeconfig or context that is named, if any.
     """
     if stated:
         return LeaseHome(namespace=stated)
-    # Whoever names a kubeconfig means another cluster than that of the pod they may be in.
+    # A named kubeconfig means another cluster than that of the pod this process may run in.
     named = kubeconfig or os.environ.get("KUBECONFIG")  # noqa: TID251 - kubectl's own variable
     own = None if named else own_namespace()
     if own is not None:
@@ -42,7 +42,7 @@ def lease_home(stated: str | None, kubeconfig: str | None = None) -> LeaseHome:
 
 
 def own_namespace(file: Path = SERVICE_ACCOUNT) -> str | None:
-    """The namespace of the pod that this process runs in; None outside of a cluster."""
+    """Return the namespace of this process's pod; None outside of a cluster."""
     try:
         return file.read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError):

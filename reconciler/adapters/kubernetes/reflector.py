@@ -1,4 +1,4 @@
-"""Keeps one cache equal to what the API server has: list, watch, list again when too old."""
+"""Keeps one cache equal to the API server: list, watch, list again when too old."""
 
 import threading
 import time
@@ -21,13 +21,13 @@ from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder
 
 WATCH_SECONDS = 40
-"""A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
-tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
+"""How often a watch ends by itself: the server's bookmarks come once a minute, too rarely to
+distinguish a quiet cluster from a dead connection within the 60 s limit of an observation's age."""
 WATCH_SECONDS_MIN = 1.0
-"""A watch that broke after it had lasted that long had worked: the next one is asked for soon."""
+"""A watch that lasted this long before it broke had worked: the next one starts soon."""
 QUIET_WATCH_SECONDS = 10
-"""A watch that told of nothing proves only that nothing changed when it lasted at least that long:
-a proxy that answers `200 {}` and ends would otherwise pass for a quiet cluster."""
+"""A watch without events proves that nothing changed only when it lasted at least this long:
+otherwise a proxy that answers `200 {}` and ends would look like a quiet cluster."""
 SILENCE_SECONDS = WATCH_SECONDS + 10.0
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
@@ -44,12 +44,12 @@ _EVENT = msgspec.json.Decoder(_EventWire)
 class _Broken(Unavailable):
     """The watch cannot get past a version; as in client-go, the kind is listed again.
 
-    Asked for from there again, it would end so for good, and look fresh all the same.
+    A new watch from that version would always end like this, and still look up to date.
     """
 
 
 class _Silent(Unavailable):
-    """The watch ended early and told of nothing: what is known gets older."""
+    """The watch ended early without events, so what is known gets older."""
 
 
 class Reflector(threading.Thread):
@@ -59,7 +59,7 @@ class Reflector(threading.Thread):
         kind: What to list and watch.
         transport: How to reach the server.
         cache: What to feed.
-        decoder: Shared by all kinds, so that specs are.
+        decoder: Shared by all kinds, so that specs are shared too.
         monotonic: A clock that never jumps.
         confirm_seconds: From the first full list to the second one.
     """
@@ -85,10 +85,10 @@ class Reflector(threading.Thread):
         self._confirm_seconds = confirm_seconds
         self._confirmation: Confirmation | None = None
         self._version = ""
-        """From where to watch on; empty: a list is needed."""
+        """The version to watch from; empty: a list is needed."""
 
     def run(self) -> None:
-        """List and watch until stopped; every failure is waited out, longer each time."""
+        """List and watch until stopped; the pause after a failure grows."""
         pause_seconds = BACKOFF_SECONDS
         while not self._stopping.is_set():
             watched_from = float("inf")
@@ -113,15 +113,15 @@ class Reflector(threading.Thread):
             self._confirmation.join()
 
     def _give_way(self, error: Exception) -> None:
-        """Note a failure; unless the server is only out of reach or busy, the kind is listed again.
+        """Note a failure; the kind is listed again, unless the server is only unreachable or busy.
 
-        So it is after a long silence, too: a server that was restored from a backup refuses to
-        watch from a version that it never had, for good.
+        It is also listed again after a long silence: a server that was restored from a backup
+        always refuses to watch from a version that it never had.
         """
         unreachable = isinstance(error, Unreachable)
         why = error.what if isinstance(error, Unreachable) else str(error)
         self.cache.failed(why or type(error).__name__, unreachable=unreachable)
-        if isinstance(error, _Silent):  # lists would hide that no change is ever heard of
+        if isinstance(error, _Silent):  # lists would hide that no changes are received
             return
         out_of_reach = isinstance(error, Unavailable) and not isinstance(error, Gone | _Broken)
         silent = self.cache.silent_seconds() > SILENCE_SECONDS
@@ -130,14 +130,14 @@ class Reflector(threading.Thread):
         self._version = ""
 
     def stop(self) -> None:
-        """End the thread; `join` afterwards."""
+        """Make the thread end; call `join` afterwards."""
         self._stopping.set()
         with self._stream_lock:
             if self._stream is not None:
                 self._stream.interrupt()
 
     def _list(self) -> None:
-        """Take a full list; a first one, and one that shrank, is to be confirmed."""
+        """Read a full list; a first one, and one that shrank, must be confirmed."""
         found: dict[Key, Held] = {}
 
         def take(page: list[Raw]) -> None:
@@ -152,7 +152,7 @@ class Reflector(threading.Thread):
         self._confirm()
 
     def _confirm(self) -> None:
-        """Have another list taken beside the watch, where one is needed; an older one is void."""
+        """Start reading a confirming list during the watch, where needed; an older one is void."""
         if self._confirmation is not None:
             self._confirmation.stop()
         if self.cache.lists_agreeing == 1:
@@ -162,7 +162,7 @@ class Reflector(threading.Thread):
             self._confirmation.start()
 
     def _take(self, raw: Raw, found: dict[Key, Held]) -> None:
-        """Decode a listed object, unless it is known in this very version."""
+        """Decode a listed object, unless it is known in exactly this version."""
         metadata = header_of(raw).metadata
         version = metadata.resource_version
         found[metadata.key] = self.cache.held_in(metadata.key, version) or Held(
@@ -199,12 +199,12 @@ class Reflector(threading.Thread):
         self._ended(told=told, seconds=self._monotonic() - began)
 
     def _watch_seconds(self) -> int:
-        """How long to watch: less after an interruption, so that a quiet kind is not stale soon."""
+        """Return how long to watch: less after a failure, so that quiet kinds stay up to date."""
         left = WATCH_SECONDS - min(self.cache.silent_seconds(), WATCH_SECONDS)
         return max(QUIET_WATCH_SECONDS, round(left))
 
     def _ended(self, *, told: bool, seconds: float) -> None:
-        """The server ended a watch in order; without a word and early it has proved nothing."""
+        """Handle a regular end of a watch; an early end without events proves nothing."""
         if told or self._stopping.is_set():
             return
         if seconds < QUIET_WATCH_SECONDS:
@@ -213,7 +213,7 @@ class Reflector(threading.Thread):
         self.cache.heard()
 
     def _apply(self, line: bytes) -> str:
-        """Carry one event into the cache; returns the version that it brings."""
+        """Apply one event to the cache; return its version."""
         try:
             event = _EVENT.decode(line)
         except (ValueError, RecursionError) as error:

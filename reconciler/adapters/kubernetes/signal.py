@@ -1,4 +1,4 @@
-"""The signal that ends the wait of the loop, whichever source notifies it."""
+"""The signal that ends the loop's wait, whichever source notifies it."""
 
 import threading
 import time
@@ -10,34 +10,34 @@ from typing import Final
 from reconciler.ports.changes import Handled, Window
 
 QUIET_SECONDS: Final = 0.2
-"""A burst goes on while its changes come closer together than this: an API server that admits a
-thousand pods pauses that long in between."""
+"""A burst goes on while its changes are closer together than this: an API server that creates a
+thousand pods pauses this long in between."""
 
 BURSTS_MAX: Final = 1000
-"""Namespaces whose bursts are followed apart; those beyond it share one."""
+"""Namespaces whose bursts are tracked separately; all others share one."""
 
 RESUMED_SECONDS: Final = 0.5
-"""A watch that the server cut off tells of more within this time after it."""
+"""A watch that the server cut off delivers the rest within this time."""
 
 
 @dataclass(slots=True)
 class _Notified:
-    """What one source notified and no cycle has dealt with."""
+    """What one source notified and no cycle has handled."""
 
     first_at: float
     number: int
-    """Of the last call."""
+    """Number of the last call."""
 
 
 @dataclass(slots=True)
 class _Burst:
-    """Changes of one namespace that ask for something and that no observation has seen."""
+    """Changes of one namespace that need a plan and that no observation has seen."""
 
     first_at: float
     last_at: float
 
     def ends_at(self, window_seconds: float, longest_seconds: float, more_until: float) -> float:
-        """When it is over, if no other change of it comes."""
+        """Return when it is over, if no other change of it comes."""
         quiet_at = max(self.last_at + QUIET_SECONDS, more_until)
         end = max(self.first_at + window_seconds, quiet_at)
         return min(end, self.first_at + longest_seconds)
@@ -55,11 +55,12 @@ class ThreadedChangeSignal:
         self._monotonic = monotonic
         self._number = 0
         self._pending: dict[str, _Notified] = {}
-        """By source: what came since the last observation."""
+        """By source: changes since the last observation."""
         self._seen: dict[str, _Notified] = {}
-        """By source: what the last observation saw, and no cycle has ended since."""
+        """By source: what the last observation saw, while its cycle has not ended."""
         self._unconfirmed: dict[str, int] = {}
-        """By source: the last number that a cycle has dealt with and that its hook has not got."""
+        """By source: the last number that a cycle has handled and that its hook has not
+        received."""
         self._hooks: dict[str, Callable[[int], None]] = {}
         self._demand = False
         self._first_at = 0.0
@@ -93,7 +94,7 @@ class ThreadedChangeSignal:
             self._hooks[source] = hook
 
     def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
-        """A burst that is under way was cut off: what is left of it comes within this time."""
+        """Extend a burst that was cut off: the rest of it comes within this time."""
         with self._condition:
             self._more_until = self._monotonic() + seconds
 
@@ -104,7 +105,7 @@ class ThreadedChangeSignal:
             self._condition.notify_all()
 
     def clear(self) -> None:
-        """Take the changes up to now as seen: an observation begins."""
+        """Mark the changes up to now as seen: an observation begins."""
         with self._condition:
             for source, notified in self._pending.items():
                 earlier = self._seen.setdefault(source, notified)
@@ -132,18 +133,18 @@ class ThreadedChangeSignal:
 
     @property
     def demand(self) -> bool:
-        """Whether a pod began to wait for a node since the last `clear`."""
+        """Return whether a pod began to wait for a node since the last `clear`."""
         return self._demand
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether a change came within the time; False also when it was closed."""
+        """Return whether a change came within the time; False also after `close`."""
         with self._condition:
             longest = max(0.0, timeout_seconds)
             self._condition.wait_for(lambda: bool(self._pending) or self._closed, longest)
             return bool(self._pending) and not self._closed
 
     def gather(self, window: Window) -> float:
-        """Let a burst come in; see ports.cluster."""
+        """Collect a burst; see ports.cluster."""
         began: float | None = None
         with self._condition:
             while self._pending and not self._closed:
@@ -170,5 +171,5 @@ class ThreadedChangeSignal:
         return 0.0
 
     def _has_begun_since(self, bursts: int) -> bool:
-        """Whether another burst has begun beside so many; also when it was closed."""
+        """Return whether another burst has begun since; also after `close`."""
         return self._closed or len(self._bursts) != bursts

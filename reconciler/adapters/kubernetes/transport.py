@@ -1,7 +1,7 @@
-"""Requests to the API server over the official client's transport, bodies left as bytes.
+"""Sends requests to the API server with the official client's transport; bodies stay bytes.
 
-The client's typed models cost fifty times what decoding into the model costs; its transport has
-what is hard: kubeconfig, exec plugins, in-cluster tokens that rotate, TLS, proxies.
+The client's typed models cost fifty times what decoding into the model costs; its transport solves
+what is hard: kubeconfig, exec plugins, rotating in-cluster tokens, TLS, proxies.
 """
 
 import os
@@ -31,12 +31,12 @@ MERGE_PATCH = "application/merge-patch+json"
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 PATIENCE_SECONDS = 5.0
-"""The longest that one request waits, all in all, because the server asks for it."""
+"""The longest total wait of one request because the server asks for a pause."""
 PAUSE_MIN_SECONDS = 0.5
-"""What a shorter pause counts for, so that asking again ends."""
+"""Shorter pauses count as this, so that retries end."""
 CHUNK_BYTES = 1 << 20
 CONNECTIONS_MAX = 64
-"""Two per watched kind (a watch, and a list beside it), and as many as act at once."""
+"""Two per watched kind (a watch, and a list during it), and one per parallel action."""
 
 
 class Reply(NamedTuple):
@@ -49,10 +49,10 @@ class Reply(NamedTuple):
     headers: Mapping[str, str]
 
     def json(self) -> dict[str, Any]:
-        """The object in the body.
+        """Return the object in the body.
 
         Raises:
-            Unavailable: There is none: something else than the API server answered.
+            Unavailable: There is none: something other than the API server answered.
         """
         try:
             found = orjson.loads(self.body)
@@ -64,14 +64,14 @@ class Reply(NamedTuple):
 
 
 class Stream:
-    """The answer to a watch, read while it is being written."""
+    """The answer to a watch, read as it arrives."""
 
     def __init__(self, response: Any, where: str) -> None:
         self._response = response
         self._where = where
 
     def lines(self) -> Iterator[bytes]:
-        """Whole lines as they come; ends when the server ends the watch.
+        """Yield whole lines as they come; ends when the server ends the watch.
 
         Raises:
             Unavailable: The connection broke or was silent for too long.
@@ -83,7 +83,7 @@ class Stream:
                 yield from (line for line in whole if line)
         except (*FAILURES, ValueError) as error:
             raise of_failure(self._where, error, changing=False) from error
-        # What is left was cut off: it is told again, from the version before it.
+        # An incomplete rest was cut off: it comes again, from the version before it.
 
     def interrupt(self) -> None:
         """End a read that another thread is blocked in."""
@@ -91,18 +91,18 @@ class Stream:
             self._response.shutdown()
 
     def close(self) -> None:
-        """Give up the connection: an unread answer can't be followed by another."""
+        """Drop the connection: an unread answer cannot be followed by another."""
         with suppress(*FAILURES, ValueError):
             self._response.close()
 
 
 class Transport:
-    """Sends requests; translates what goes wrong.
+    """Sends requests and translates errors.
 
     Args:
         api_client: The official client, configured.
-        read_seconds: Longest silence of the server within an answer.
-        fence: Asked right before every request that changes something; False: it is not sent.
+        read_seconds: The longest pause of the server within an answer.
+        fence: Called right before every request that changes something; False: it is not sent.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class Transport:
         self._client.user_agent = f"fleet-reconciler/{__version__}"
 
     def listen_to_dates(self, told: Callable[[datetime], None]) -> None:
-        """Have the server's own time told with each of its answers."""
+        """Have `told` called with the server's time in each of its answers."""
         self._date_told = told
 
     @property
     def host(self) -> str:
-        """The server's address."""
+        """Return the server's address."""
         return str(self._client.configuration.host)
 
     def request(
@@ -139,12 +139,12 @@ class Transport:
     ) -> Reply:
         """Send one request and read the whole answer; refusals are answers too.
 
-        A server that is busy (429) and says for how long is waited for, a few times.
+        When a busy server (429) states a pause, the request is retried after it, a few times.
 
         Raises:
             Unavailable: No answer; nothing was changed.
             Refused: The fence is closed; nothing was sent.
-            OutcomeUnknown: No answer to a request that may have been carried out.
+            OutcomeUnknown: No answer to a request that may have been executed.
         """
         patience_seconds = min(PATIENCE_SECONDS, self._read_seconds / 2)
         while True:
@@ -169,7 +169,7 @@ class Transport:
         return Reply(where, response.status, data, response.headers)
 
     def hurry(self) -> None:
-        """Wait for nothing any more that the server asks to wait for: the program is to end."""
+        """Skip all pauses that the server asks for from now on: the program is to end."""
         self._hurry.set()
 
     def expect(
@@ -181,7 +181,7 @@ class Transport:
         body: Any = None,
         content_type: str = "application/json",
     ) -> Reply:
-        """Send one request; raises the PortError of an answer other than 2xx."""
+        """Send one request; raise the PortError of an answer other than 2xx."""
         reply = self.request(method, path, query=query, body=body, content_type=content_type)
         if not 200 <= reply.status < 300:
             raise of_status(
@@ -194,15 +194,15 @@ class Transport:
         return reply
 
     def stream(self, path: str, query: Mapping[str, Any], silence_seconds: float) -> Stream:
-        """Begin a watch.
+        """Start a watch.
 
         Args:
             path: What to watch.
             query: Its parameters.
-            silence_seconds: How long the server may say nothing at all.
+            silence_seconds: How long the server may send nothing at all.
 
         Raises:
-            PortError: It was refused or there was no answer.
+            PortError: The watch was refused or there was no answer.
         """
         where = f"WATCH {path}"
         try:
@@ -223,7 +223,7 @@ class Transport:
         content_type: str,
         read_seconds: float,
     ) -> Any:
-        # A compressed stream would hold events back until a block of it is full.
+        # A compressed stream would delay events until a block of it is full.
         headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip" if content_type else "identity",
@@ -282,8 +282,8 @@ def connect(
     Args:
         kubeconfig: The file.
         context: Its context; default: the current one.
-        read_seconds: Longest silence of the server within an answer.
-        fence: Asked right before every request that changes something; False: it is not sent.
+        read_seconds: The longest pause of the server within an answer.
+        fence: Called right before every request that changes something; False: it is not sent.
 
     Raises:
         InputError: There is no usable configuration.
@@ -299,7 +299,7 @@ def connect(
 
 
 def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
-    """What is said of a kubeconfig that does not serve; where it is missing, that."""
+    """Return the error for an unusable kubeconfig; for a missing one, that it is missing."""
     hint = "name one with --kubeconfig or KUBECONFIG, or run in the cluster"
     variable = os.environ.get("KUBECONFIG", "")  # noqa: TID251 - kubectl's own variable
     files = [kubeconfig] if kubeconfig else [each for each in variable.split(os.pathsep) if each]
@@ -307,13 +307,13 @@ def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
     problems = [problem for problem in map(_not_opened, files or [where]) if problem]
     if len(problems) == max(1, len(files)):
         return InputError(where, problems[0], hint)
-    # What the client's loader does with a broken file depends on where it is broken.
+    # What the client's loader raises for a broken file depends on where it is broken.
     text = " ".join(str(error).split()) or type(error).__name__
     return InputError(where, f"is not a usable kubeconfig: {text}"[:300], hint)
 
 
 def _not_opened(file: str) -> str | None:
-    """Why a file cannot be opened, or that it is empty; None when there is text in it."""
+    """Return why a file cannot be opened, or that it is empty; None when it has content."""
     try:
         with Path(file).expanduser().open("rb") as stream:
             return None if stream.read(1) else "is empty"
@@ -326,7 +326,7 @@ def _configure(
 ) -> None:
     load_in_cluster: Any = config.load_incluster_config
     load_file: Any = config.load_kube_config
-    # A person who sets KUBECONFIG means it, also in a shell that happens to run in some pod.
+    # Whoever sets KUBECONFIG means it, even in a shell inside a pod.
     kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")  # noqa: TID251 - kubectl's own variable
     if kubeconfig is None and context is None:
         try:

@@ -1,4 +1,4 @@
-"""The changes that the plan's actions need, each bound to the very object it was decided for."""
+"""The changes that actions need, each bound to exactly the object that it was decided for."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
 
 ATTEMPTS_MAX = 5
-"""How often a node may change under us before we give up and observe again."""
+"""How often a node may change during our write before we give up and observe again."""
 
 RawTaints = list[dict[str, Any]]
 
@@ -31,7 +31,8 @@ class Verbs:
     Args:
         transport: How to reach the server.
         home: Where the Lease `fleet-reconciler` is kept.
-        version_of_node: In which version a node was seen last; empty: it has to be read.
+        version_of_node: Returns the version in which a node was seen last; empty: it has to be
+            read.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Verbs:
         return self._change_taints(node, with_taint)
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
-        """Take every taint with this key off; see ports.cluster."""
+        """Remove every taint with this key; see ports.cluster."""
 
         def without(taints: RawTaints) -> RawTaints | None:
             kept = [each for each in taints if each.get("key") != key]
@@ -72,7 +73,7 @@ class Verbs:
     def _change_taints(
         self, node: NodeName, change: Callable[[RawTaints], RawTaints | None]
     ) -> bool:
-        """Read, change, write under the version that was read; again when someone was faster."""
+        """Read, change, and write under the version that was read; retry after a conflict."""
         path = node_path(node)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             found, metadata = self._read(path)
@@ -91,11 +92,11 @@ class Verbs:
         return False
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations under the version that was seen last, then under the present one.
+        """Set annotations under the version that was seen last, then under the current one.
 
-        See ports.cluster. Whether this process still leads is asked before each attempt: what a
-        leader had begun to write before it was stopped is refused when the node changed meanwhile,
-        and then not repeated.
+        See ports.cluster. Before each attempt it is checked that this process still leads: a write
+        that a former leader had begun is refused when the node changed meanwhile, and then not
+        retried.
         """
         path, version = node_path(node), self._version_of_node(node)
         for attempt in range(1, ATTEMPTS_MAX + 1):
@@ -127,14 +128,14 @@ class Verbs:
             "deleteOptions": _delete_options(pod, grace_seconds),
         }
         reply = self._transport.request("POST", f"{path}/eviction", body=eviction)
-        if reply.status in {404, 409}:  # 409: another pod of the name by now
+        if reply.status in {404, 409}:  # 409: another pod has the name by now
             return False
         if not 200 <= reply.status < 300:
             raise _eviction_refusal(f"pod {pod}", reply)
         return True
 
     def _lives(self, path: str, pod: PodKey) -> bool:
-        """Whether this very pod exists and is not being deleted already."""
+        """Return whether exactly this pod exists and is not being deleted already."""
         try:
             _, metadata = self._read(path)
         except NotFound:
@@ -143,16 +144,16 @@ class Verbs:
         return same and not metadata.get("deletionTimestamp")
 
     def _read(self, path: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """An object as it is now, and its metadata.
+        """Return the current object and its metadata.
 
         Raises:
-            PortError: It is not there, or what was answered is no object of Kubernetes.
+            PortError: It does not exist, or the answer is not a Kubernetes object.
         """
         found = self._transport.expect("GET", path).json()
         return found, _mapping(found.get("metadata"), f"GET {path}")
 
     def _list(self, kind: str, path: str, query: Mapping[str, str]) -> Iterator[ClusterObject]:
-        """What can be read of a list as it is now, in one piece."""
+        """Yield the readable objects of a current list, read in one piece."""
         reply = self._transport.expect("GET", path, query=query)
         try:
             items = decode_page(reply.body).items
@@ -163,7 +164,7 @@ class Verbs:
         return (each.value for each in decoded if each is not None and each.value is not None)
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """Delete past any budget; see ports.cluster."""
+        """Delete regardless of any budget; see ports.cluster."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", **_delete_options(pod, grace_seconds)}
         try:
             self._transport.expect("DELETE", pod_path(pod.namespace, pod.name), body=body)
@@ -177,7 +178,7 @@ class Verbs:
         return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and counts(pod)))
 
     def nodes(self) -> tuple[Node, ...]:
-        """List the nodes now, in one piece; see ports.cluster. Seldom asked for."""
+        """List the nodes now, in one piece; see ports.cluster. Seldom needed."""
         found = self._list("Node", "/api/v1/nodes", {})
         return tuple(node for node in found if isinstance(node, Node))
 
@@ -191,7 +192,7 @@ class Verbs:
         return True
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
-        """Annotate the Lease, which is made when there is none; see ports.cluster."""
+        """Annotate the Lease, which is created when there is none; see ports.cluster."""
         path = leases_path(self._home.namespace)
         patch = {"metadata": {"annotations": dict(annotations)}}
         try:
@@ -202,7 +203,7 @@ class Verbs:
                 make_lease(
                     self._transport, self._home, lease_object(metadata={"annotations": kept})
                 )
-            except Conflict:  # someone made it in between
+            except Conflict:  # somebody else created it in the meantime
                 self._annotate_lease(path, patch)
 
     def _annotate_lease(self, path: str, patch: Mapping[str, Any]) -> None:
@@ -212,14 +213,14 @@ class Verbs:
 
 
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
-    """A part of an answer that has to be an object; raises Unavailable when it is none."""
+    """Return a part of an answer that has to be an object; raise Unavailable otherwise."""
     if not isinstance(value, dict):
         raise Unavailable(where, "answered no object of Kubernetes")
     return value
 
 
 def _taints_in(node: Mapping[str, Any], where: str) -> RawTaints:
-    """The taints of a node as they are; raises Unavailable when they are no list of objects."""
+    """Return a node's current taints; raise Unavailable when they are not a list of objects."""
     taints = _mapping(node.get("spec") or {}, where).get("taints") or []
     if not isinstance(taints, list) or not all(isinstance(each, dict) for each in taints):
         raise Unavailable(where, "answered no object of Kubernetes")
@@ -239,12 +240,12 @@ def _delete_options(pod: PodKey, grace_seconds: int) -> dict[str, Any]:
 
 
 def _only(uid: str) -> dict[str, Any]:
-    """The part of DeleteOptions that keeps another object of the name alive."""
+    """Return the DeleteOptions that protect another object of the name."""
     return {"preconditions": {"uid": uid}} if uid else {}
 
 
 def _eviction_refusal(where: str, reply: Reply) -> PortError:
-    """A budget's no is not the server's: it is asked again later, not sooner."""
+    """Return the error for a refused eviction; one by a budget is retried later only."""
     answer = status_object(reply.body)
     text = str(answer.get("message", ""))
     if reply.status == 429 and is_budget_refusal(answer):

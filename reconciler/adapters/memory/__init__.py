@@ -1,4 +1,4 @@
-"""A small world in memory behind the ports Cluster, Cloud and Clock, for tests in virtual time."""
+"""A small in-memory world behind the ports Cluster, Cloud and Clock, for tests in virtual time."""
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.cloud import MemoryCloud

@@ -1,7 +1,7 @@
-"""Rules between pods as the in-memory scheduler keeps them: required terms and hard spread.
+"""Rules between pods as the in-memory scheduler applies them: required terms and hard spread.
 
-Written from kube-scheduler's description, apart from the planner's filters, so that a plan that
-relies on a wrong one is seen.
+It was written from kube-scheduler's documentation, independently of the planner's filters, so that
+tests find plans that rely on a wrong filter.
 """
 
 from collections import Counter
@@ -17,16 +17,16 @@ CountingNodes = Callable[[PodSpec, TopologySpreadConstraint], Mapping[NodeName, 
 
 
 def has_rules(spec: PodSpec) -> bool:
-    """Whether such a pod asks where others are."""
+    """Return whether such a pod has rules about where others are."""
     return bool(spec.pod_affinity or spec.pod_anti_affinity or spec.topology_spread)
 
 
 def spread_counts(node: Node, spec: PodSpec, *, affinity: bool, taints: bool) -> bool:
-    """Whether spread of such pods counts a node at all.
+    """Return whether spread of such pods counts a node at all.
 
     Args:
-        node: Which one.
-        spec: What the pods are like.
+        node: The node.
+        spec: The spec of the pods.
         affinity: Whether their node selector and affinity are honoured (nodeAffinityPolicy).
         taints: Whether the node's taints are (nodeTaintsPolicy); a cordon is one of them.
     """
@@ -38,15 +38,15 @@ def spread_counts(node: Node, spec: PodSpec, *, affinity: bool, taints: bool) ->
 
 
 class Neighbours:
-    """What the rules of one pod, and those of others about it, say at one moment.
+    """What the rules of one pod, and those of others about it, require at one moment.
 
-    Counted once, asked for each node.
+    It is computed once and then asked for each node.
 
     Args:
-        pod: Who is to be placed.
+        pod: The pod to place.
         nodes: All nodes.
         crowd: The bound pods.
-        counting: Which nodes its spread counts.
+        counting: Returns the nodes that its spread counts.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Neighbours:
     ) -> None:
         self._pod, self._nodes, self._crowd = pod, nodes, crowd
         self._apart: list[tuple[str, set[str]]] = []
-        """Domains that are barred, by topology key."""
+        """Forbidden domains, by topology key."""
         self._near: list[tuple[str, set[str] | None]] = []
-        """Domains of which one is needed; None: any."""
+        """Domains of which one is required; None: any."""
         self._spread: list[tuple[str, Counter[str], int]] = []
         """Pods in each domain, and how many of them are too many."""
         self._never = False
@@ -65,7 +65,7 @@ class Neighbours:
         self._keep_spread(counting)
 
     def allow(self, node: Node) -> bool:
-        """Whether the pod may join the node."""
+        """Return whether the pod may be placed on the node."""
         labels = node.labels
         for key, domains in self._apart:
             if labels.get(key) in domains:
@@ -88,7 +88,7 @@ class Neighbours:
                 self._apart.append((key, domains))
 
     def _keep_near(self) -> None:
-        """Pods count that all terms mean; the first of them may go to any domain."""
+        """Apply affinity: only pods that match all terms count; the first may go anywhere."""
         terms = self._pod.spec.pod_affinity
         if not terms:
             return
@@ -108,7 +108,7 @@ class Neighbours:
             self._near += found
 
     def _keep_spread(self, counting: CountingNodes) -> None:
-        """Only nodes that have the keys of all constraints count, and pods that are not leaving."""
+        """Apply spread: nodes with the keys of all constraints count, and pods that stay."""
         rules = [rule for rule in self._pod.spec.topology_spread if rule.hard]
         keys = {rule.topology_key for rule in rules}
         for rule in rules:
@@ -124,6 +124,6 @@ class Neighbours:
             self._spread.append((rule.topology_key, counts, least + rule.max_skew + 1 - itself))
 
     def _domains(self, key: str, on: OnNodes) -> set[str]:
-        """The domains of a topology key that have any of these pods."""
+        """Return the domains of a topology key that have any of these pods."""
         nodes = [self._nodes[name] for name in on if name in self._nodes]
         return {node.labels[key] for node in nodes if key in node.labels}

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets of the in-memory world: what each allows at this moment."""
+"""PodDisruptionBudgets of the in-memory world, with what each allows at this moment."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,22 +15,22 @@ class MemoryBudgets:
     def __init__(self) -> None:
         self._shapes: list[BudgetShape] = []
         self._covered: dict[tuple[str, Labels], tuple[int, ...]] = {}
-        """Which budgets cover pods of a namespace with these labels."""
+        """The budgets that cover pods of a namespace with these labels."""
         self._healthy: Counter[int] = Counter()
-        """How many pods that are ready each budget covers."""
+        """How many ready pods each budget covers."""
         self._expected: Counter[int] = Counter()
-        """How many pods each covers that are not on their way out."""
+        """How many pods each covers that are not terminating."""
         self._as_told: dict[int, PodDisruptionBudget] = {}
-        """Each budget as it was asked for last."""
+        """Each budget as it was last returned."""
 
     def put(self, shape: BudgetShape, pods: Iterable[Pod]) -> None:
-        """A budget is created, or changed by its name, over pods that are there already."""
+        """Create a budget, or change the one of its name, over existing pods."""
         self._without(shape.namespace, shape.name)
         self._shapes.append(shape)
         self._count_again(pods)
 
     def remove(self, namespace: str, name: str, pods: Iterable[Pod]) -> None:
-        """A budget is deleted."""
+        """Delete a budget."""
         self._without(namespace, name)
         self._count_again(pods)
 
@@ -46,7 +46,7 @@ class MemoryBudgets:
             self.count(pod, 1)
 
     def count(self, pod: Pod | None, amount: int) -> None:
-        """A pod comes or goes as its budgets see it."""
+        """Count a pod that was added or removed, for its budgets."""
         if pod is not None and not (pod.deleting or pod.finished):
             for number in self.covering(pod):
                 self._expected[number] += amount
@@ -54,15 +54,15 @@ class MemoryBudgets:
                     self._healthy[number] += amount
 
     def now(self) -> list[PodDisruptionBudget]:
-        """Each budget with what it allows at this moment."""
+        """Return each budget with what it allows at this moment."""
         return [self._told(number) for number in range(len(self._shapes))]
 
     def of(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets that cover a pod."""
+        """Return the budgets that cover a pod."""
         return [self._told(number) for number in self.covering(pod)]
 
     def _told(self, number: int) -> PodDisruptionBudget:
-        """The budget as it stands; the same value for as long as nothing changes."""
+        """Return the current budget; the same object for as long as nothing changes."""
         made = budget_status(self._shapes[number], self._expected[number], self._healthy[number])
         known = self._as_told.get(number)
         if known is None or known != made:
@@ -70,7 +70,7 @@ class MemoryBudgets:
         return known
 
     def covering(self, pod: Pod) -> tuple[int, ...]:
-        """The numbers of the budgets that cover a pod; remembered while budgets are the same."""
+        """Return the numbers of the budgets that cover a pod; cached until a budget changes."""
         if not self._shapes:
             return ()
         key = (pod.key.namespace, pod.labels)

@@ -1,4 +1,4 @@
-"""A clock that only moves when told to, and what is due at which time."""
+"""A clock that moves only when told to, with calls that are due at given times."""
 
 import heapq
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from itertools import count
 
 
 class ManualClock:
-    """The Clock port in virtual time: waiting moves it, and runs what comes due on the way.
+    """The Clock port in virtual time: waiting moves it, and runs the calls that become due.
 
     Args:
         start: The first `now`, aware UTC.
@@ -21,11 +21,11 @@ class ManualClock:
         self._skew = timedelta()
 
     def now(self) -> datetime:
-        """The wall clock, which `jump` sets wrong."""
+        """Return the wall clock, which `jump` sets wrong."""
         return self._now + self._skew
 
     def monotonic_seconds(self) -> float:
-        """Seconds since the start; jumps do not show."""
+        """Return the seconds since the start, without jumps."""
         return (self._now - self._start).total_seconds()
 
     def wait_seconds(self, seconds: float) -> None:
@@ -33,22 +33,22 @@ class ManualClock:
         self.advance(seconds)
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock forward or, negative, back; nothing comes due by it."""
+        """Set the wall clock forward or, negative, back; no call becomes due by it."""
         self._skew += timedelta(seconds=seconds)
 
     def call_later(self, seconds: float, call: Callable[[], object]) -> None:
-        """Have `call` run when so much time has passed; equal times in order of asking."""
+        """Run `call` after this time; calls at equal times run in the order of registration."""
         due = self._now + timedelta(seconds=max(0.0, seconds))
         heapq.heappush(self._timers, (due, next(self._numbers), call))
 
     def next_due_seconds(self) -> float | None:
-        """How far off the next call is; None when nothing is planned."""
+        """Return the time until the next call; None when none is planned."""
         if not self._timers:
             return None
         return (self._timers[0][0] - self._now).total_seconds()
 
     def advance(self, seconds: float) -> None:
-        """Move on, running everything that comes due in its order."""
+        """Move on, and run all due calls in their order."""
         end = self._now + timedelta(seconds=max(0.0, seconds))
         while self._timers and self._timers[0][0] <= end:
             due, _, call = heapq.heappop(self._timers)

@@ -17,7 +17,7 @@ class MemoryCloud:
 
     Args:
         world: The world.
-        provider: Whose fleets it shows; None: those of all.
+        provider: The provider whose fleets it shows; None: all fleets.
     """
 
     def __init__(self, world: MemoryWorld, provider: Provider | None = None) -> None:
@@ -29,7 +29,7 @@ class MemoryCloud:
         self._frozen: CloudState | None = None
 
     def freeze(self, *, frozen: bool = True) -> None:
-        """Have describes answer with the present state from now on, or live again.
+        """Make describes answer with the present state from now on, or with the live one again.
 
         Answers of EC2 are eventually consistent; what is read by id before acting stays live.
         """
@@ -39,7 +39,7 @@ class MemoryCloud:
         return {each.shape.region for each in self._fleets.records.values()}
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """All fleets and instances of the regions that answer."""
+        """Return all fleets and instances of the regions that answer."""
         with self._world.log.call("observe_cloud", ", ".join(regions)):
             answering = [each for each in dict.fromkeys(regions) if not self._silent(each)]
             if regions and not answering:
@@ -66,17 +66,17 @@ class MemoryCloud:
         )
 
     def _has(self, instance: Instance) -> bool:
-        """Whether the instance is this provider's; those of fleets that are gone are EC2's."""
+        """Return whether the instance is this provider's; instances of deleted fleets are EC2's."""
         record = self._fleets.records.get(instance.fleet_id) if instance.fleet_id else None
         return self._provider in {None, record.shape.provider if record else "ec2-fleet"}
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """One fleet, as it is."""
+        """Return one fleet, as it is."""
         with self._world.log.call("fleet", fleet_id):
             return self._fleets.fleet(self._record(region, fleet_id))
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
-        """Make the fleet aim at `capacity`, ending none; a group is never made to aim lower.
+        """Set the fleet's target to `capacity` and end none; a group is never lowered.
 
         Raises:
             Refused: A group would end instances of its own choice.
@@ -89,7 +89,7 @@ class MemoryCloud:
             self._fleets.set_target(self._record(region, fleet_id), capacity)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """The instances of these ids that are known."""
+        """Return those of the instances that are known."""
         with self._world.log.call("instances", ", ".join(ids)):
             self._require(region)
             found = (self._fleets.instances.get(each) for each in sorted(set(ids)))
@@ -104,7 +104,7 @@ class MemoryCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """Lower the target, then end the instances, as EC2 Fleet needs it; of groups one by one."""
+        """Lower the target, then end the instances, as for EC2 Fleet; for groups one by one."""
         record = self._fleets.records.get(fleet_id)
         if self._provider == "asg" or (record is not None and record.is_group):
             return self._end_in_group(
@@ -143,7 +143,7 @@ class MemoryCloud:
         return live.target_capacity - len(alive) if lower_target else None
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """End instances; those that are gone count as ended."""
+        """Terminate instances; those that are gone count as terminated."""
         with self._world.log.call("terminate_instances", ", ".join(ids), arguments=tuple(ids)):
             self._require(region)
             for each in ids:

@@ -33,15 +33,15 @@ class MemoryCluster:
         self._frozen: ClusterState | None = None
         self._closed = False
         self._changed_at: float | None = None
-        """When the first change came that an observation saw and no cycle has dealt with."""
+        """Time of the first change that an observation saw and no cycle has handled."""
         self._lease_read: tuple[dict[str, str], ClusterObject | None] | None = None
 
     def freeze(self, *, frozen: bool = True) -> None:
-        """Have observations show the present state from now on (a stale cache), or live again."""
+        """Freeze what observations show at the present state (a stale cache), or thaw it."""
         self._frozen = self._observe() if frozen else None
 
     def observe(self) -> ClusterState:
-        """The world as it is."""
+        """Return the current world."""
         with self._world.log.call("observe_cluster", "cluster"):
             if self._objects.changed and self._changed_at is None:
                 self._changed_at = self._objects.changed_at
@@ -62,7 +62,7 @@ class MemoryCluster:
         return assemble(values, relists=self._world.relists)
 
     def _lease(self) -> ClusterObject | None:
-        """What the Lease remembers, read again only when it was written."""
+        """Return the Lease's state, decoded again only after a write."""
         annotations = dict(self._world.lease_annotations)
         if self._lease_read is None or self._lease_read[0] != annotations:
             lease = {"metadata": {"name": LEASE_NAME, "annotations": annotations}}
@@ -71,14 +71,14 @@ class MemoryCluster:
         return self._lease_read[1]
 
     def _listed(self, kind: str, objects: Mapping[Any, Listed]) -> Iterable[Listed]:
-        """A list, less what the world leaves out of it."""
+        """Return a list, without the objects that the world leaves out."""
         every = self._world.left_out.get(kind)
         if every is None:
             return objects.values()
         return [objects[key] for number, key in enumerate(sorted(objects)) if number % every]
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
-        """Move the clock to the next change, or by the whole time."""
+        """Move the clock to the next change, or by the whole timeout."""
         clock, objects = self._world.clock, self._objects
         left = timeout_seconds
         while not (objects.pressing or self._closed):
@@ -96,11 +96,11 @@ class MemoryCluster:
         return objects.changed and not self._closed
 
     def demand_waits(self) -> bool:
-        """Whether a pod without a node came since the last observation."""
+        """Return whether a pod without a node was created since the last observation."""
         return self._objects.demand_came
 
     def gather(self, window: Window) -> float:
-        """Let the window pass: a burst in virtual time ends by itself."""
+        """Let the window pass: in virtual time a burst ends by itself."""
         clock, objects = self._world.clock, self._objects
         if not objects.changed or self._closed:
             return 0.0
@@ -115,7 +115,7 @@ class MemoryCluster:
         return clock.monotonic_seconds() - began
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - no source here asks for it
-        """Name the world as the one source, when it changed."""
+        """Return the world as the one source, when it changed."""
         since, self._changed_at = self._changed_at, None
         if since is None:
             return ()
@@ -123,7 +123,7 @@ class MemoryCluster:
         return (Handled(source="memory", seconds=now - since),)
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
-        """Put the taint on the node, leaving all others."""
+        """Put the taint on the node and keep all others."""
         with self._world.log.call("taint_node", node, taint.key):
             found = self._node(node)
             if taint in found.taints:
@@ -133,7 +133,7 @@ class MemoryCluster:
         return True
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
-        """Take every taint with this key off the node."""
+        """Remove every taint with this key from the node."""
         with self._world.log.call("untaint_node", node, key):
             found = self._node(node)
             kept = tuple(taint for taint in found.taints if taint.key != key)
@@ -150,7 +150,7 @@ class MemoryCluster:
             self._objects.add_node(replace(found, annotations=FrozenMap(merged)))
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """End this very pod if every budget allows it."""
+        """Evict exactly this pod if every budget allows it."""
         with self._world.log.call("evict_pod", str(pod), str(grace_seconds), (pod,)):
             found = self._objects.find(pod)
             if found is None or found.deleting:
@@ -164,7 +164,7 @@ class MemoryCluster:
         return True
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """End this very pod past any budget."""
+        """Delete exactly this pod, regardless of any budget."""
         with self._world.log.call("delete_pod", str(pod), str(grace_seconds), (pod,)):
             found = self._objects.find(pod)
             if found is None:
@@ -173,12 +173,12 @@ class MemoryCluster:
         return True
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
-        """The pods that count on a node, whatever observations show."""
+        """Return the pods that count on a node, whatever observations show."""
         with self._world.log.call("counted_pods_on", node):
             return tuple(sorted(pod.key for pod in self._objects.pods_on(node) if counts(pod)))
 
     def nodes(self) -> tuple[Node, ...]:
-        """All there are, whatever observations show."""
+        """Return all nodes, whatever observations show."""
         with self._world.log.call("nodes", ""):
             return tuple(self._objects.nodes.values())
 
@@ -191,7 +191,7 @@ class MemoryCluster:
             return self._objects.remove_node(node)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
-        """Keep annotations on the Lease; this is no change that ends a wait."""
+        """Save annotations on the Lease; this change does not end a wait."""
         with self._world.log.call("remember", LEASE_NAME, ", ".join(sorted(annotations))):
             self._world.lease_annotations = _merged(self._world.lease_annotations, annotations)
 

@@ -1,8 +1,7 @@
-"""Which bound pods the rules of others mean: counted on each node as pods come and go.
+"""Which bound pods the rules of others match, counted on each node as pods come and go.
 
-A rule is counted from the moment on at which it is first asked about, and found again by a label
-that it insists on. So a pod costs as much as the rules that mean it, and not as all that there are,
-and a rule as much as the pods that it means.
+A rule is counted from its first use on, and indexed by a label that it requires. So a pod costs as
+much as the rules that match it, not as all rules, and a rule as much as the pods that it matches.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,25 +15,26 @@ from reconciler.model.selectors import LabelSelector, Operator, Requirement
 
 PodName = tuple[str, str]
 OnNodes = Mapping[NodeName, int]
-"""How many pods on each node; nodes without any are left out."""
+"""How many pods are on each node; nodes without any are left out."""
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label that the API server gives each namespace: the only one that is known here."""
+"""The label that the API server gives each namespace, the only one that this world has."""
 _RULES_MAX = 2048
-"""Rules that are counted at a time; with more all counts are dropped, and made again when asked."""
+"""Rules that are counted at a time; beyond this all counts are dropped and computed again on
+use."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """Which pods a term means, its holder's namespace and labels filled in."""
+    """The pods that a term matches, with its holder's namespace and labels filled in."""
 
     selector: LabelSelector
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None = None
 
     def means(self, namespace: str, labels: Labels) -> bool:
-        """Whether a pod of that namespace with these labels is meant."""
+        """Return whether a pod of that namespace with these labels matches."""
         if namespace not in self.namespaces and not (
             self.namespace_selector is not None
             and self.namespace_selector.matches({_NAMESPACE_NAME: namespace})
@@ -44,12 +44,12 @@ class Meant:
 
     @property
     def label(self) -> tuple[str, str] | None:
-        """A label that all of them have; the last one, which tells revisions apart."""
+        """Return a label that all of them have; the last one, which distinguishes revisions."""
         return next(reversed([*self.selector.match_labels.items()]), None)
 
 
 def labels_read(spec: PodSpec) -> tuple[str, ...]:
-    """The labels of a pod's own that its rules about others read."""
+    """Return the labels of a pod that its rules about others read."""
     terms = (*spec.pod_affinity, *spec.pod_anti_affinity)
     selectors = [term.selector for term in terms] + [r.selector for r in spec.topology_spread]
     keys: set[str] = set().union(*[each.keys() for each in selectors if each is not None])
@@ -59,7 +59,7 @@ def labels_read(spec: PodSpec) -> tuple[str, ...]:
 
 
 def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
-    """Whom a pod's affinity or anti-affinity term means; None: no pod."""
+    """Return what a pod's affinity or anti-affinity term matches; None: no pod."""
     if term.selector is None:
         return None
     lines: tuple[tuple[Operator, tuple[str, ...]], ...] = (
@@ -81,7 +81,7 @@ def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
 
 
 def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
-    """Whom a pod's spread constraint counts; None: no pod."""
+    """Return what a pod's spread constraint counts; None: no pod."""
     if rule.selector is None:
         return None
     same = {key: holder.labels[key] for key in rule.match_label_keys if key in holder.labels}
@@ -90,7 +90,7 @@ def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
 
 
 def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
-    """A selector with further lines; one of a single value becomes a label that is insisted on."""
+    """Return a selector with further requirements; one of a single value becomes a label."""
     if not lines:
         return selector
     labels, rest = dict(selector.match_labels), list(selector.match_expressions)
@@ -103,7 +103,7 @@ def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
 
 
 class _ByLabel(Generic[T]):
-    """Things that have, or insist on, a label; None stands for those that insist on none."""
+    """Things that have, or require, a label; None stands for those that require none."""
 
     def __init__(self) -> None:
         self._having: dict[tuple[str, str] | None, dict[T, None]] = {}
@@ -128,22 +128,22 @@ class _ByLabel(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class _Alike:
-    """Bound pods of one namespace with the same labels, that are being deleted or are not."""
+    """Bound pods of one namespace with the same labels, that are all being deleted or all not."""
 
     namespace: str
     labels: Labels
     deleting: bool
     on: dict[NodeName, int] = field(default_factory=dict)
     tallies: "list[_Tally]" = field(default_factory=list)
-    """The rules that mean them."""
+    """The rules that match them."""
 
 
 @dataclass(slots=True, eq=False)
 class _Tally:
-    """The pods that one rule means."""
+    """The pods that one rule matches."""
 
     every: tuple[Meant, ...]
-    """Pods that all of these mean."""
+    """Pods that all of these match."""
     deleting: bool
     """Whether pods that are being deleted count."""
     on: dict[NodeName, int] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Tally:
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """An anti-affinity term that bound pods have, and where they are."""
+    """An anti-affinity term of bound pods, and where these are."""
 
     meant: Meant
     topology_key: str
@@ -173,7 +173,7 @@ class Crowd:
     def __init__(self, pods: Mapping[PodName, Pod]) -> None:
         self._pods = pods
         self._counting = False
-        """Whether any rule was asked about yet: clusters without rules pay nothing."""
+        """Whether any rule was used yet: clusters without rules have no cost."""
         self._alike: dict[tuple[str, Labels, bool], _Alike] = {}
         self._alike_by_label: _ByLabel[_Alike] = _ByLabel()
         self._tallies: dict[tuple[tuple[Meant, ...], bool], _Tally] = {}
@@ -182,17 +182,17 @@ class Crowd:
         self._held_by_label: _ByLabel[_Held] = _ByLabel()
 
     def change(self, pod: Pod, sign: int) -> None:
-        """A pod begins (1) or ceases (-1) to be on its node, as it is."""
+        """Record that a pod starts (1) or stops (-1) being on its node, as it is."""
         if self._counting:
             self._count(pod, sign)
         for term in pod.spec.pod_anti_affinity:
             self._hold(term, pod, sign)
 
     def counted(self, every: tuple[Meant, ...], *, deleting: bool = True) -> OnNodes:
-        """Where the pods are that all of these mean.
+        """Return where the pods are that all of these match.
 
         Args:
-            every: Whom they mean.
+            every: What they match.
             deleting: Whether pods that are being deleted count.
         """
         if not self._counting:
@@ -204,7 +204,7 @@ class Crowd:
         return (known or self._begin(every, deleting=deleting)).on
 
     def against(self, pod: Pod) -> list[tuple[str, OnNodes]]:
-        """The anti-affinity of bound pods that means a pod: topology keys, and where they are."""
+        """Return anti-affinity of bound pods that matches a pod: topology keys, and their nodes."""
         if not self._held:
             return []
         return [

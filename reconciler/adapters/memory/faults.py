@@ -1,4 +1,4 @@
-"""Failures injected into calls, the record of all calls, and the killing of the program."""
+"""Failures injected into calls, the record of all calls, and crashes of the program."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,9 +10,9 @@ from reconciler.model.errors import PortError
 
 
 class Crash(BaseException):
-    """`kill -9`: whatever the program holds in memory is gone, the world stays as it is.
+    """`kill -9`: what the program has in memory is lost, the world stays as it is.
 
-    Not an Exception, so that no handler of the program takes it for an error of a port.
+    It is not an Exception, so that no handler of the program treats it as an error of a port.
     """
 
 
@@ -26,7 +26,7 @@ class Call:
     """The object that it was about."""
     detail: str = ""
     arguments: tuple[object, ...] = field(default=(), compare=False)
-    """What was passed, for those who watch."""
+    """What was passed, for watchers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,20 +44,20 @@ class _Kill:
 
 
 class Dies(Protocol):
-    """Says whether the program dies at a call."""
+    """Says whether the program crashes at a call."""
 
     def __call__(self, call: Call, *, after: bool) -> bool:
-        """Return whether it dies right before the call or, `after`, once it has taken effect."""
+        """Return whether it crashes right before the call or, `after`, once it has taken effect."""
         ...
 
 
 def _never(call: Call, *, after: bool) -> bool:  # noqa: ARG001 - as the protocol says
-    """Return False: the program does not die at this call."""
+    """Return False: the program does not crash at this call."""
     return False
 
 
 class CallLog:
-    """Records calls, makes the next ones fail as told, and kills the program at one of them.
+    """Records calls, makes the next ones fail on request, and crashes the program at one of them.
 
     Args:
         clock: Virtual time, which calls may take some of.
@@ -67,15 +67,15 @@ class CallLog:
         self._clock = clock
         self.calls: list[Call] = []
         self.keeps_calls = True
-        """Whether `calls` grows: not over a month."""
+        """Whether `calls` grows; off for long simulations."""
         self.made = 0
-        """Calls since the world began; a crash is put at one of these numbers, from 1."""
+        """Calls since the world began; a crash is planned at one of these numbers, from 1."""
         self.seconds_each = 0.0
-        """How long a call takes before it has an effect: the world moves on meanwhile."""
+        """How long a call takes before it has an effect; the world goes on meanwhile."""
         self.watchers: list[Callable[[Call], None]] = []
-        """Asked right before a call takes effect; not at all when it takes none."""
+        """Called right before a call takes effect; not when it takes none."""
         self.dies: Dies = _never
-        """Asked before each call, and after each that took effect."""
+        """Called before each call, and after each that took effect."""
         self._faults: list[_Fault] = []
         self._kill: _Kill | None = None
 
@@ -87,22 +87,22 @@ class CallLog:
         Args:
             operation: The port's method.
             error: What they raise.
-            times: How many.
-            applied: Whether they are carried out all the same (the reply was lost).
+            times: How many calls fail.
+            applied: Whether they are executed all the same (the reply was lost).
         """
         fault = _Fault(operation=operation, error=error, times=times, applied=applied)
         self._faults.append(fault)
 
     def stop_failing(self) -> None:
-        """Forget all faults that have not shown yet."""
+        """Remove all faults that have not occurred yet."""
         self._faults.clear()
 
     def stop_crashing(self) -> None:
-        """Forget a planned crash."""
+        """Remove a planned crash."""
         self._kill = None
 
     def crash_at(self, number: int, *, after: bool) -> None:
-        """Kill the program at the call of this number, before or after it took effect."""
+        """Crash the program at the call of this number, before or after it took effect."""
         self._kill = _Kill(number=number, after=after)
 
     @contextmanager
@@ -135,7 +135,7 @@ class CallLog:
             raise fault.error
 
     def _due(self, operation: str) -> _Fault | None:
-        """The first fault that waits for this operation, used up by one."""
+        """Return the first fault that waits for this operation, and use it up by one."""
         fault = next((each for each in self._faults if each.operation == operation), None)
         if fault is not None:
             fault.times -= 1

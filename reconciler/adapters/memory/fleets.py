@@ -17,14 +17,14 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ERRORS_KEPT = 100
-"""How far back a fleet's history is told."""
+"""How many errors a fleet's history keeps."""
 Pool = tuple[Region, str, str]
 """Region, instance type and zone: where EC2 has capacity or has none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FleetRecord:
-    """A fleet, and what goes wrong with it."""
+    """A fleet, and its faults."""
 
     id: FleetId
     shape: FleetShape
@@ -32,19 +32,19 @@ class FleetRecord:
     state: str = "active"
     errors: list[FleetEvent] = field(default_factory=list)
     refusal_code: str | None = None
-    """With it, no launch succeeds."""
+    """When set, no launch succeeds."""
     joins: bool = True
     """Whether its instances become nodes."""
     slower_seconds: float = 0.0
     """Added to each launch."""
     locked: bool = False
-    """Still `modifying`: ModifyFleet is refused."""
+    """Still `modifying`, so that ModifyFleet is refused."""
     retry_planned: bool = False
     version: str = "1"
 
     @property
     def is_group(self) -> bool:
-        """Whether it is an Auto Scaling group: it ends what is beyond its target."""
+        """Return whether it is an Auto Scaling group, which ends instances beyond its target."""
         return self.shape.provider == "asg"
 
 
@@ -55,7 +55,7 @@ class MemoryFleets:
         clock: Virtual time.
         delays: How long things take.
         objects: The cluster that instances join.
-        cluster: The name in tags.
+        cluster: The cluster's name in tags.
     """
 
     def __init__(
@@ -71,24 +71,24 @@ class MemoryFleets:
         self.launches: list[tuple[InstanceId, FleetId, float]] = []
         """Every launch, with virtual seconds."""
         self.ends: dict[InstanceId, float] = {}
-        """When instances began to end: they are billed until then."""
+        """When instances began to end; they are billed until then."""
         self.chosen_by_group: list[InstanceId] = []
-        """What groups ended because their target was below what they had."""
+        """Instances that groups ended because their target was below their size."""
         self._alive: dict[FleetId, dict[InstanceId, None]] = {}
         """Those of each fleet that still count, in the order of their launches."""
         self.launch_seconds: Callable[[FleetShape], float] = lambda _: delays.launch
-        """From pending to running, asked for each launch."""
+        """From pending to running, called for each launch."""
         self.join_seconds: Callable[[FleetShape], float] = lambda _: delays.join
-        """From running to a Ready node, asked for each launch when it begins."""
+        """From running to a Ready node, called for each launch when it begins."""
         self.watchers: list[Callable[[Instance], None]] = []
-        """Told of each launch."""
+        """Called with each launch."""
         self.refused_pools: dict[Pool, str] = {}
-        """Pools without capacity, and with which code EC2 says so."""
+        """Pools without capacity, with EC2's error code."""
         self.refused_spot_pools: dict[Pool, str] = {}
-        """Likewise those without capacity for spot instances alone."""
+        """The same for pools without capacity for spot instances only."""
 
     def add(self, shape: FleetShape, target: int) -> FleetRecord:
-        """Terraform creates a fleet."""
+        """Create a fleet, as Terraform does."""
         is_group = shape.provider == "asg"
         fleet_id = FleetId(shape.name if is_group else f"fleet-{len(self.records) + 1:012x}")
         record = FleetRecord(id=fleet_id, shape=shape, target=target)
@@ -97,10 +97,10 @@ class MemoryFleets:
         return record
 
     def set_target(self, record: FleetRecord, target: int) -> None:
-        """ModifyFleet without terminations.
+        """Set the target without terminations, as ModifyFleet does.
 
         Raises:
-            Conflict: It is being modified, and for longer than usual.
+            Conflict: The fleet is being modified for longer than usual.
         """
         if record.locked:
             raise Conflict(record.shape.name, "the fleet is being modified")
@@ -118,13 +118,13 @@ class MemoryFleets:
         self.fulfil(record)
 
     def members(self, record: FleetRecord) -> list[Instance]:
-        """The fleet's instances that still count."""
+        """Return the fleet's instances that still count."""
         return [self.instances[each] for each in self._alive.get(record.id, ())]
 
     def fulfil(self, record: FleetRecord) -> None:
-        """Launch what is missing; without capacity, note the error and try again later.
+        """Launch missing instances; without capacity, note the error and retry later.
 
-        A group ends what it has too many of, and chooses by itself: the oldest.
+        A group ends surplus instances and chooses them itself: the oldest.
         """
         missing = record.target - len(self.members(record))
         if missing < 0 and record.is_group:
@@ -139,7 +139,7 @@ class MemoryFleets:
             self._launch(record, pool)
 
     def _pool_with_capacity(self, record: FleetRecord) -> tuple[tuple[str, str] | None, str]:
-        """The first of its pools that has capacity; else the code of the last that has none."""
+        """Return the first of its pools with capacity; else the code of the last one without."""
         if record.refusal_code is not None:
             return None, record.refusal_code
         code, shape = "", record.shape
@@ -157,7 +157,7 @@ class MemoryFleets:
         return best, code if best is None else ""
 
     def _refused(self, pool: Pool, lifecycle: Lifecycle) -> str | None:
-        """The code with which EC2 has none of a pool; None when it has."""
+        """Return the code with which EC2 refuses a pool; None when it has capacity."""
         code = self.refused_pools.get(pool)
         if code is None and lifecycle == "spot":
             code = self.refused_spot_pools.get(pool)
@@ -241,7 +241,7 @@ class MemoryFleets:
         )
 
     def rejoin(self, instance_id: InstanceId) -> None:
-        """Its kubelet registers again."""
+        """Register the kubelet's node again."""
         instance = self.instances[instance_id]
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is not None:
@@ -249,7 +249,7 @@ class MemoryFleets:
             self._after(wait, instance_id, lambda: self._join(instance_id, record))
 
     def terminate(self, instance_id: InstanceId) -> None:
-        """An instance ends; its fleet replaces it while it is below target."""
+        """End an instance; its fleet replaces it while it is below target."""
         instance = self.instances.get(instance_id)
         if instance is None or instance.gone:
             return
@@ -262,7 +262,7 @@ class MemoryFleets:
             self.fulfil(record)
 
     def vanish(self, instance_id: InstanceId) -> None:
-        """An instance is gone and no longer mentioned: no state, no notice."""
+        """Remove an instance without any trace: no state, no notice."""
         instance = self.instances.pop(instance_id, None)
         if instance is None:
             return
@@ -274,7 +274,7 @@ class MemoryFleets:
             self.fulfil(record)
 
     def set_aside(self, instance_id: InstanceId, *, decrement: bool) -> None:
-        """Put a member of a group in standby; without `decrement` the group replaces it."""
+        """Put a member of a group into standby; without `decrement` the group replaces it."""
         instance = self.instances[instance_id]
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is None or not record.is_group or not instance.counts:
@@ -285,11 +285,11 @@ class MemoryFleets:
         self.fulfil(record)
 
     def protect(self, instance_id: InstanceId, *, protected: bool) -> None:
-        """Protect a member from scale-in, or no longer."""
+        """Protect a member from scale-in, or end the protection."""
         self._change(instance_id, protected=protected)
 
     def back_in_service(self, instance_id: InstanceId) -> None:
-        """Take a member out of standby; its group's target grows by it."""
+        """Take a member out of standby; its group's target grows by one."""
         instance = self.instances[instance_id]
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is None or instance.gone or not instance.set_aside:
@@ -313,7 +313,7 @@ class MemoryFleets:
         self.instances.pop(instance_id, None)
 
     def _lose_nodes(self, instance_id: InstanceId) -> None:
-        """Its node falls silent, and in time the cloud controller deletes it."""
+        """Make its node NotReady; later the cloud controller deletes the node."""
         for node in [n for n in self._objects.nodes.values() if n.instance_id == instance_id]:
             self._objects.silence(node.name)
             if self._delays.node_gone is not None:
@@ -333,7 +333,7 @@ class MemoryFleets:
         self._objects.touch()
 
     def _after(self, seconds: float, instance_id: InstanceId, call: Callable[[], None]) -> None:
-        """Do something later unless the instance is on its way out by then."""
+        """Do something later unless the instance is ending by then."""
 
         def if_alive() -> None:
             instance = self.instances.get(instance_id)
@@ -343,7 +343,7 @@ class MemoryFleets:
         self._clock.call_later(seconds, if_alive)
 
     def fleet(self, record: FleetRecord) -> Fleet:
-        """The fleet as EC2 describes it."""
+        """Return the fleet as EC2 describes it."""
         shape, members = record.shape, self.members(record)
         status = "pending_fulfillment"
         if self._pool_with_capacity(record)[0] is None:
@@ -371,6 +371,6 @@ class MemoryFleets:
         )
 
     def of_region(self, region: Region) -> list[FleetRecord]:
-        """The region's fleets by name."""
+        """Return the region's fleets by name."""
         found = [each for each in self.records.values() if each.shape.region == region]
         return sorted(found, key=lambda each: (each.shape.name, each.id))

@@ -1,4 +1,4 @@
-"""The Leases port in memory: one Lease, and a way to it for each candidate that tests can cut."""
+"""The Leases port in memory: one Lease, and a connection per candidate that tests can cut."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from reconciler.ports.leases import LeaseRecord
 
 
 class MemoryLease:
-    """The one object that all candidates see."""
+    """The one object that all candidates read and write."""
 
     def __init__(self) -> None:
         self._versions = count(1)
@@ -17,13 +17,13 @@ class MemoryLease:
         self.annotations: dict[str, str] = {}
 
     def annotate(self, key: str, value: str) -> None:
-        """Someone writes an annotation: another version, the same holder."""
+        """Write an annotation as somebody else: a new version, the same holder."""
         self.annotations[key] = value
         if self.record is not None:
             self.record = replace(self.record, version=str(next(self._versions)))
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Under optimistic concurrency, as the API server does it."""
+        """Write under optimistic concurrency, as the API server does."""
         if record.version != (self.record.version if self.record is not None else ""):
             raise Conflict("lease", "the object has been modified")
         self.record = replace(record, version=str(next(self._versions)))
@@ -32,19 +32,19 @@ class MemoryLease:
 
 @dataclass(slots=True, kw_only=True)
 class MemoryLeases:
-    """One candidate's way to the Lease."""
+    """One candidate's connection to the Lease."""
 
     lease: MemoryLease
     before: Callable[[], None] = lambda: None
-    """Runs before each request, in the test's hands: lets time pass, cuts the way, and so on."""
+    """Called before each request, for tests: to let time pass, to cut the connection, and so on."""
     after: Callable[[], None] = lambda: None
-    """Runs between a request's effect and its answer."""
+    """Called between a request's effect and its answer."""
     reachable: bool = True
     answers: bool = True
-    """False: requests arrive and take effect, answers are lost."""
+    """False: requests arrive and take effect, but answers are lost."""
 
     def read(self) -> LeaseRecord | None:
-        """The Lease as it is now."""
+        """Return the current Lease."""
         self.before()
         if not (self.reachable and self.answers):
             raise Unavailable("lease", "no answer")
@@ -53,7 +53,7 @@ class MemoryLeases:
         return found
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
-        """Make the Lease say this."""
+        """Write this record."""
         self.before()
         if not self.reachable:
             raise Unavailable("lease", "no answer")

@@ -1,4 +1,4 @@
-"""The interruption queue in memory: its messages come again like those of SQS."""
+"""The interruption queue in memory: messages are redelivered like those of SQS."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from reconciler.adapters.memory.faults import CallLog
 from reconciler.model.notices import MessageId, Notice
 
 VISIBILITY_SECONDS = 30.0
-"""A message that was received and not deleted comes again after this time."""
+"""A received message that was not deleted becomes visible again after this time."""
 
 
 @dataclass(slots=True)
 class _Message:
     notices: tuple[Notice, ...]
     visible_at: float = 0.0
-    """From this time of the clock on it can be received; monotonic seconds."""
+    """When it can be received; monotonic seconds."""
 
 
 class MemoryMessages:
-    """What waits in the queue, whoever reads it.
+    """The messages in the queue, whoever reads it.
 
     Args:
-        clock: The world's.
+        clock: The world's clock.
     """
 
     def __init__(self, clock: ManualClock) -> None:
@@ -32,18 +32,18 @@ class MemoryMessages:
         self._messages: dict[MessageId, _Message] = {}
 
     def send(self, make: Callable[[MessageId], tuple[Notice, ...]]) -> MessageId:
-        """Put a message into the queue; `make` returns what it says, given its id."""
+        """Put a message into the queue; `make` returns its content, given its id."""
         message = MessageId(f"message-{next(self._numbers):06}")
         self._messages[message] = _Message(make(message))
         return message
 
     @property
     def waiting(self) -> tuple[MessageId, ...]:
-        """The messages that were not deleted, by id."""
+        """Return the messages that were not deleted, by id."""
         return tuple(sorted(self._messages))
 
     def receive(self) -> dict[MessageId, tuple[Notice, ...]]:
-        """Take the messages that are visible, and hide them for a while."""
+        """Return the visible messages, and hide them for a while."""
         now = self._clock.monotonic_seconds()
         found = {m: each for m, each in self._messages.items() if each.visible_at <= now}
         for each in found.values():
@@ -58,7 +58,7 @@ class MemoryMessages:
                 self._messages[message].visible_at = visible_at
 
     def delete(self, messages: Collection[MessageId]) -> None:
-        """Take messages out of the queue."""
+        """Delete messages from the queue."""
         for message in messages:
             self._messages.pop(message, None)
 
@@ -68,7 +68,7 @@ class MemoryNotices:
 
     Args:
         messages: The queue.
-        log: Records deletions as calls, at which the program may be killed.
+        log: Records deletions as calls, at which the program may crash.
     """
 
     def __init__(self, messages: MemoryMessages, log: CallLog) -> None:

@@ -1,4 +1,4 @@
-"""The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
+"""The cluster half of the in-memory world: nodes, pods, budgets, and what controllers do."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -23,7 +23,7 @@ PodName = tuple[str, str]
 
 
 class MemoryObjects:
-    """Nodes, pods and budgets, with a scheduler and controllers that replace what is evicted.
+    """Nodes, pods and budgets, with a scheduler and controllers that replace evicted pods.
 
     Args:
         clock: Virtual time.
@@ -42,37 +42,38 @@ class MemoryObjects:
         self.changed = True
         self.changed_at = clock.monotonic_seconds()  # the first change since the last observation
         self.pressing = True
-        """Whether one of the changes since then asks for more than a look at some later time: that
-        a pod found room, or ended, may wait."""
+        """Whether one of the changes since then needs a plan soon: a pod that was bound or ended
+        may wait."""
         self.demand_came = False
-        """Whether a pod came that no node had room for; observations end it."""
+        """Whether a pod was created that no node had room for; observations reset it."""
         self.pod_stop_seconds = delays.pod_stop
-        """How long pods take to stop; tests make them slow."""
+        """How long pods take to stop; tests can make them slow."""
         self.watchers: list[Callable[[Pod, bool], None]] = []
-        """Told of each pod that begins (True) or ceases (False) to occupy a node."""
+        """Called for each pod that begins (True) or ceases (False) to occupy a node."""
         self.pod_watchers: list[Callable[[Pod | None, Pod | None], None]] = []
-        """Told of each change of a pod: as it was before, and as it is."""
+        """Called for each change of a pod: as it was before, and as it is."""
         self.successor_watchers: list[Callable[[Pod, Pod], None]] = []
-        """Told of each pod that a controller made in the place of another: that one and the new."""
+        """Called for each pod that a controller made in place of another: with the old and the new
+        one."""
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
         self._owned: dict[tuple[str, str], dict[PodName, Pod]] = {}
         """Pods by namespace and the uid of their owner."""
         self._scheduler = MemoryScheduler(self.nodes, self.pods, self._on, scoring, self._bind)
         self._replaced: set[str] = set()
-        """Uids of pods on their way out that have a successor already."""
+        """Uids of terminating pods that have a successor already."""
 
     def touch(self, *, pressing: bool = True) -> None:
-        """Something that matters changed."""
+        """Note a change that matters."""
         self.changed_at = self.changed_at if self.changed else self._clock.monotonic_seconds()
         self.changed = True
         self.pressing = self.pressing or pressing
 
     def seen(self) -> None:
-        """Everything up to now is in an observation."""
+        """Note that an observation includes everything up to now."""
         self.changed = self.pressing = self.demand_came = False
 
     def add_node(self, node: Node) -> None:
-        """A node joins (or changes)."""
+        """Add a node, or change it."""
         before = self.nodes.get(node.name)
         self.nodes[node.name] = node
         self._scheduler.node_changed(node.name)
@@ -83,13 +84,13 @@ class MemoryObjects:
         self.schedule(node.name)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
-        """A DaemonSet is created, with a pod on every node that suits it."""
+        """Create a DaemonSet, with a pod on every node that it matches."""
         self.daemon_sets.append(daemon_set)
         for name in sorted(self.nodes):
             self._run_daemon(daemon_set, self.nodes[name])
 
     def remove_daemon_set(self, namespace: str, name: str) -> None:
-        """A DaemonSet is deleted, and its pods with it."""
+        """Delete a DaemonSet and its pods."""
         gone = [d for d in self.daemon_sets if (d.namespace, d.name) == (namespace, name)]
         self.daemon_sets = [each for each in self.daemon_sets if each not in gone]
         for each in gone:
@@ -97,7 +98,7 @@ class MemoryObjects:
                 self.remove_pod(pod.key)
 
     def _run_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
-        """See to the pod that a DaemonSet has on a node that suits it."""
+        """Create or remove the pod that a DaemonSet has on a node."""
         there = self._on.get(node.name, {}).values()
         if not runs_on(daemon_set, node) or any(made(daemon_set, pod) for pod in there):
             return
@@ -105,7 +106,7 @@ class MemoryObjects:
         self._put(daemon_pod(daemon_set, node, self._serial, self._clock.now()))
 
     def remove_node(self, name: NodeName) -> bool:
-        """A Node object goes, and with it the pods on it; False when there is none."""
+        """Delete a Node object and the pods on it; False when there is none."""
         if self.nodes.pop(name, None) is None:
             return False
         for pod in self.pods_on(name):
@@ -116,7 +117,7 @@ class MemoryObjects:
         return True
 
     def add_pod(self, pod: Pod) -> Pod:
-        """A pod is created; without a uid it is given one. Pending ones are scheduled."""
+        """Create a pod; without a uid it gets one. Pending pods are scheduled."""
         self._serial += 1
         now = self._clock.now()
         if not pod.key.uid:
@@ -131,17 +132,17 @@ class MemoryObjects:
         return made
 
     def find(self, key: PodKey) -> Pod | None:
-        """This very pod, while it exists."""
+        """Return exactly this pod, while it exists."""
         pod = self.pods.get((key.namespace, key.name))
         return pod if pod is not None and key.uid in {"", pod.key.uid} else None
 
     def change_pod(self, pod: Pod) -> None:
-        """A pod that exists changes (its annotations, say)."""
+        """Change an existing pod (its annotations, say)."""
         if self.find(pod.key) is not None:
             self._put(pod)
 
     def finish_pod(self, key: PodKey) -> None:
-        """A pod's containers end well."""
+        """End a pod's containers successfully."""
         pod = self.find(key)
         if pod is not None:
             ended = replace(pod, phase="Succeeded", ready=False, finished_at=self._clock.now())
@@ -149,7 +150,7 @@ class MemoryObjects:
             self.schedule(pod.node_name)
 
     def remove_pod(self, key: PodKey) -> None:
-        """A pod is deleted for good, by its owner or a person: nothing replaces it."""
+        """Delete a pod for good, as its owner or a person: nothing replaces it."""
         pod = self.find(key)
         if pod is not None:
             self._drop(pod)
@@ -157,7 +158,7 @@ class MemoryObjects:
             self.schedule(pod.node_name)
 
     def stop_pod(self, pod: Pod, grace_seconds: int) -> None:
-        """A pod is deleted: it stops within its grace, and its controller replaces it.
+        """Delete a pod: it stops within its grace period, and its controller replaces it.
 
         On a node that does not answer it stays: no kubelet reports that it has stopped.
         """
@@ -209,7 +210,7 @@ class MemoryObjects:
             self._add_successor(pod)
 
     def silence(self, name: NodeName) -> None:
-        """A kubelet stops answering: not Ready, its pods neither, and in time they are given up."""
+        """Stop a kubelet: node and pods become unready, and later the pods are deleted."""
         node = self.nodes.get(name)
         if node is None or not node.ready:
             return
@@ -228,7 +229,7 @@ class MemoryObjects:
                     self.stop_pod(pod, 0)
 
     def revive(self, name: NodeName) -> None:
-        """It answers again; what was given up meanwhile ends."""
+        """Make it answer again; pods that were deleted meanwhile end."""
         node = self.nodes.get(name)
         if node is None or node.ready:
             return
@@ -240,11 +241,11 @@ class MemoryObjects:
                 self._put(replace(pod, ready=True))
 
     def pods_on(self, node: NodeName) -> list[Pod]:
-        """Pods bound to a node, by name."""
+        """Return the pods bound to a node, by name."""
         return [pod for _, pod in sorted(self._on.get(node, {}).items())]
 
     def schedule(self, node: NodeName | None = None) -> None:
-        """Bind what fits; with a node, only what has found no room so far and finds it there."""
+        """Bind what fits; with a node, only what found no room before and finds it there."""
         self._scheduler.schedule(node)
 
     def _bind(self, pod: Pod, name: NodeName, instead_of: Iterable[Pod]) -> None:
@@ -290,9 +291,9 @@ class MemoryObjects:
             self.touch(pressing=False)
 
     def _matters(self, before: Pod, after: Pod) -> bool:
-        """Whether a plan may come out differently, as the Kubernetes adapter tells.
+        """Return whether a plan may differ, by the rule of the Kubernetes adapter.
 
-        That a pod has become ready matters through its budget alone.
+        A pod that has become ready matters only through its budget.
         """
         if before.ready == after.ready:
             return before != after
@@ -327,15 +328,15 @@ class MemoryObjects:
                 del self._owned[pod.key.namespace, pod.owner.uid]
 
     def add_budget(self, shape: BudgetShape) -> None:
-        """A budget is created over pods that are there already as well, or changed by its name."""
+        """Create a budget, or change the one of its name; it covers existing pods too."""
         self.budgets.put(shape, self.pods.values())
         self.touch()
 
     def remove_budget(self, namespace: str, name: str) -> None:
-        """A budget is deleted."""
+        """Delete a budget."""
         self.budgets.remove(namespace, name, self.pods.values())
         self.touch()
 
     def owned(self, namespace: str, uid: str) -> list[Pod]:
-        """The pods of the owner with this uid, in the order in which they came."""
+        """Return the pods of the owner with this uid, in the order of creation."""
         return list(self._owned.get((namespace, uid), {}).values())

@@ -1,7 +1,7 @@
-"""Which node a waiting pod goes to.
+"""Chooses the node that a waiting pod is bound to.
 
-A pod that is new is tried on all nodes. After that it is tried on a node only when that one is new
-or has more room: elsewhere the answer cannot have changed.
+A new pod is tried on all nodes. After that it is tried on a node only when the node is new or has
+more room: elsewhere the result cannot have changed.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -27,13 +27,13 @@ PodName = tuple[str, str]
 
 
 class MemoryScheduler:
-    """The queue of pods without a node, and what is free on each node.
+    """The queue of pods without a node, and the free resources of each node.
 
     Args:
         nodes: All nodes, as they are at any time.
         pods: All pods, likewise.
         on: The pods of each node, likewise.
-        scoring: Which of the nodes that would do is taken.
+        scoring: Which of the possible nodes is chosen.
         bind: Puts a pod onto a node, in place of these balloon pods.
     """
 
@@ -53,7 +53,7 @@ class MemoryScheduler:
         self._free: dict[NodeName, dict[str, int]] = {}
         self._waiting: dict[PodName, Pod] = {}
         self._admitting = NodesOfSpecs(nodes, admits)
-        """The nodes that would take such pods, room left out of account."""
+        """The nodes that would take such pods, regardless of free room."""
         self._spread_counts = {
             (affinity, taints): NodesOfSpecs(
                 nodes, partial(spread_counts, affinity=affinity, taints=taints)
@@ -61,7 +61,7 @@ class MemoryScheduler:
             for affinity in (False, True)
             for taints in (False, True)
         }
-        """The nodes that spread of such pods counts, by what of them is honoured."""
+        """The nodes that spread of such pods counts, by which policies it honours."""
         self._crowd = Crowd(pods)
         self._ports = TakenPorts()
         self._labels_read: dict[int, tuple[PodSpec, tuple[str, ...]]] = {}
@@ -75,11 +75,11 @@ class MemoryScheduler:
 
     @property
     def waiting(self) -> int:
-        """How many pods have no node."""
+        """Return how many pods have no node."""
         return len(self._waiting)
 
     def came(self, name: PodName, pod: Pod) -> None:
-        """A pod is as it is from now on."""
+        """Record a new or changed pod."""
         if pod.node_name is not None:
             if not pod.finished:
                 self._take(pod, 1)
@@ -91,7 +91,7 @@ class MemoryScheduler:
             self._rules_wait += has_rules(pod.spec)
 
     def went(self, name: PodName, pod: Pod) -> None:
-        """A pod is no longer as it was."""
+        """Remove a pod's previous form."""
         if pod.node_name is None:
             if self._waiting.pop(name, None) is not None:
                 self._rules_wait -= has_rules(pod.spec)
@@ -110,24 +110,24 @@ class MemoryScheduler:
             self._ports.change(pod, sign)
 
     def node_changed(self, name: NodeName) -> None:
-        """A node came, went, or is another than before."""
+        """Record a node that was added, removed or changed."""
         self._free.pop(name, None)
         self._admitting.node_changed(name)
         for counts in self._spread_counts.values():
             counts.node_changed(name)
 
     def place(self, pod: Pod) -> None:
-        """Bind a pod that came where it fits; those that waited before it found no room there."""
+        """Bind a new pod where it fits; those that waited before it found no room there."""
         if self._rules_wait:
             self.schedule()
         elif not (pod.gated or pod.deleting):
             self._bind_all([pod], None)
 
     def schedule(self, node: NodeName | None = None) -> None:
-        """Bind what fits, highest priority and oldest first; balloons give way.
+        """Bind what fits, highest priority and oldest first; balloon pods are displaced.
 
         Args:
-            node: The only one on which room can have come free; None: any.
+            node: The only node on which room can have become free; None: any.
         """
         if not self._waiting:
             return
@@ -138,7 +138,7 @@ class MemoryScheduler:
             bound = self._bind_all(waiting, None)
 
     def _bind_all(self, pods: Iterable[Pod], only: NodeName | None) -> bool:
-        """Bind what fits; whether anything did, which may be what others wait for to be near."""
+        """Bind what fits; return whether anything was bound, which others' rules may wait for."""
         hopeless: set[Hashable] = set()
         bound = False
         for pod in pods:
@@ -152,14 +152,14 @@ class MemoryScheduler:
         return bound
 
     def _looks_around(self, pod: Pod) -> bool:
-        """Whether where a pod may go depends on others, so that any node can have come free."""
+        """Return whether a pod's node depends on other pods, so that any may be free now."""
         if has_rules(pod.spec) or self._crowd.against(pod):
             return True
         kept_away = self._kept_away
         return bool(kept_away) and (pod.key.namespace, pod.key.name) in kept_away
 
     def _alike(self, pod: Pod) -> Hashable:
-        """What is the same for pods that find room on the same nodes."""
+        """Return what is equal for pods that fit on the same nodes."""
         spec = pod.spec
         if not self._looks_around(pod):
             return id(spec)

@@ -1,4 +1,4 @@
-"""What the in-memory scheduler asks of one node: resources, selectors, taints, ports, balloons."""
+"""What the in-memory scheduler checks on a node: resources, selectors, taints, ports, balloons."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -8,14 +8,14 @@ from reconciler.model.cluster import HostPort, Node, Pod, PodSpec, Taint, Tolera
 from reconciler.model.ids import NodeName
 
 Free = Mapping[str, int]
-"""What is left of a node's allocatable resources."""
+"""The free part of a node's allocatable resources."""
 SPECS_MAX = 4096
-"""Specs of which something is remembered."""
+"""How many specs have cached results."""
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
 
 
 def admits(node: Node, spec: PodSpec) -> bool:
-    """Whether the node takes such pods at all, its room left out of account."""
+    """Return whether the node takes such pods at all, regardless of free room."""
     if not node.ready or node.unschedulable or node.deleting:
         return False
     if node.taints and untolerated(node.taints, spec.tolerations):
@@ -24,7 +24,7 @@ def admits(node: Node, spec: PodSpec) -> bool:
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Collection[Toleration]) -> bool:
-    """Whether there is a NoSchedule or NoExecute taint that none of the tolerations is for."""
+    """Return whether there is a NoSchedule or NoExecute taint that no toleration matches."""
     return any(
         taint.effect != "PreferNoSchedule"
         and not any(each.tolerates(taint) for each in tolerations)
@@ -33,7 +33,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Collection[Toleration]) ->
 
 
 def selects(spec: PodSpec, node: Node) -> bool:
-    """Whether a pod's node selector and required node affinity hold on a node."""
+    """Return whether a pod's node selector and required node affinity match a node."""
     if any(node.labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
     affinity = spec.node_affinity
@@ -41,7 +41,7 @@ def selects(spec: PodSpec, node: Node) -> bool:
 
 
 def holds(free: Free, pod: Pod) -> bool:
-    """Whether the pod's requests are left."""
+    """Return whether the pod's requests are free."""
     for key, value in pod.spec.requests.items():  # noqa: SIM110 - twice as fast, for each node
         if free.get(key, 0) < value:
             return False
@@ -49,13 +49,13 @@ def holds(free: Free, pod: Pod) -> bool:
 
 
 class TakenPorts:
-    """The host ports that pods hold on their nodes."""
+    """The host ports that pods use on their nodes."""
 
     def __init__(self) -> None:
         self._on: dict[NodeName, Counter[HostPort]] = {}
 
     def change(self, pod: Pod, sign: int) -> None:
-        """A pod begins (1) or ceases (-1) to hold its ports on its node."""
+        """Record that a pod starts (1) or stops (-1) using its ports on its node."""
         assert pod.node_name is not None
         held = self._on.setdefault(pod.node_name, Counter())
         for port in pod.spec.host_ports:
@@ -66,7 +66,7 @@ class TakenPorts:
             del self._on[pod.node_name]
 
     def free(self, node: NodeName, wanted: Iterable[HostPort]) -> bool:
-        """Whether nothing on a node holds any of these ports."""
+        """Return whether nothing on a node uses any of these ports."""
         held = self._on.get(node, ())
         return not any(_collide(port, other) for port in wanted for other in held)
 
@@ -78,11 +78,11 @@ def _collide(one: HostPort, other: HostPort) -> bool:
 
 
 class NodesOfSpecs:
-    """For each spec the nodes of which something holds, kept as nodes change.
+    """For each spec the nodes for which a condition holds, updated as nodes change.
 
     Args:
         nodes: All nodes, as they are at any time.
-        holds_of: What is asked of a node and a spec.
+        holds_of: The condition on a node and a spec.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class NodesOfSpecs:
         """By the id of a spec."""
 
     def of(self, spec: PodSpec) -> Mapping[NodeName, Node]:
-        """The nodes of which it holds."""
+        """Return the nodes for which it holds."""
         known = self._known.get(id(spec))
         if known is None or known[0] is not spec:
             if len(self._known) >= SPECS_MAX:
@@ -105,7 +105,7 @@ class NodesOfSpecs:
         return known[1]
 
     def node_changed(self, name: NodeName) -> None:
-        """A node came, went, or is another than before."""
+        """Record a node that was added, removed or changed."""
         node, holds_of = self._nodes.get(name), self._holds_of
         for spec, found in self._known.values():
             found.pop(name, None)
@@ -114,7 +114,7 @@ class NodesOfSpecs:
 
 
 def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:
-    """What pods that have not finished leave of a node."""
+    """Return what pods that have not finished leave free on a node."""
     free = dict(node.allocatable)
     for pod in on_node:
         if not pod.finished:
@@ -124,9 +124,9 @@ def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:
 
 
 def score(scoring: Scoring, node: Node, free: Free, pod: Pod) -> float:
-    """The lower the better; equal scores go by name.
+    """Return a score; the lowest wins, equal scores are ordered by name.
 
-    A PreferNoSchedule taint that the pod does not tolerate weighs more than all the room, as in
+    A PreferNoSchedule taint that the pod does not tolerate outweighs free room, as in
     kube-scheduler's default profile.
     """
     disliked = (
@@ -155,7 +155,7 @@ def _room_score(scoring: Scoring, node: Node, free: Free) -> float:
 
 
 def pushed_out(node: Node, free: Free, on_node: Iterable[Pod], pod: Pod) -> list[Pod] | None:
-    """The balloon pods (negative priority) that give way to a pod; None when that is no help."""
+    """Return the balloon pods to displace for a pod; None when that does not help."""
     if pod.spec.priority < 0 or not admits(node, pod.spec):
         return None
     left, victims = dict(free), []

@@ -1,4 +1,4 @@
-"""What the in-memory world is made of and how long things take in it."""
+"""Settings of the in-memory world: what it consists of and how long things take."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,13 +10,13 @@ from reconciler.model.ids import Region
 from reconciler.model.selectors import LabelSelector
 
 Scoring = Literal["by-name", "least-allocated", "most-allocated"]
-"""Which of the nodes that would do a pod goes to: `least-allocated` is kube-scheduler's default,
+"""How the scheduler chooses among possible nodes: `least-allocated` is kube-scheduler's default,
 `most-allocated` its other profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """Times in seconds."""
+    """Durations in seconds."""
 
     modify: float = 1.0
     """How long a fleet is `modifying` after its target changed."""
@@ -27,24 +27,24 @@ class Delays:
     terminate: float = 10.0
     """From shutting-down to terminated."""
     node_gone: float | None = 30.0
-    """From terminated to the cloud controller's deletion of the Node; None: it never does."""
+    """From terminated to the cloud controller's deletion of the Node; None: never."""
     pod_stop: float = 1.0
     """How long an evicted pod takes to stop, at most its grace period."""
     launch_retry: float = 60.0
-    """Pause after a launch for which there was no capacity."""
+    """The pause after a launch without capacity."""
     pod_start: float = 0.0
     """From bound to ready."""
     pods_given_up: float = 300.0
     """From a node's silence to the deletion of its pods (the usual toleration of 5 minutes)."""
     instance_forgotten: float = 3600.0
-    """From terminated to its last mention (EC2: about an hour)."""
+    """From terminated until EC2 no longer lists it (about an hour)."""
     interruption: float = 120.0
     """From a spot instance's notice to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetShape:
-    """A fleet as Terraform made it, and what its nodes are like."""
+    """A fleet as Terraform made it, with the properties of its nodes."""
 
     name: str
     region: Region
@@ -56,21 +56,22 @@ class FleetShape:
     lifecycle: Lifecycle = "spot"
     provider: Provider = "ec2-fleet"
     min_size: int | None = None
-    """Of a group."""
+    """Of a group only."""
     max_size: int | None = None
-    """Likewise."""
+    """Of a group only."""
     tags: Labels = NO_LABELS
     pools: tuple[tuple[str, str], ...] = ()
-    """Instance types and zones in order of preference; none: the one of its type and zone."""
+    """Instance types and zones in order of preference; none: its own type and zone."""
     offers: FrozenMap[str, Resources] = field(default_factory=FrozenMap)
-    """What nodes of a type offer; `allocatable` for types that are not in it."""
+    """What nodes of a type offer; `allocatable` for types that are missing here."""
     type_labels: FrozenMap[str, Labels] = field(default_factory=FrozenMap)
-    """Labels that nodes of a type carry beside those of all."""
+    """Labels of nodes of a type in addition to the common ones."""
     spreads_zones: bool = False
-    """Whether, of the pools of the preferred type, the zone with the fewest instances is taken."""
+    """Whether, among the pools of the preferred type, the zone with the fewest instances is
+    chosen."""
 
     def all_pools(self) -> tuple[tuple[str, str], ...]:
-        """Where it may launch."""
+        """Return where it may launch."""
         return self.pools or ((self.instance_type, self.zone),)
 
 
@@ -82,19 +83,19 @@ class BudgetShape:
     name: str
     selector: LabelSelector | None
     min_available: int | str = 0
-    """Pods, or a percentage of those that are covered, such as `50%`, rounded up."""
+    """Pods, or a percentage of the covered ones, such as `50%`, rounded up."""
     max_unavailable: int | str | None = None
-    """Likewise; instead of `min_available` when it is set."""
+    """The same for the maximum; used instead of `min_available` when it is set."""
 
     def desired_healthy(self, covered: int) -> int:
-        """How many of so many pods must be healthy."""
+        """Return how many of this many pods must be healthy."""
         if self.max_unavailable is None:
             return _part(self.min_available, covered)
         return max(0, covered - _part(self.max_unavailable, covered))
 
 
 def _part(amount: int | str, whole: int) -> int:
-    """Pods of an amount or a percentage, rounded up as Kubernetes does."""
+    """Return the number of pods for an amount or a percentage, rounded up as in Kubernetes."""
     if isinstance(amount, int):
         return amount
     return -(-whole * int(amount.removesuffix("%")) // 100)

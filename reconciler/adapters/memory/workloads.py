@@ -1,4 +1,4 @@
-"""What controllers do when a pod of theirs goes: a new one, at once or when the old is gone."""
+"""How controllers replace a pod: at once, or when the old one is gone."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 
 AT_ONCE = frozenset({"ReplicaSet", "Job"})
-"""Controllers that replace a pod as soon as its deletion began; a StatefulSet waits for its end."""
+"""Controllers that replace a pod as soon as its deletion begins; a StatefulSet waits for its
+end."""
 
 DAEMONS_TOLERATE = tuple(
     Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
@@ -27,12 +28,12 @@ DAEMONS_TOLERATE = tuple(
 
 
 def is_replaced(pod: Pod) -> bool:
-    """Whether a controller makes another pod for one that is deleted."""
+    """Return whether a controller replaces the pod when it is deleted."""
     return pod.owner is not None and not (pod.daemon or pod.mirror or pod.finished)
 
 
 def successor(pod: Pod, serial: int, now: datetime) -> Pod:
-    """The pod that a controller makes in a pod's place."""
+    """Return the pod that a controller makes in a pod's place."""
     stable = pod.owner is not None and pod.owner.kind == "StatefulSet"
     name = pod.key.name if stable else f"{pod.key.name.rsplit('-r', 1)[0]}-r{serial}"
     return replace(
@@ -53,7 +54,7 @@ def successor(pod: Pod, serial: int, now: datetime) -> Pod:
 
 
 def daemon_pod(daemon_set: DaemonSet, node: Node, serial: int, now: datetime) -> Pod:
-    """A DaemonSet's pod on a node, running."""
+    """Return a DaemonSet's running pod on a node."""
     name = f"{daemon_set.name}-{serial}"
     return Pod(
         key=PodKey(namespace=daemon_set.namespace, name=name, uid=f"uid-{serial}"),
@@ -69,9 +70,9 @@ def daemon_pod(daemon_set: DaemonSet, node: Node, serial: int, now: datetime) ->
 
 
 def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
-    """Whether a DaemonSet makes a pod on a node: taints are tolerated, selector and affinity kept.
+    """Return whether a DaemonSet makes a pod on a node: taints, selector and affinity allow it.
 
-    Whether the node is Ready, is cordoned, or has room is not asked.
+    Whether the node is Ready, is cordoned or has room does not matter.
     """
     spec = daemon_set.spec
     tolerations = (*spec.tolerations, *DAEMONS_TOLERATE)
@@ -79,14 +80,14 @@ def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
 
 
 def made(daemon_set: DaemonSet, pod: Pod) -> bool:
-    """Whether a pod is this DaemonSet's."""
+    """Return whether a pod is this DaemonSet's."""
     if not pod.daemon or pod.owner is None or pod.key.namespace != daemon_set.namespace:
         return False
     return pod.owner.name == daemon_set.name
 
 
 def budget_status(shape: BudgetShape, covered: int, healthy: int) -> PodDisruptionBudget:
-    """What a budget allows when so many of its pods are healthy."""
+    """Return what a budget allows when this many of its pods are healthy."""
     desired = shape.desired_healthy(covered)
     return PodDisruptionBudget(
         namespace=shape.namespace,

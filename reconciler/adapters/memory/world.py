@@ -1,4 +1,4 @@
-"""A whole small world in memory: a cluster and EC2 fleets under a clock that tests move."""
+"""A small in-memory world: a cluster and EC2 fleets, under a clock that tests move."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,10 +17,10 @@ from reconciler.model.notices import Notice, NoticeKind
 
 
 class MemoryWorld:
-    """What tests arrange and look at; the program sees it through MemoryCluster and MemoryCloud.
+    """What tests set up and inspect; the program sees it through MemoryCluster and MemoryCloud.
 
     Args:
-        cluster: The name in tags.
+        cluster: The cluster's name in tags.
         delays: How long things take.
         start: The first `now`.
         scoring: How the scheduler chooses among nodes.
@@ -42,18 +42,18 @@ class MemoryWorld:
         """The interruption queue."""
         self.lease_annotations: dict[str, str] = {}
         self.uid = "uid-of-the-memory-cluster"
-        """Of its namespace kube-system: the cluster's identity."""
+        """UID of the namespace kube-system: the cluster's identity."""
         self.relists = 2
-        """What observations say; 1 is a cluster that was listed only once."""
+        """The number in observations; 1 is a cluster that was listed only once."""
         self.calm_seconds = 0.0
-        """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
+        """How long changes that need no plan (a pod was bound, or ended) begin no cycle."""
         self.left_out: dict[str, int] = {}
-        """Lists with holes: of this kind (`nodes`, `pods`) every n-th object is missing, by name;
-        1 is an empty list."""
+        """Incomplete lists: of this kind (`nodes`, `pods`) every n-th object is missing, by name; 1
+        is an empty list."""
 
     @property
     def calls(self) -> list[Call]:
-        """Every call that the program made, in order."""
+        """Return every call that the program made, in order."""
         return self.log.calls
 
     def fail_next(
@@ -63,47 +63,47 @@ class MemoryWorld:
         self.log.fail_next(operation, error, times=times, applied=applied)
 
     def add_fleet(self, shape: FleetShape, target: int = 0) -> FleetId:
-        """Terraform creates a fleet; returns its id."""
+        """Create a fleet as Terraform does, and return its id."""
         return self.fleets.add(shape, target).id
 
     def add_node(self, node: Node) -> None:
-        """A node that no fleet made joins, or a node changes."""
+        """Add a node that no fleet made, or change a node."""
         self.objects.add_node(node)
 
     def add_pod(self, pod: Pod) -> PodKey:
-        """A pod is created; returns its key with uid."""
+        """Create a pod and return its key with its uid."""
         return self.objects.add_pod(pod).key
 
     def finish_pod(self, key: PodKey) -> None:
-        """A pod succeeds."""
+        """Make a pod succeed."""
         self.objects.finish_pod(key)
 
     def remove_pod(self, key: PodKey) -> None:
-        """A pod is deleted and not replaced."""
+        """Delete a pod that is not replaced."""
         self.objects.remove_pod(key)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
-        """A DaemonSet is created; its pods run on every node that it selects."""
+        """Create a DaemonSet; its pods run on every node that it selects."""
         self.objects.add_daemon_set(daemon_set)
 
     def stop_pod(self, key: PodKey, grace_seconds: int = 30) -> None:
-        """A person deletes a pod; its controller replaces it."""
+        """Delete a pod as a person; its controller replaces it."""
         pod = self.objects.find(key)
         if pod is not None:
             self.objects.stop_pod(pod, grace_seconds)
 
     def annotate_pod(self, key: PodKey, annotations: dict[str, str]) -> None:
-        """A person sets a pod's annotations, all of them."""
+        """Set a pod's annotations, all of them, as a person."""
         pod = self.objects.find(key)
         if pod is not None:
             self.objects.change_pod(replace(pod, annotations=FrozenMap(annotations)))
 
     def add_budget(self, budget: BudgetShape) -> None:
-        """A budget is created."""
+        """Create a budget."""
         self.objects.add_budget(budget)
 
     def refuse_launches(self, fleet_id: FleetId, code: str | None) -> None:
-        """EC2 has no capacity for a fleet from now on; None: it has again."""
+        """Make EC2 have no capacity for a fleet from now on; None: it has capacity again."""
         record = self._record(fleet_id)
         record.refusal_code = code
         if code is None:
@@ -118,7 +118,7 @@ class MemoryWorld:
         *,
         spot_only: bool = False,
     ) -> None:
-        """EC2 has none of a type in a zone from now on, for whichever fleet; None: it has again.
+        """Let EC2 have no capacity for a type in a zone, for any fleet; None: again some.
 
         Args:
             region: Of the pool.
@@ -138,49 +138,49 @@ class MemoryWorld:
             self.fleets.fulfil(record)
 
     def slow_launches(self, fleet_id: FleetId, seconds: float) -> None:
-        """Launches of a fleet take so much longer from now on."""
+        """Make launches of a fleet take this much longer from now on."""
         self._record(fleet_id).slower_seconds = seconds
 
     def lock_fleet(self, fleet_id: FleetId, *, locked: bool = True) -> None:
-        """A fleet stays `modifying` and refuses to be modified, or is active again."""
+        """Keep a fleet `modifying`, so that it refuses changes, or make it active again."""
         record = self._record(fleet_id)
         record.locked = locked
         record.state = "modifying" if locked else "active"
 
     def never_join(self, fleet_id: FleetId, *, never: bool = True) -> None:
-        """Instances of a fleet do not become nodes (a bad AMI), or do so again."""
+        """Keep instances of a fleet from becoming nodes (a bad AMI), or let them again."""
         self._record(fleet_id).joins = not never
 
     def change_template(self, fleet_id: FleetId) -> None:
-        """A fleet's launch template has a new version, of which its next instances are."""
+        """Give a fleet's launch template a new version, which its next instances use."""
         record = self._record(fleet_id)
         record.version = str(int(record.version) + 1)
 
     def end_instance(self, instance_id: InstanceId) -> None:
-        """An instance ends from outside: a failure, a person."""
+        """End an instance from outside, as a failure or a person."""
         self.fleets.terminate(instance_id)
 
     def enter_standby(self, instance_id: InstanceId, *, decrement: bool) -> None:
-        """A person takes a member of a group out of service; without `decrement` it is replaced."""
+        """Put a member of a group into standby; without `decrement` it is replaced."""
         self.fleets.set_aside(instance_id, decrement=decrement)
 
     def protect_instance(self, instance_id: InstanceId, *, protected: bool = True) -> None:
-        """A person protects a member of a group from scale-in, or no longer."""
+        """Protect a member of a group from scale-in, or end the protection."""
         self.fleets.protect(instance_id, protected=protected)
 
     def exit_standby(self, instance_id: InstanceId) -> None:
-        """It is back in service, and its group's desired capacity grows by it."""
+        """Return a member to service; its group's desired capacity grows by one."""
         self.fleets.back_in_service(instance_id)
 
     def rejoin(self, instance_id: InstanceId) -> None:
-        """A kubelet registers again after its Node object was deleted under it."""
+        """Register a kubelet again whose Node object was deleted."""
         self.fleets.rejoin(instance_id)
 
     def interrupt(self, instance_id: InstanceId, *, announce: bool = True) -> None:
-        """EC2 takes a spot instance back: notice now, its end `delays.interruption` later.
+        """Interrupt a spot instance: notice now, its end `delays.interruption` later.
 
         Args:
-            instance_id: Which one.
+            instance_id: The instance.
             announce: Whether EventBridge sends the notice to the interruption queue.
         """
         at = self.clock.now() + timedelta(seconds=self.delays.interruption)
@@ -189,7 +189,7 @@ class MemoryWorld:
         self.clock.call_later(self.delays.interruption, lambda: self.end_instance(instance_id))
 
     def recommend_leaving(self, instance_id: InstanceId) -> None:
-        """EC2 recommends to leave an instance, which it may soon take back."""
+        """Send a rebalance recommendation for an instance, which EC2 may soon take back."""
         self._announce("rebalance", instance_id, self.clock.now())
 
     def _announce(
@@ -204,36 +204,36 @@ class MemoryWorld:
         self.objects.touch()
 
     def vanish(self, instance_id: InstanceId) -> None:
-        """An instance is gone and EC2 does not mention it any more."""
+        """Remove an instance, which EC2 then no longer lists."""
         self.fleets.vanish(instance_id)
 
     def silence(self, node: NodeName) -> None:
-        """A kubelet stops answering."""
+        """Make a kubelet stop answering."""
         self.objects.silence(node)
 
     def revive(self, node: NodeName) -> None:
-        """It answers again."""
+        """Make it answer again."""
         self.objects.revive(node)
 
     def delete_fleet(self, fleet_id: FleetId) -> None:
-        """A fleet vanishes; its instances go on."""
+        """Remove a fleet; its instances go on."""
         del self.fleets.records[fleet_id]
         self.objects.touch()
 
     def pods(self) -> list[Pod]:
-        """All pods, by namespace and name."""
+        """Return all pods, by namespace and name."""
         return [pod for _, pod in sorted(self.objects.pods.items())]
 
     def nodes(self) -> list[Node]:
-        """All nodes, by name."""
+        """Return all nodes, by name."""
         return [self.objects.nodes[name] for name in sorted(self.objects.nodes)]
 
     def node(self, name: NodeName) -> Node | None:
-        """One node, while it exists."""
+        """Return one node, while it exists."""
         return self.objects.nodes.get(name)
 
     def target(self, fleet_id: FleetId) -> int:
-        """A fleet's target capacity."""
+        """Return a fleet's target capacity."""
         return self._record(fleet_id).target
 
     def advance(self, seconds: float) -> None:

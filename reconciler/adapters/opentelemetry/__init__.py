@@ -25,9 +25,9 @@ except ImportError as error:
     ) from error
 
 SPANS_MAX: Final = 2048
-"""Spans that wait to be sent; more are dropped."""
+"""How many spans wait to be sent; more are dropped."""
 FLUSH_SECONDS: Final = 2.0
-"""Longest wait for what is left when the program ends."""
+"""The longest wait for remaining spans when the program ends."""
 
 
 class OtlpSpans:
@@ -35,7 +35,7 @@ class OtlpSpans:
 
     Args:
         endpoint: Base URL of a collector, such as `http://otel-collector:4318`.
-        attributes: What the spans are of: `k8s.cluster.name` and the like.
+        attributes: Resource attributes, such as `k8s.cluster.name`.
     """
 
     def __init__(self, endpoint: str, attributes: dict[str, str]) -> None:
@@ -50,12 +50,12 @@ class OtlpSpans:
         self._tracer = self._provider.get_tracer("fleet-reconciler")
 
     def send(self, span: Span) -> None:
-        """Take a span with all of its parts."""
+        """Send a span with all of its parts."""
         self._send(span, None)
 
     def close(self) -> None:
-        """Send what is left, for two seconds at most."""
-        # The SDK itself would try again for half a minute while the collector does not answer.
+        """Send what is left, for at most two seconds."""
+        # The SDK itself would retry for half a minute while the collector does not answer.
         enough = Timer(FLUSH_SECONDS, self._exporter.shutdown)
         enough.start()
         self._provider.shutdown()

@@ -1,4 +1,4 @@
-"""Asks a Prometheus server for the value of an expression at a moment."""
+"""Queries a Prometheus server for the value of an expression at a moment."""
 
 import json
 import ssl
@@ -34,25 +34,26 @@ _NO_ARRAY = "answered with something that is not an instant vector"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusSettings:
-    """Where the server is, and what it is shown."""
+    """The server's address, credentials and limits."""
 
     url: str
-    """Of the server, without `/api/v1`; Thanos and Mimir have a path of their own."""
+    """URL of the server, without `/api/v1`; Thanos and Mimir have a path of their own."""
     token: Callable[[], str] = str
     """Reads the bearer token; empty: none is sent."""
     ca_file: Path | None = None
     """Certificate authority of the server; None: those of the machine."""
     timeout_seconds: float = 120.0
-    """Until the next piece of an answer; Prometheus itself ends a query after two minutes."""
+    """Limit of the time until the next part of an answer; Prometheus itself ends a query after two
+    minutes."""
     query_seconds: float = 300.0
-    """Until the whole answer of a query, however its pieces come, tries included."""
+    """Limit of the time until the whole answer of a query, retries included."""
 
 
 def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """What connections are checked with.
+    """Return the TLS settings of connections.
 
     Raises:
-        InputError: The file cannot be read, or holds no certificate.
+        InputError: The file cannot be read, or has no certificate.
     """
     try:
         return ssl.create_default_context(cafile=ca_file)
@@ -65,7 +66,7 @@ def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def _check_url(url: str) -> None:
-    """Refuse an address that leads nowhere, or has a secret in it that would not be sent."""
+    """Refuse an invalid address, or one with a secret in it, which would not be sent."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -84,10 +85,10 @@ def _check_url(url: str) -> None:
 class PrometheusServer:
     """Instant queries over HTTP, each tried three times.
 
-    Redirects are not followed: a token belongs to the host that it was given for.
+    Redirects are not followed: a token is only for the host that it was given for.
 
     Raises:
-        UsageError: The address is no http:// or https:// URL, or has a secret in it.
+        UsageError: The address is not an http:// or https:// URL, or has a secret in it.
     """
 
     def __init__(self, settings: PrometheusSettings) -> None:
@@ -103,8 +104,8 @@ class PrometheusServer:
         Raises:
             Forbidden: The token is refused.
             NotFound: There is no Prometheus API below the address.
-            Refused: The server refuses the expression, say because it would load too much.
-            Unavailable: It did not answer, or with something else.
+            Refused: The server refuses the expression, for example because it would load too much.
+            Unavailable: It did not answer, or not as a Prometheus API.
         """
         try:
             answer, content = within(

@@ -1,4 +1,4 @@
-"""Recorded demand in a bucket of S3: a compressed object for each few minutes of a day."""
+"""Recorded demand in a bucket of S3: a compressed object per few minutes of a day."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -18,24 +18,24 @@ from reconciler.model.errors import Forbidden, PortError, Unavailable
 
 SCHEME: Final = "s3://"
 OBJECT_SECONDS: Final = 300.0
-"""So much demand is one object: what a killed process may lose."""
+"""The time that one object covers, which a killed process may lose."""
 OBJECT_BYTES: Final = 8 << 20
 GATHERED_BYTES_MAX: Final = 64 << 20
-"""While S3 does not answer."""
+"""The limit of lines in memory while S3 does not answer."""
 _DELETED_AT_ONCE: Final = 1000
 _DENIED: Final = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceInS3:
-    """A bucket, and how the keys in it begin."""
+    """A bucket, and the prefix of the keys in it."""
 
     bucket: str
     prefix: str
-    """Without a slash at its end; may be empty."""
+    """Without a trailing slash; may be empty."""
 
     def key(self, name: str) -> str:
-        """The key of an object of this name."""
+        """Return the key of an object of this name."""
         return f"{self.prefix}/{name}" if self.prefix else name
 
     def __str__(self) -> str:
@@ -59,14 +59,15 @@ def s3_client() -> Any:
 
 
 class BucketLog(QueuedLog):
-    """Gathers lines and puts `demand-<day>/<time>.jsonl.gz`, every five minutes or 8 MiB.
+    """Collects lines and puts `demand-<day>/<time>.jsonl.gz`, every five minutes or 8 MiB.
 
     Args:
-        place: Where.
+        place: The place.
         s3: A boto3 client.
         keep_seconds: Objects of days that ended longer ago are deleted, once a day.
-        failed: Hears why lines could not be written; they are kept for the next try.
-        object_seconds: How much demand is one object.
+        failed: Called with the reason when lines could not be written; they are kept for the next
+            try.
+        object_seconds: The time that one object covers.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class BucketLog(QueuedLog):
         self._bytes = 0
         self._begun_at: datetime | None = None
         self._closed: list[tuple[datetime, bytes]] = []
-        """Objects that are complete and that S3 has not taken: when each began, its body."""
+        """Complete objects that S3 has not accepted yet: start and content of each."""
         self._day = ""
         super().__init__(failed, idle_seconds=object_seconds)
 
@@ -112,14 +113,14 @@ class BucketLog(QueuedLog):
         self._put()
 
     def _close(self) -> None:
-        """What is gathered is an object."""
+        """Complete the current object."""
         if self._begun_at is not None:
             body = gzip.compress(b"".join(self._gathered), mtime=0)
             self._closed.append((self._begun_at, body))
         self._gathered, self._bytes, self._begun_at = [], 0, None
 
     def _put(self) -> None:
-        """Put the objects that are complete, in their order; those that fail stay."""
+        """Put the complete objects in their order; those that fail are kept."""
         while self._closed:
             begun, body = self._closed[0]
             key = self._place.key(f"demand-{begun:%Y-%m-%d}/{begun:%H%M%S%f}.jsonl.gz")
@@ -143,10 +144,10 @@ class BucketLog(QueuedLog):
 
 
 def fetch_days(place: PlaceInS3, s3: Any, oldest_day: str, directory: Path) -> None:
-    """Bring the objects of all days from one on (`2026-03-10`) into a directory, a file each.
+    """Download the objects of all days from one on (`2026-03-10`) into a directory, a file each.
 
     Raises:
-        PortError: S3 does not answer, or refuses.
+        PortError: S3 did not answer, or refused.
     """
     first = place.key(f"demand-{oldest_day}")
     for key in _keys(place, s3):
@@ -157,7 +158,7 @@ def fetch_days(place: PlaceInS3, s3: Any, oldest_day: str, directory: Path) -> N
 
 
 def _keys(place: PlaceInS3, s3: Any) -> list[str]:
-    """The keys of all recorded objects, sorted."""
+    """Return the keys of all recorded objects, sorted."""
 
     def listed() -> Iterator[str]:
         pages = s3.get_paginator("list_objects_v2")
@@ -169,7 +170,7 @@ def _keys(place: PlaceInS3, s3: Any) -> list[str]:
 
 
 def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
-    """What a call of S3 returns.
+    """Return the result of a call of S3.
 
     Raises:
         Forbidden: The role may not make it.

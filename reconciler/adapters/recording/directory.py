@@ -1,4 +1,4 @@
-"""Recorded demand in a directory: a compressed file for each day, written by a thread."""
+"""Recorded demand in a directory: a compressed file per day, written by a thread."""
 
 import gzip
 import os
@@ -12,21 +12,21 @@ from reconciler.adapters.recording.queued import QueuedLog
 from reconciler.model.errors import PortError, Unavailable
 
 BYTES_MAX: Final = 4 * 2**30
-"""Of all files together: the oldest go."""
+"""The limit of all files together: the oldest are removed."""
 PATTERN: Final = "demand-*.jsonl.gz"
 
 
 class DirectoryLog(QueuedLog):
-    """Appends lines to `demand-<day>.jsonl.gz`, each time as a gzip member of its own.
+    """Appends lines to `demand-<day>.jsonl.gz`, each time as a separate gzip member.
 
-    What is written stays readable when the process ends in the middle of the next member: see
-    `records.demand.read_recorded`. A member that does not fit on the disk is taken away again.
+    What is written stays readable when the process ends during the next member: see
+    `records.demand.read_recorded`. A member that does not fit on the disk is removed again.
 
     Args:
-        directory: Made when it does not exist.
+        directory: Created when it does not exist.
         keep_seconds: Files of days that ended longer ago are removed.
-        failed: Hears why lines could not be written; the loop goes on.
-        bytes_max: Of all files together.
+        failed: Called with the reason when lines could not be written; the loop goes on.
+        bytes_max: The limit of all files together.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class DirectoryLog(QueuedLog):
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         path = self._directory / f"demand-{at:%Y-%m-%d}.jsonl.gz"
         fresh = not path.exists()
-        # Without a buffer: what is not written now would be written when the file is closed.
+        # Without a buffer, since a buffer would be written when the file is closed.
         with path.open("ab", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
             try:
@@ -68,7 +68,7 @@ class DirectoryLog(QueuedLog):
             self._remove_old(at)
 
     def _remove_old(self, at: datetime) -> None:
-        """Remove what is older than is kept, and the oldest of what is too much."""
+        """Remove what is older than the limit, and the oldest of what is too much."""
         oldest = f"demand-{at - self._keep:%Y-%m-%d}"
         files = sorted(self._directory.glob(PATTERN), reverse=True)
         held = 0

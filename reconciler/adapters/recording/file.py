@@ -1,4 +1,4 @@
-"""Recorded demand in one file: plain, or compressed as its name says."""
+"""Recorded demand in one file: plain, or compressed according to its name."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
-    """Write lines to a file that is replaced whole, readable by its owner only, or into a device.
+    """Replace a file, readable by its owner only, by one with these lines; or write to a device.
 
     Returns:
         How many lines were written.
@@ -42,9 +42,10 @@ class DemandFile:
     """Appends lines; what was flushed stays readable when the process ends.
 
     Args:
-        path: Where it is.
-        named: The name that says how it is compressed (`.gz`, `.zst`); default: the file's own.
-        fresh: Whether what is in it goes; else lines are appended.
+        path: The file.
+        named: The name whose ending determines the compression (`.gz`, `.zst`); default: the file's
+            own.
+        fresh: Whether its old content is removed; else lines are appended.
 
     Raises:
         OSError: It cannot be opened or written.
@@ -65,14 +66,14 @@ class DemandFile:
         self._stream.close()
 
     def append(self, lines: bytes) -> None:
-        """Take whole lines; they are written by the MiB, or by `flush`."""
+        """Append whole lines; they are written by the MiB, or by `flush`."""
         self._waiting.append(lines)
         self._bytes += len(lines)
         if self._bytes >= _CHUNK_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits, as a compressed part of its own."""
+        """Write buffered lines, as a separate compressed part."""
         if self._waiting:
             self._stream.write(self._compressed(b"".join(self._waiting)))
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Lines of recorded demand on their way to where they are kept, written by a thread."""
+"""A queue of lines of recorded demand, which a thread writes."""
 
 import queue
 import threading
@@ -18,8 +18,8 @@ class QueuedLog(ABC):
     """A DemandLog that never makes a cycle wait.
 
     Args:
-        failed: Hears why lines could not be written; the loop goes on.
-        idle_seconds: How long no lines may come until `rest` is called; None: it never is.
+        failed: Called with the reason when lines could not be written; the loop goes on.
+        idle_seconds: After how long without lines `rest` is called; None: never.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class QueuedLog(ABC):
         return True
 
     def close(self) -> None:
-        """Write what waits, for a few seconds at most."""
+        """Write what is queued, for a few seconds at most."""
         try:
             self._queue.put(None, timeout=CLOSE_SECONDS)
         except queue.Full:
@@ -49,18 +49,18 @@ class QueuedLog(ABC):
 
     @abstractmethod
     def write(self, at: datetime, lines: bytes) -> None:
-        """Keep lines of this time's day.
+        """Save lines of this time's day.
 
         Raises:
-            PortError: They cannot be kept.
+            PortError: They cannot be saved.
         """
 
     @abstractmethod
     def rest(self) -> None:
-        """Nothing came for a while, or the log is closed: write what was gathered.
+        """Write collected lines; called after a while without lines, or when the log is closed.
 
         Raises:
-            PortError: It cannot be kept.
+            PortError: They cannot be saved.
         """
 
     def _run(self) -> None:
@@ -81,7 +81,7 @@ class QueuedLog(ABC):
         return True
 
     def _told(self, act: Callable[[], None]) -> None:
-        """Act, and tell of what fails."""
+        """Act, and report an error."""
         try:
             act()
         except PortError as error:

@@ -24,11 +24,11 @@ FLUSH_SECONDS: Final = 0.3
 
 
 class SlackNotifier:
-    """Posts messages from a thread of its own.
+    """Posts messages from its own thread.
 
     Args:
         hook: The webhook's address; a secret, never part of an error.
-        failed: Hears of messages that could not be posted.
+        failed: Called for messages that could not be posted.
     """
 
     def __init__(self, hook: str, failed: Callable[[PortError], None]) -> None:
@@ -42,7 +42,7 @@ class SlackNotifier:
         self._thread.start()
 
     def notify(self, text: str) -> None:
-        """Post a message soon; the newest is lost when twenty wait."""
+        """Post a message soon; when twenty wait, the newest is lost."""
         self._idle.clear()
         try:
             self._queue.put_nowait(text)
@@ -50,7 +50,7 @@ class SlackNotifier:
             self._failed(Throttled("slack", f"{QUEUE_MAX} messages wait already"))
 
     def close(self) -> None:
-        """End the thread; what waits has a moment to go out."""
+        """End the thread; waiting messages get a moment to be sent."""
         self._idle.wait(FLUSH_SECONDS)
         self._stopping.set()
         self._thread.join(FLUSH_SECONDS)
@@ -74,7 +74,7 @@ class SlackNotifier:
         body = json.dumps({"text": escaped(text[:TEXT_MAX])}).encode()
         headers = {"Content-Type": "application/json"}
         try:
-            # The config allows http and https only.
+            # The config accepts http and https only.
             request = Request(self._hook, body, headers)  # noqa: S310 - as above
             with urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - as above
                 return
@@ -86,5 +86,5 @@ class SlackNotifier:
 
 
 def escaped(text: str) -> str:
-    """Slack's three control characters as text: names come from any user who may create a pod."""
+    """Return the text with Slack's three control characters escaped; names are untrusted."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""The machine's clock, whose waits end early when the program is asked to stop."""
+"""The machine's clock, whose waits end early when the program is to stop."""
 
 import signal
 import threading
@@ -16,25 +16,25 @@ class SystemClock:
     """The Clock port over the machine's clocks.
 
     Args:
-        stop: Set when the program is asked to stop; every wait then returns at once.
+        stop: Set when the program is to stop; every wait then returns at once.
     """
 
     def __init__(self, stop: threading.Event | None = None) -> None:
         self.stop = stop if stop is not None else threading.Event()
 
     def now(self) -> datetime:
-        """The wall clock, aware UTC."""
+        """Return the wall clock's time, aware UTC."""
         return datetime.now(UTC)  # noqa: TID251 - this is the one place that reads it
 
     def monotonic_seconds(self) -> float:
-        """A clock that never jumps."""
+        """Return the time of a clock that never jumps."""
         return time.monotonic()
 
     def awake_seconds(self) -> float:
-        """A clock that never jumps and runs on while the machine is suspended, where it has one.
+        """Return the time of a clock that never jumps and, where possible, runs during suspends.
 
-        Linux's CLOCK_MONOTONIC stands still then: a laptop that wakes up would think that the
-        Lease which it renewed last night is fresh.
+        Linux's CLOCK_MONOTONIC stops during suspends: after waking up, a laptop would consider the
+        Lease that it renewed last night fresh.
         """
         return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
@@ -45,7 +45,7 @@ class SystemClock:
 
 @dataclass(slots=True)
 class Stopped:
-    """By which signal the program was asked to stop."""
+    """The signal that asked the program to stop."""
 
     number: int | None = None
     """None until then."""
@@ -55,11 +55,11 @@ class Stopped:
 def stop_on_signals(
     stop: threading.Event, wake: Sequence[Callable[[], None]] = ()
 ) -> Iterator[Stopped]:
-    """Set `stop` at the first SIGTERM or SIGINT; a second one has its usual, immediate effect.
+    """Set `stop` at the first SIGTERM or SIGINT; a second one has its default effect.
 
     Args:
         stop: The event to set.
-        wake: Called after that, to end waits that do not look at the event themselves.
+        wake: Called after that, to end waits that do not check the event themselves.
     """
     stopped = Stopped()
     before = {int(number): signal.getsignal(number) for number in STOP_SIGNALS}
@@ -67,8 +67,8 @@ def stop_on_signals(
     def on_signal(number: int, _frame: FrameType | None) -> None:
         stopped.number = number
         signal.signal(number, before[number])
-        # Not here: the handler runs between any two steps of the main thread, which may hold
-        # the event's own lock at this moment.
+        # Not here: the handler runs between any two steps of the main thread, which may hold the
+        # event's own lock at that moment.
         threading.Thread(target=tell, name="stop", daemon=True).start()
 
     def tell() -> None:

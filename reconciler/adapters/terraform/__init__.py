@@ -1,1 +1,1 @@
-"""Terraform's own program, called through python-terraform; saved plans only."""
+"""Runs the Terraform program through python-terraform; saved plans only."""

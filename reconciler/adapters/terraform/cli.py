@@ -33,11 +33,11 @@ from reconciler.telemetry.scrub import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
 _BEGINNING = {"plan", "apply"}
-"""What takes the state's lock; a process that was asked to stop has no time to give it back."""
+"""Commands that take the state's lock; an interrupted process needs time to release it."""
 _SOURCES = "tfconfig/"
-"""Where a saved plan keeps the configuration, with a folder `m-…` for each module."""
+"""Where a saved plan has the configuration, with a folder `m-…` for each module."""
 _UNREADABLE_ZIP = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
-"""The last one: it is encrypted, or compressed in a way that is not known."""
+"""The last one: it is encrypted, or compressed in an unknown way."""
 
 
 class TerraformCli:
@@ -48,7 +48,7 @@ class TerraformCli:
         self._users: Mapping[str, str] = os.environ  # noqa: TID251 - Terraform's own settings
         self._secrets = secrets_of(self._users)
         self._asked_to_stop = ""
-        """Name of the signal that came while an apply finished all the same."""
+        """Name of the signal that came while an apply completed all the same."""
         if not settings.directory.is_dir():
             raise ToolError(
                 str(settings.directory),
@@ -57,7 +57,7 @@ class TerraformCli:
             )
         place = Surroundings(users=self._users, module=settings.directory)
         place.assert_apart()
-        # Apart from the module: what is in there comes from the authors of the repository.
+        # Outside of the module, whose content comes from the authors of the repository.
         folder = PrivateFolder("terraform-data", outlived_seconds=OUTLIVED_SECONDS)
         weakref.finalize(self, folder.close)
         self._own = folder.path
@@ -77,9 +77,9 @@ class TerraformCli:
     def init(self, backend_config: Sequence[str] = ()) -> None:
         """See Terraform.init.
 
-        Providers come from where this program says, whatever the module or the machine's own
-        Terraform settings ask for. A mirror that was found by search and lacks something is no
-        reason to fail: the registry is asked then.
+        This program decides where providers come from, regardless of the module and the machine's
+        own Terraform settings. When a mirror that was found by search lacks something, the registry
+        is used.
         """
         try:
             self._init(backend_config, self._providers)
@@ -93,7 +93,7 @@ class TerraformCli:
 
     def validate(self) -> tuple[TerraformDiagnostic, ...]:
         """See Terraform.validate."""
-        # Exit code 1 stands for findings here; they are in the output.
+        # Exit code 1 means findings here; they are in the output.
         out = self._run("validate", self._settings.read_timeout_seconds, codes=(0, 1), json=FLAG)
         found = _parsed("validate", out).get("diagnostics", [])
         return tuple(self._diagnostic(entry) for entry in found)
@@ -226,7 +226,7 @@ class TerraformCli:
         finished = self._program.run(
             command, *arguments, timeout_seconds=timeout_seconds, **options
         )
-        # An apply that was finished all the same is done, even if it was asked to stop.
+        # An apply that completed is done, even if it was asked to stop.
         done = command == "apply" and finished.status == 0
         stopped = finished.interrupted_by and not done
         if finished.status not in codes or stopped:
@@ -261,7 +261,7 @@ def _found(program: str, place: Surroundings) -> str:
 
 
 def _resources(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The resources of a module of the state and of those in it."""
+    """Yield the resources of a module of the state and of its child modules."""
     yield from module.get("resources", [])
     for child in module.get("child_modules", []):
         yield from _resources(child)

@@ -1,4 +1,4 @@
-"""What Terraform's messages mean."""
+"""Translates Terraform's messages into errors."""
 
 import re
 
@@ -24,7 +24,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-"""`force-unlock` takes no -no-color."""
+"""`force-unlock` does not accept -no-color."""
 _LOCK_ID = re.compile(r"^\s*ID:\s*(\S+)", re.MULTILINE)
 _LOCK_WHO = re.compile(r"^\s*Who:\s*(\S+)", re.MULTILINE)
 _LOCK_DOING = re.compile(r"^\s*Operation:\s*(?:OperationType)?(\S+)", re.MULTILINE)
@@ -33,11 +33,11 @@ _RESOURCE = re.compile(r"^with (\S.*?),?$", re.MULTILINE)
 _DONE = re.compile(r": (?:Creation|Modifications|Destruction) complete after ", re.MULTILINE)
 _TEXT_MAX = 500
 _ERRORS_MAX = 10
-"""Resources that a failed apply names, each with its reason."""
+"""How many resources of a failed apply are named, each with its reason."""
 
 
 def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
-    """The error that a failed call stands for.
+    """Return the error for a failed call.
 
     Args:
         command: The sub-command.
@@ -74,7 +74,7 @@ def _stopped(where: str, finished: Finished) -> ToolError:
 
 
 def _after_apply(finished: Finished) -> str:
-    """What an apply that ended early has done all the same, and how to go on."""
+    """Return what an interrupted apply has done all the same, and how to continue."""
     done = len(_DONE.findall(finished.out))
     return f"{done} changes were carried out and are in the state; plan again for the rest"
 
@@ -92,9 +92,9 @@ def _locked(where: str, plain: str) -> Conflict:
 
 
 def _said(plain: str, command: str) -> str:
-    """Terraform's errors, each from its `Error:` on, on one line, bounded.
+    """Return Terraform's errors, each from its `Error:` on, on one line, bounded.
 
-    Those of an apply begin with the resource that they are about.
+    Errors of an apply begin with their resource.
     """
     parts = re.split(r"^(?=Error: )", plain, flags=re.MULTILINE)
     errors = [part for part in parts if part.startswith("Error: ")]

@@ -1,8 +1,8 @@
-"""Says where providers come from, so that machines without a network can plan.
+"""Decides where providers come from, so that machines without a network can plan.
 
 Order: `RECONCILER_TERRAFORM_PLUGIN_DIR`; the mirrors that the machine's own Terraform settings
 name; Terraform's usual directories for plugins; sub-directories of the usual roots; else the
-registry. All of them give the AWS provider and no other. Never a directory of the checkout.
+registry. Only the AWS provider is installed from any of them. Never a directory of the checkout.
 """
 
 import json
@@ -29,13 +29,13 @@ _METHOD = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSources:
-    """Where Terraform may install the AWS provider from; neither: the registry."""
+    """Where Terraform may install the AWS provider from; if neither is set, the registry."""
 
     directories: tuple[Path, ...] = ()
     urls: tuple[str, ...] = ()
-    """Of network mirrors."""
+    """URLs of network mirrors."""
     searched: bool = False
-    """They are optional: the registry is asked for what they do not have."""
+    """Whether they are optional: the registry is used for what they lack."""
 
 
 REGISTRY = ProviderSources()
@@ -46,15 +46,15 @@ def provider_sources(
     is_inside: Callable[[Path], bool],
     roots: Iterable[Path] = ROOTS,
 ) -> ProviderSources:
-    """Where providers come from on this machine.
+    """Return where providers come from on this machine.
 
     Args:
         environment: Variables of the process.
-        is_inside: Whether a path lies in the checkout.
+        is_inside: Whether a path is in the checkout.
         roots: Directories whose sub-directories, two levels down, are searched.
 
     Raises:
-        ToolError: The variable names a directory that is no mirror.
+        ToolError: The variable names a directory that is not a mirror.
     """
     named = environment.get(VARIABLE, "")
     if named:
@@ -82,7 +82,7 @@ def provider_sources(
 
 
 def cli_config(sources: ProviderSources) -> str:
-    """The CLI config with which Terraform installs the AWS provider from there, and no other."""
+    """Return the CLI config with which Terraform installs only the AWS provider, from there."""
     only = f"    include = [{json.dumps(PROVIDER.as_posix())}]\n"
     methods = [
         *(("filesystem_mirror", "path", str(each)) for each in sources.directories),
@@ -96,7 +96,7 @@ def cli_config(sources: ProviderSources) -> str:
 
 
 def _own_settings(environment: Mapping[str, str]) -> str:
-    """The machine's own CLI config, empty when there is none that can be read."""
+    """Return the machine's own CLI config, empty when no readable one exists."""
     named = environment.get("TF_CLI_CONFIG_FILE", "")
     file = Path(named) if named else _home(environment) / ".terraformrc"
     try:
@@ -109,7 +109,7 @@ def _own_settings(environment: Mapping[str, str]) -> str:
 
 
 def _implied(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Terraform's implied local mirror directories on Linux, without that of the module."""
+    """Yield Terraform's implied local mirror directories on Linux, without that of the module."""
     home = _home(environment)
     yield home / ".terraform.d" / "plugins"
     data_home = environment.get("XDG_DATA_HOME") or str(home / ".local" / "share")
@@ -123,7 +123,7 @@ def _home(environment: Mapping[str, str]) -> Path:
 
 
 def _below(roots: Iterable[Path]) -> Iterator[Path]:
-    """The roots' children, then their grandchildren, each level sorted."""
+    """Yield the roots' children, then their grandchildren, each level sorted."""
     level = list(roots)
     for _ in range(2):
         level = [child for directory in level for child in _children(directory)]

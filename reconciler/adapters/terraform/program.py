@@ -1,9 +1,9 @@
 """Runs the terraform program through python-terraform's generic command call.
 
-The only module that knows python-terraform 0.10.1. Its `destroy` passes a flag that Terraform 1.x
-rejects, its `plan` and `apply` set options of their own, and its state reader predates Terraform
-0.12: none of them is used. What is used is `cmd`, which builds the argument list and starts the
-process, without a shell; time limits and signals are ours.
+This is the only module that uses python-terraform 0.10.1. Its `destroy` passes a flag that
+Terraform 1.x rejects, its `plan` and `apply` set options of their own, and its state reader
+predates Terraform 0.12: none of them is used. What is used is `cmd`, which builds the argument list
+and starts the process, without a shell; time limits and signals are ours.
 """
 
 import os
@@ -25,13 +25,14 @@ from reconciler.records.private_folder import PrivateFolder
 FLAG = IsFlagged
 """Value of an option that is present or absent, such as `-json`."""
 OUTLIVED_SECONDS = 86_400.0
-"""Terraform may go on for so long after this process was killed, so its files stay meanwhile."""
+"""Terraform may run on for this long after this process was killed, so its files are kept
+meanwhile."""
 _SLICE_SECONDS = 0.5
-"""How often a wait for the end looks at deadlines."""
+"""How often a wait for the end checks deadlines."""
 _TO_FILES = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err"'
-"""Terraform writes into files, no pipes of ours: when this process is killed, it finishes its work,
-writes the state and releases the lock. Writing to a pipe that is not read any more would end it in
-the middle, with fleets made that no state knows of."""
+"""Terraform writes into files, not into our pipes: when this process is killed, Terraform finishes
+its work, writes the state and releases the lock. Writing to a broken pipe would end it in the
+middle, with fleets that are in no state."""
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -43,14 +44,14 @@ class Finished:
     out: str
     error: str
     interrupted_by: str = ""
-    """Name of the signal that asked us to stop meanwhile; empty when none did."""
+    """Name of the signal that asked us to stop meanwhile; empty when there was none."""
     timed_out: bool = False
     killed: bool = False
-    """It did not stop in time: the state lock may still be held."""
+    """It did not stop in time, so the state lock may still be held."""
 
 
 class _CommandLine(Terraform):  # type: ignore[misc] # python-terraform has no types
-    """python-terraform's argument builder and starter, with an environment of our own."""
+    """python-terraform's argument builder and starter, with our own environment."""
 
     def __init__(
         self,
@@ -64,13 +65,13 @@ class _CommandLine(Terraform):  # type: ignore[misc] # python-terraform has no t
         super().__init__(working_dir=directory, terraform_bin_path=program)
 
     def read_state_file(self, file_path: str | None = None) -> None:
-        """Not read: the state is asked for with `terraform state pull`."""
+        """Do nothing: `terraform state pull` reads the state."""
 
     def generate_cmd_string(self, cmd: str, *args: str, **kwargs: Any) -> list[str]:
-        """The argument list, started through `env`, which replaces itself by Terraform.
+        """Return the argument list, started through `env`, which replaces itself by Terraform.
 
-        `cmd` hands its own option `synchronous` on to the program, and gives the process a copy
-        of our environment: both are put right here. No secret goes this way.
+        `cmd` passes its own option `synchronous` to the program, and gives the process a copy of
+        our environment: both are corrected here. No secret is passed like this.
         """
         kwargs.pop("synchronous", None)
         unset = [
@@ -90,16 +91,16 @@ class _Output:
 
     @property
     def out(self) -> Path:
-        """Standard output."""
+        """Return the file of standard output."""
         return self.folder / "out"
 
     @property
     def error(self) -> Path:
-        """Standard error."""
+        """Return the file of standard error."""
         return self.folder / "error"
 
     def read(self, file: Path) -> str:
-        """What is in one of them, nothing when the call never began."""
+        """Return the content of one of them, empty when the call never began."""
         try:
             return file.read_bytes().decode(errors="replace")
         except FileNotFoundError:
@@ -108,12 +109,12 @@ class _Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """The terraform program, working in one directory."""
+    """The terraform program in one directory."""
 
     path: str
     directory: str
     environment: Mapping[str, str | None]
-    """Settings beside those of the process; None takes one away."""
+    """Variables in addition to those of the process; None removes one."""
     stop_seconds: float
 
     def run(
@@ -147,9 +148,9 @@ class Program:
 
 
 class _Forwarding:
-    """While open, a request to stop goes to Terraform, once.
+    """While open, passes a request to stop on to Terraform, once.
 
-    A second one would make it drop everything at once and leave the state locked.
+    A second request would make Terraform stop at once and leave the state locked.
     """
 
     def __init__(self) -> None:
@@ -169,13 +170,13 @@ class _Forwarding:
             signal.signal(number, handler)
 
     def attach(self, process: "subprocess.Popen[bytes]") -> None:
-        """Say which process it is; a request that came before goes to it now."""
+        """Set the process; an earlier request is passed on now."""
         self._process = process
         if self.interrupted_by and self.asked_at is None:
             self.ask_to_stop()
 
     def ask_to_stop(self) -> None:
-        """Ask once; further calls do nothing."""
+        """Ask once; later calls do nothing."""
         if self.asked_at is None and self._process is not None:
             self.asked_at = time.monotonic()
             if self._process.poll() is None:
@@ -191,7 +192,7 @@ class _Forwarding:
 
 
 def _in_foreground() -> bool:
-    """Whether a terminal delivers Ctrl-C to us and to our children alike."""
+    """Return whether a terminal delivers Ctrl-C to us and to our children alike."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:

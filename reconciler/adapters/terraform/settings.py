@@ -1,4 +1,4 @@
-"""What the Terraform adapter has to be told."""
+"""Settings of the Terraform adapter."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,5 +20,5 @@ class TerraformSettings:
     plan_timeout_seconds: float = 1800.0
     apply_timeout_seconds: float = 7200.0
     stop_seconds: float = 300.0
-    """How long an interrupted Terraform may take to finish the API call under way and to release
-    its lock, before it is killed."""
+    """How long an interrupted Terraform may take to finish the current API call and to release its
+    lock, before it is killed."""

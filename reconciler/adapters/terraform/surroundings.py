@@ -1,8 +1,8 @@
-"""What Terraform and its providers read beside the root module: the environment and what it names.
+"""What Terraform and its providers read outside of the root module: the environment and its files.
 
-A checkout must not decide which program runs. So settings of Terraform are passed on by name only,
-its data directory and CLI config are this program's own, and what other variables name must not lie
-in the checkout.
+A checkout must not decide which program runs. So only named settings of Terraform are passed on,
+its data directory and CLI config are this program's own, and files that other variables name must
+not be in the checkout.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from pathlib import Path
 from reconciler.model.errors import InputError
 
 _KEPT = frozenset({"TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_WORKSPACE"})
-"""Settings that change neither what is planned nor where programs come from."""
+"""Settings that affect neither the plan nor where programs come from."""
 _KEPT_PREFIXES = ("TF_TOKEN_",)
 _PLACES = (
     "HOME",
@@ -27,7 +27,7 @@ _PLACES = (
     "TF_PLUGIN_CACHE_DIR",
     "RECONCILER_TERRAFORM_PLUGIN_DIR",
 )
-"""What these name can have a program run (`credential_process`) or decides whom to trust."""
+"""Files that these name can start a program (`credential_process`) or decide whom to trust."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Surroundings:
     module: Path
 
     def assert_apart(self) -> None:
-        """Raise InputError for a variable that names something in the checkout."""
+        """Raise InputError for a variable that names a file in the checkout."""
         for name in _PLACES:
             value = self.users.get(name, "")
             if value and self.is_inside(value):
@@ -50,19 +50,19 @@ class Surroundings:
                 )
 
     def is_inside(self, path: str | Path) -> bool:
-        """Whether a path lies in the checkout; a relative one counts from here and the module."""
+        """Return whether a path is in the checkout, also when relative to here or the module."""
         checkouts = {_checkout(self.module), self.module.resolve()}
         places = [Path(path).expanduser().resolve(), (self.module / path).resolve()]
         return any(place.is_relative_to(each) for place in places for each in checkouts)
 
     def environment(self, own: Path) -> Mapping[str, str | None]:
-        """Settings that make Terraform behave the same on a laptop and in a pipeline.
+        """Return settings that make Terraform behave the same on a laptop and in a pipeline.
 
         Args:
-            own: A directory of this run.
+            own: The directory of this run.
 
         Returns:
-            By name; None: the variable is taken away.
+            By name; None: the variable is removed.
         """
         return {
             **dict.fromkeys(self._dropped()),
@@ -74,7 +74,7 @@ class Surroundings:
         }
 
     def _dropped(self) -> Iterator[str]:
-        """Terraform's settings that would make another plan than the one that is reviewed."""
+        """Yield Terraform's settings that would change the plan under review."""
         for name in self.users:
             kept = name in _KEPT or name.startswith(_KEPT_PREFIXES) or name == "TF_PLUGIN_CACHE_DIR"
             if name.startswith("TF_") and not kept:
@@ -82,12 +82,12 @@ class Surroundings:
 
 
 def cli_config_file(own: Path) -> Path:
-    """Where the CLI config of a run lies, in the run's own directory."""
+    """Return the CLI config's path, in the run's own directory."""
     return own / "cli.tfrc"
 
 
 def _checkout(module: Path) -> Path:
-    """The work tree around a directory; the directory itself outside of git."""
+    """Return the work tree around a directory; the directory itself outside of git."""
     place = module.resolve()
     around = (each for each in (place, *place.parents) if (each / ".git").exists())
     return next(around, place)

@@ -45,7 +45,7 @@ def finish(
             finished = stages.finish()
     if finished.removed and finished.complete:
         with stage_shown_as("apply", directory):
-            pass  # nothing of the commit is left to apply, and that is to be seen beside it
+            pass  # nothing of the commit is left to apply, and its status should say so
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {

@@ -60,7 +60,7 @@ def ci_stages(
     allow_types: list[str] | None = None,
     **judging: Any,
 ) -> Any:
-    """The stages, wired."""
+    """Return the stages, wired."""
     from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
 
     return pipeline(

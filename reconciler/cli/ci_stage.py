@@ -1,4 +1,4 @@
-"""How a stage of a pipeline ends: its exit code, and what is shown beside the commit."""
+"""How a stage of a pipeline ends: its exit code, and its commit status."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from reconciler.model.errors import InputError, ReconcilerError
 
 @dataclass
 class StageOutcome:
-    """How a stage ended that raised nothing."""
+    """How a stage ended if it raised nothing."""
 
     failed: bool = False
     detail: str = "refused: see the summary"
@@ -20,7 +20,7 @@ class StageOutcome:
 
 @contextmanager
 def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator[StageOutcome]:
-    """The stage's end beside the commit, for the status chain and for people."""
+    """Publish the stage's end as a commit status, for the status chain and for people."""
     from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
 
     show, outcome = stage_shown(stage, directory), StageOutcome()
@@ -35,7 +35,7 @@ def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator
 
 @contextmanager
 def errors_exit_1(*, when: bool) -> Iterator[None]:
-    """With --detailed-exitcode 2 means changes, so an invalid config must not end with 2."""
+    """Make invalid configs end with 1: with --detailed-exitcode, 2 means changes."""
     try:
         yield
     except ReconcilerError as error:

@@ -42,11 +42,11 @@ COMMANDS: Final = {
 """Name and one-line help, in the order in which `--help` lists them."""
 
 USAGE_ERROR: Final[type[Any]] = typer.BadParameter.__mro__[1]
-"""click's UsageError, wherever typer keeps click (newer versions carry their own)."""
+"""click's UsageError, wherever typer keeps click (newer versions bundle their own)."""
 
 
 def module_of(name: str) -> str:
-    """The module that a command lives in; a word of Python's own gets a `_` at its end."""
+    """Return the module of a command; a word of Python's own gets a trailing `_`."""
     return f"reconciler.cli.{name.replace('-', '_')}" + "_" * keyword.iskeyword(name)
 
 
@@ -54,17 +54,17 @@ class LazyGroup(TyperGroup):
     """Lists commands without importing them and imports the one that is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
-        """All commands, in the order of the table."""
+        """Return all commands, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, imported now; None when there is none of this name."""
+        """Return the command, imported only now; None when there is none of this name."""
         if cmd_name not in self.list_commands(ctx):
             return None
         return load_command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments name.
+        """Return the command that the arguments name.
 
         Raises:
             UsageError: There is none; the message has the nearest names.
@@ -76,7 +76,7 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands, from the table instead of from their modules."""
+        """Write the list of commands, from the table instead of from their modules."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
@@ -107,7 +107,7 @@ def load_command(name: str) -> Any:
 
 
 def _name_values(command: Any) -> None:
-    """Call each option's value what it is, instead of `<str>`: `--kubeconfig KUBECONFIG`."""
+    """Name each option's value after the option, instead of `<str>`: `--kubeconfig KUBECONFIG`."""
     for parameter in command.params:
         flag = getattr(parameter, "is_flag", False) or getattr(parameter, "count", False)
         if parameter.param_type_name == "option" and not (
@@ -118,28 +118,28 @@ def _name_values(command: Any) -> None:
 
 
 def _has_choices(parameter: Any) -> bool:
-    """Whether the help lists the values; where they are kept differs between versions of typer."""
+    """Return whether the help lists the values; their place differs between typer versions."""
     kind = getattr(parameter, "type_descriptor", None) or getattr(parameter, "type", None)
     return bool(getattr(kind, "choices", None))
 
 
 def example_text(example: str) -> str:
-    """The end of a help: the example on lines of its own, not wrapped, fit to be copied."""
+    """Return the end of a help text: the example on its own lines, not wrapped, ready to copy."""
     lines = [f"  {line.strip()}" for line in example.strip().splitlines()]
     return "\n".join(["\b", "Example:", *lines])
 
 
 def _add_verbose(command: Any) -> None:
-    """Let `-v` stand after the command too."""
+    """Accept `-v` after the command too."""
     taken = {option for parameter in command.params for option in parameter.opts}
     if not taken & {"-v", "--verbose"}:
         command.params.append(verbose_option())
 
 
 def verbose_option() -> Any:
-    """`-v`, `-vv`, `-vvv`, on any command; the highest count wins.
+    """Return `-v`, `-vv`, `-vvv` for any command; the highest count wins.
 
-    Taken from a command that typer builds: the option's own class differs between versions.
+    It is taken from a command that typer builds, as the option's class differs between versions.
     """
     app = typer.Typer(add_completion=False)
     app.command()(_only_verbose)
@@ -162,11 +162,11 @@ def _only_verbose(
         ),
     ] = 0,
 ) -> None:
-    """A command that has nothing but `-v`."""
+    """A command that has only `-v`."""
 
 
 def where(argv: Sequence[str], error: Exception | None = None) -> str:
-    """The command that a command line calls, for messages: `reconciler ci plan`."""
+    """Return the command of a command line, for messages: `reconciler ci plan`."""
     context = getattr(error, "ctx", None)
     if context is not None:
         return str(context.command_path)

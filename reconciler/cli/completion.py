@@ -31,7 +31,7 @@ def command(shell: Annotated[Shell, typer.Argument(help="Shell to complete in.")
 
 
 def prepare() -> None:
-    """Teach the parser the shells' ways to ask, when a script asks."""
+    """Register completion handlers when a shell script calls us for completions."""
     if os.environ.get(_VARIABLE):  # noqa: TID251 - how shells ask, no config
         from typer._completion_classes import completion_init  # noqa: PLC0415 - only then
 

@@ -15,7 +15,7 @@ ConfigArgument = Annotated[
 
 
 def config_of(option: str, argument: str | None) -> str:
-    """The config that is meant.
+    """Return the named config.
 
     Raises:
         UsageError: Option and argument name different ones.
@@ -24,7 +24,7 @@ def config_of(option: str, argument: str | None) -> str:
 
 
 def configs_of(option: str, arguments: Sequence[str]) -> Sequence[str]:
-    """The configs that are meant, by a command that takes several as arguments.
+    """Return the named configs, for a command that takes several as arguments.
 
     Raises:
         UsageError: Option and arguments name different ones.

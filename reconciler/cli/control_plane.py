@@ -16,7 +16,7 @@ ControlPlaneOption = Annotated[
 
 
 def programs_of(control_plane: ControlPlane) -> Path | None:
-    """The directory of the control plane's programs; None for the simulated cluster.
+    """Return the directory of the control plane's programs; None for the simulated cluster.
 
     Raises:
         ToolError: There are none and none can be built.

@@ -108,7 +108,7 @@ class _Program:
 def _answer(
     request: "PlanRequest", questions: "Questions", program: _Program, output: Output | None
 ) -> None:
-    """Answer from the running loop's last plan, else from a plan of our own."""
+    """Answer from the running loop's last plan, else from a new plan."""
     from reconciler.cli.explain_view import print_explanations  # noqa: PLC0415 - numpy: slow
 
     found = _from_running(request, questions, program)
@@ -118,9 +118,9 @@ def _answer(
 def _from_running(
     request: "PlanRequest", questions: "Questions", program: _Program
 ) -> dict[str, Any] | None:
-    """The running loop's answers; None where it is not asked, or does not answer unasked.
+    """Return the running loop's answers; None where it is not asked, or cannot be reached.
 
-    Files, another time or other credentials mean another plan than the running loop's.
+    With files, another time or other credentials the plan differs from the running loop's.
     """
     flags = ("kubeconfig", "context", "catalogue")
     other = request.cluster_files or request.aws_files or request.now is not None

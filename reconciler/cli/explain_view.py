@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def print_explained(plan: Plan, explanations: Explanations, *, form: Output) -> None:
-    """The plan's JSON with the explanations in it; for people only the explanations."""
+    """Print the plan's JSON with the explanations in it; for people only the explanations."""
     if form is not Output.TABLE:
         print_encoded(encode_explained_plan(plan, explanations), form)
         return
@@ -20,7 +20,7 @@ def print_explained(plan: Plan, explanations: Explanations, *, form: Output) -> 
 
 
 def print_explanations(explanations: Json, *, form: Output) -> None:
-    """The explanations alone, as `explanations_to_json` makes them."""
+    """Print only the explanations, as `explanations_to_json` makes them."""
     if form is not Output.TABLE:
         print_data(explanations, form)
         return
@@ -60,7 +60,7 @@ def _together(changes: Sequence[str]) -> str:
 
 
 def _counts(counts: Json) -> str:
-    """How many of each code, the most first."""
+    """Return how many there are of each code, the most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {code}" for code, count in ordered)
 

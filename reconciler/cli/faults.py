@@ -8,7 +8,7 @@ from reconciler.sandbox.faults.script import FaultScript, load_script
 
 
 def read_faults(file: str) -> FaultScript:
-    """The script in a file; prints what is wrong with it and ends with exit code 2."""
+    """Return the script in a file; print what is wrong with it and end with exit code 2."""
     try:
         return load_script(file)
     except ConfigError as error:

@@ -6,10 +6,11 @@ from reconciler.model.errors import UsageError
 
 
 def written_folder(path: str | Path) -> Path:
-    """The folder that `--out` names.
+    """Return the folder that `--out` names.
 
     Raises:
-        UsageError: It names none: a script's variable that is not set is not the current folder.
+        UsageError: The name is empty: an unset variable of a script must not mean the current
+            folder.
     """
     if not str(path):
         raise UsageError("--out", "is empty", "name a folder; the current one is `.`")

@@ -49,7 +49,8 @@ def command(
 
     told = options.gitops_options(ctx.params, config)
     if supervised_by is not None:
-        # How `run --gitops` starts it: the two talk over standard input and output.
+        # This is how `run --gitops` starts it; the two processes talk over standard input and
+        # output.
         from reconciler.bootstrap.second_loop_child import (  # noqa: PLC0415 - heavy
             run_supervised,
         )
@@ -78,7 +79,7 @@ def command(
 
 
 def _print_faults(clusters: list[dict[str, object]]) -> None:
-    """What is wrong with each config, on stderr, in the form of all errors."""
+    """Print what is wrong with each config on stderr, in the form of all errors."""
     for cluster in clusters:
         faults = cluster["faults"]
         if isinstance(faults, list) and faults:

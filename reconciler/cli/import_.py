@@ -110,7 +110,7 @@ def command(
 def _import_programs(
     out: Path, programs: list[str], output: Output | None, others: Mapping[str, object]
 ) -> None:
-    """Write the sections for other programs; nothing of AWS is asked."""
+    """Write the sections for other programs; AWS is not asked."""
     from reconciler.bootstrap.adopted_programs import (  # noqa: PLC0415 - heavy
         CONFIG,
         adopt_program_files,

@@ -43,7 +43,7 @@ def _root(
 
 
 def build() -> Any:
-    """The root command."""
+    """Return the root command."""
     app = typer.Typer(
         name="reconciler",
         cls=commands.LazyGroup,
@@ -101,8 +101,8 @@ def _report_other(error: Exception, argv: Sequence[str]) -> int:
     where = commands.where(argv, error)
     if isinstance(error, commands.USAGE_ERROR):
         text = getattr(error, "format_message", error.__str__)().rstrip(".")
-        text = text.replace("Value error, ", "")  # what the parser puts before its own words
-        if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer
+        text = text.replace("Value error, ", "")  # what the parser puts before its own message
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is printed
             sys.stderr.write(text + "\n")
             return EXIT_USAGE
         return _report(where, text, f"{where} --help", code=EXIT_USAGE)
@@ -134,7 +134,7 @@ def _report(where: str, what: str, hint: str = "", code: int = EXIT_FAILED) -> i
 
 
 def _report_output(error: OSError) -> int:
-    """Report that standard output takes no more; quietly when its reader went away (`head`)."""
+    """Report that standard output cannot be written; silently when its reader ended (`head`)."""
     streams.give_up_output()
     if isinstance(error, BrokenPipeError):
         return EXIT_FAILED

@@ -33,14 +33,14 @@ OutputOption = Annotated[
 
 
 def wanted(output: Output | None, stream: TextIO | None = None) -> Output:
-    """The form to print: what was asked for, else what the stream can show."""
+    """Return the form to print: the one asked for, else what the stream can show."""
     if output is not None:
         return output
     return Output.TABLE if (stream or sys.stdout).isatty() else Output.JSON
 
 
 def use_colours(stream: TextIO | None = None) -> bool:
-    """Whether colours are welcome: on a terminal, unless NO_COLOR or TERM=dumb says otherwise."""
+    """Return whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb is set."""
     return wants_colours(stream or sys.stdout)
 
 
@@ -58,7 +58,7 @@ def print_data(data: Any, form: Output, *, indent: int | None = 2) -> None:
 
 
 def print_encoded(encoded: bytes, form: Output) -> None:
-    """Print a document that is JSON already, as it is or as YAML."""
+    """Print a document that is already JSON, as it is or as YAML."""
     if form is Output.YAML:
         print_data(json.loads(encoded), form)
     else:
@@ -66,13 +66,13 @@ def print_encoded(encoded: bytes, form: Output) -> None:
 
 
 def _print_json(text: str) -> None:
-    """Print JSON that any reader takes, whatever the stream's encoding and the names in it."""
+    """Print JSON that any reader accepts, whatever the stream's encoding and the names in it."""
     ascii_only = (sys.stdout.encoding or "").lower() not in {"utf-8", "utf8"}
     sys.stdout.write(_escaped(_NOT_ASCII if ascii_only else _NOT_UTF_8, text))
 
 
 def _escaped(characters: re.Pattern[str], text: str) -> str:
-    """JSON with these characters escaped; a byte of a file's name as `by_bytes` shows it."""
+    """Return JSON with these characters escaped; a byte of a file's name as `by_bytes` shows it."""
     return characters.sub(lambda found: json.dumps(by_bytes(found[0]))[1:-1], text)
 
 
@@ -88,12 +88,12 @@ def print_document(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print lines for people, without what would steer their terminal."""
+    """Print lines for people, without control sequences."""
     sys.stdout.write(plain(text))
 
 
 def print_line(text: str) -> None:
-    """Print one line for people: a newline in a name begins no line of its own."""
+    """Print one line for people: a line break in a name does not begin a new line."""
     sys.stdout.write(one_line(text) + "\n")
 
 

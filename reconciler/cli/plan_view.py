@@ -14,7 +14,7 @@ PODS_NAMED: Final = 3
 
 
 def print_plan(plan: Plan, *, form: Output) -> None:
-    """The contract's JSON, the same as YAML, or tables."""
+    """Print the contract's JSON, the same as YAML, or tables."""
     if form is not Output.TABLE:
         print_encoded(encode_plan(plan, indent=True), form)
         return
@@ -65,7 +65,7 @@ def _actions(plan: Plan) -> None:
 
 
 def _held(plan: Plan) -> None:
-    """What would have been ended, and the code of what keeps it."""
+    """Print what would have been ended, and the code of what keeps it."""
     if plan.held:
         print_text("\n")
         print_table(

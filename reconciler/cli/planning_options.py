@@ -53,7 +53,7 @@ def request_of(
     now: str | None,
     **flags: str | None,
 ) -> "PlanRequest":
-    """What is to be planned; the keywords are flags, `_` for `-`."""
+    """Return what is to be planned; the keywords are flags, `_` for `-`."""
     from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
 
     return planning.PlanRequest(
@@ -66,7 +66,7 @@ def request_of(
 
 
 def _moment(text: str | None) -> datetime | None:
-    """An RFC 3339 time with an offset, of a year that clocks show.
+    """Return an RFC 3339 time with an offset, of a plausible year.
 
     Raises:
         UsageError: It is not one.

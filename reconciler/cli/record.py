@@ -120,7 +120,7 @@ def _belong_together(
     live: Mapping[str, object],
     asked: Mapping[str, object],
 ) -> None:
-    """Raise UsageError for options of another source than the one that is asked for."""
+    """Raise UsageError for options of a source other than the chosen one."""
     if prometheus is not None and recording is not None:
         raise UsageError("--prometheus and --recording", "cannot be combined", "give one of them")
     stored = prometheus is not None or recording is not None

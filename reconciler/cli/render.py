@@ -53,7 +53,7 @@ def command(
     DIR is for the home region; each further region that fleets are in has DIR-<region> beside it.
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
-    # A directory without a name of its own, such as `.`, has nothing beside it.
+    # A directory without a name of its own, such as `.`, has no neighbours.
     out = out if out.name not in {"", ".."} else out.resolve()
     named = stated_cluster_name(cluster_name)
     read = load_config(config_of(config, config_file), cluster_name=named, purpose=Purpose.RENDER)
@@ -75,7 +75,7 @@ def command(
 def _print_lines(
     changes: Mapping[str | None, WrittenChanges], left_out: dict[str, str], out: Path
 ) -> None:
-    """One line per changed file and fleet that was left out, then a sum for each root module."""
+    """Print one line per changed file and omitted fleet, then a sum for each root module."""
     for region, changed in changes.items():
         for verb in ("created", "updated", "removed"):
             for path in getattr(changed, verb):

@@ -29,7 +29,7 @@ FLAGS: Final = (
     "dry_run",
     "lease_namespace",
 )
-"""Options that are keys of the config too."""
+"""Options that are also keys of the config."""
 
 ConfigOption = Annotated[
     str | None,

@@ -1,4 +1,4 @@
-"""Where the running reconciler is asked: by option, else by the config's `listen`."""
+"""Finds the address of the running reconciler: an option, else the config's `listen`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,19 +35,19 @@ TokenFileOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningProgram:
-    """A reconciler that may run somewhere."""
+    """A reconciler that may be running somewhere."""
 
     address: str
     """`HOST:PORT`."""
     token: bytes | None
     cluster: str
-    """That it should be of, as far as config or flags say; empty: any."""
+    """The expected cluster, as far as config or flags name one; empty: any."""
 
 
 def program_of(
     status_url: str | None, token_file: Path | None, config: str, cluster: str | None = None
 ) -> RunningProgram:
-    """Return where to ask.
+    """Return the address and token to use.
 
     Raises:
         ConfigError: The config has faults.
@@ -68,7 +68,7 @@ def program_of(
 
 
 def _config_of(config: str) -> "SectorConfig":
-    """The config; the defaults when there is no such file and none was named."""
+    """Return the config; the defaults when there is no such file and none was named."""
     from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
     from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
 
@@ -78,7 +78,7 @@ def _config_of(config: str) -> "SectorConfig":
 
 
 def _token(file: Path) -> bytes:
-    """The bearer token in a file; UsageError when there is none."""
+    """Return the bearer token in a file; UsageError when there is none."""
     from reconciler.web.access import AccessRules, read_token  # noqa: PLC0415 - slow to load
 
     AccessRules(token_file=file).check_token_file()

@@ -107,7 +107,7 @@ def _run(settings: SandboxSettings, command: list[str], output: Output) -> int:
 
 
 def _interrupt(_number: int, _frame: object) -> None:
-    """SIGTERM takes the way of Ctrl-C; a second one does not disturb the cleaning up."""
+    """Handle SIGTERM like Ctrl-C; a second one does not interrupt the cleaning up."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

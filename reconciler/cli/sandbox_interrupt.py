@@ -68,7 +68,7 @@ def interrupt(
 
 
 def _sandbox_url() -> str:
-    """The sandbox's endpoint, never that of AWS.
+    """Return the sandbox's endpoint, never that of AWS.
 
     Raises:
         UsageError: No sandbox is named.
@@ -90,7 +90,7 @@ def _sandbox_url() -> str:
 def _chosen(
     running: Sequence[Facts], names: Sequence[str], percent: float | None, seed: int
 ) -> Sequence[Facts]:
-    """The instances of these names, or a share of the spot ones.
+    """Return the instances of these names, or a share of the spot ones.
 
     Raises:
         UsageError: Neither is asked for, or both.
@@ -110,7 +110,7 @@ def _chosen(
 
 
 def _drawn(instances: Iterable[Facts], seed: int) -> list[Facts]:
-    """The instances in an order that looks random and is the same for the same seed."""
+    """Return the instances in a pseudo-random order that depends only on the seed."""
     return sorted(
         instances,
         key=lambda each: hashlib.sha256(f"{seed} {each['instance_id']}".encode()).digest(),

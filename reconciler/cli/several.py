@@ -9,7 +9,7 @@ SEVERAL = frozenset({"--cluster", "--aws", "--programs"})
 
 
 class SeveralFiles(TyperCommand):
-    """Repeats such an option before each further value, as the parser wants one apiece."""
+    """Repeats such an option before each further value, since the parser needs one per value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the spread-out arguments."""
@@ -17,7 +17,7 @@ class SeveralFiles(TyperCommand):
 
 
 def spread(args: Sequence[str]) -> list[str]:
-    """`--aws a b -o json` becomes `--aws a --aws b -o json`; a lone `-` is a value."""
+    """Turn `--aws a b -o json` into `--aws a --aws b -o json`; a lone `-` is a value."""
     result: list[str] = []
     current = ""
     values = 0

@@ -177,7 +177,7 @@ def _options(own: dict[str, Any], chances: dict[str, Any]) -> "Options":
 
 
 def _selector(pairs: list[str]) -> dict[str, str]:
-    """A node selector from `label=value` words.
+    """Return a node selector from `label=value` words.
 
     Raises:
         UsageError: A word has no `=`.

@@ -17,11 +17,11 @@ from reconciler.telemetry.logging import is_dumb_terminal
 
 Json = Mapping[str, Any]
 QUIET_SECONDS = 2.0
-"""What takes less shows no progress."""
+"""A shorter simulation shows no progress."""
 
 
 class Progress:
-    """One line on stderr that is written over; nothing where that is not possible."""
+    """One line on stderr that is overwritten; nothing where that is not possible."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -42,7 +42,7 @@ class Progress:
             self._stream.flush()
 
     def show(self, what: str, share: float) -> None:
-        """Say how far it is."""
+        """Show the progress."""
         shows = self._stream.isatty() and not is_dumb_terminal()
         if shows and time.monotonic() - self._began > QUIET_SECONDS:
             self._shown = True
@@ -50,7 +50,7 @@ class Progress:
             self._stream.flush()
 
     def tell_speed(self, found: Json) -> None:
-        """Say how long it took, and the most memory of this process; no part of the report."""
+        """Print how long it took, and the peak memory of this process; not part of the report."""
         seconds, cpu = time.monotonic() - self._began, time.process_time()
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         pods = sum(run["pods"] for run in found["runs"])
@@ -62,7 +62,7 @@ class Progress:
         )
 
     def point(self, done: int, of: int, values: Mapping[str, str], run: Json) -> None:
-        """Say what a point of a sweep came to, as soon as it is known."""
+        """Print the result of a point of a sweep, as soon as it is known."""
         words = ", ".join(f"{key}={value}" for key, value in values.items())
         figures = f"{run['cost']['usd_per_day']:,.2f} USD per day"
         wait = f"p95 {run['waiting']['p95_seconds']:,.1f} s"
@@ -98,7 +98,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 
 
 def print_figures(found: Json, out: str) -> None:
-    """A table of the configs, and where the report is."""
+    """Print a table of the configs, and where the report is."""
     runs = [*found["runs"], *found.get("peers", ())]
     table = Table(box=None, pad_edge=False)
     table.add_column("")

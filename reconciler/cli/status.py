@@ -49,7 +49,7 @@ def command(
     """
     from reconciler.web.asking import ask_status  # noqa: PLC0415 - slow to load
 
-    # With an address, no config is needed: the cluster is whatever runs there.
+    # With an address no config is needed: any cluster's program may run there.
     asked = program_of(listen, listen_token_file, config_file or config, cluster="any")
     address, token = asked.address, asked.token
     form = wanted(output)
@@ -70,14 +70,14 @@ def _print(status: Json, form: Output) -> None:
 
 
 def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> None:
-    """Show answers until interrupted; one that fails is shown, and asked for again."""
+    """Show answers until interrupted; a failed one is shown, and asked for again."""
     from rich.live import Live  # noqa: PLC0415 - slow to load
 
     from reconciler.cli.status_view import console  # noqa: PLC0415 - as above
 
     pause = Event()
     if form is not Output.TABLE:
-        while True:  # one document after the other, as `kubectl get --watch -o json` does
+        while True:  # one document after another, as `kubectl get --watch -o json` prints
             try:
                 print_data(ask(), form, indent=None)
                 sys.stdout.flush()
@@ -91,7 +91,7 @@ def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> N
 
 
 def _shown(ask: Callable[[], Json]) -> "RenderableType":
-    """One answer, or why there is none."""
+    """Return one answer, or why there is none."""
     from rich.text import Text  # noqa: PLC0415 - slow to load
 
     from reconciler.cli.status_view import view_of  # noqa: PLC0415 - as above

@@ -22,7 +22,7 @@ STYLES: Final = {
     "failing": "bold red",
 }
 PIPED_WIDTH: Final = 1_000
-"""Columns where there is no terminal: lines stay whole for `grep`."""
+"""Columns where there is no terminal, so that lines stay whole for `grep`."""
 WORKLOADS_MAX: Final = 20
 STEPS_MAX: Final = 10
 ACTIONS_MAX: Final = 10
@@ -35,7 +35,7 @@ WAITS: Final = {
 
 
 def console() -> Console:
-    """Return a console on stdout; NO_COLOR and TERM=dumb are honoured by it."""
+    """Return a console on stdout, which respects NO_COLOR and TERM=dumb."""
     found = Console(highlight=False, markup=False, emoji=False)
     return (
         found
@@ -64,7 +64,7 @@ def _parts(status: Json) -> Iterator[RenderableType]:
 
 
 def _verdict(verdict: Json) -> Iterator[Text]:
-    """The first line, what to do about it, and what else is wrong."""
+    """Yield the first line, what to do about it, and what else is wrong."""
     first = Text(f"{verdict['level'].upper()}: ", style=STYLES[verdict["level"]])
     yield first.append(plain(verdict["text"]), style="bold")
     for number, cause in enumerate(verdict["causes"]):
@@ -151,7 +151,7 @@ def _sums(plan: Json, fleets: Sequence[Json]) -> str:
 
 
 def _priced(cost: Json) -> str:
-    """Where the prices are from; an older program does not say."""
+    """Return where the prices come from; an older program does not say."""
     prices = cost.get("prices") or {}
     of = ", ".join(filter(None, (prices.get("region"), prices.get("as_of"))))
     return f"; on-demand prices of {of}" if of else ""

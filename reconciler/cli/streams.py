@@ -1,4 +1,4 @@
-"""Standard input, output and error, as they must be before a command runs."""
+"""Makes standard input, output and error usable before a command runs."""
 
 import io
 import os
@@ -9,11 +9,11 @@ from typing import Any, Final, TextIO, cast
 from typing_extensions import override
 
 STANDARD_OUTPUT: Final = "standard output"
-"""What stands in the place of a file's name in its errors."""
+"""What replaces the name of a file in its errors."""
 
 
 class _StandardOutput(io.FileIO):
-    """Descriptor 1, whose errors say so: those of writing to a descriptor name no file."""
+    """Descriptor 1, whose errors name it: those of writing to a descriptor name no file."""
 
     @override
     def write(self, data: Any, /) -> int:
@@ -27,10 +27,10 @@ class _StandardOutput(io.FileIO):
 
 
 def prepare() -> None:
-    """Make all three streams usable, whatever this process was started with.
+    """Make all three streams usable, however this process was started.
 
-    What is closed reads as empty and takes everything. Standard output writes what its encoding
-    does not have as an escape, as standard error does.
+    A closed stream reads as empty and accepts everything. Standard output escapes what its encoding
+    cannot represent, as standard error does.
     """
     if sys.stdin is None:
         sys.stdin = _nothing(0, os.O_RDONLY)
@@ -52,14 +52,14 @@ def prepare() -> None:
 
 
 def give_up_output() -> None:
-    """Throw away what cannot be written, so that the end of the process does not try again."""
+    """Discard what cannot be written, so that the end of the process does not retry."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stdout.flush()
 
 
 def _nothing(descriptor: int, flags: int) -> TextIO:
-    """The null device in the place of a closed descriptor, which the next file would get.
+    """Open the null device in place of a closed descriptor, which the next file would get.
 
     Programs that this one starts get it too.
     """

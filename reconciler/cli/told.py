@@ -1,4 +1,4 @@
-"""Lines on stderr: errors and warnings, without secrets and without what steers a terminal."""
+"""Writes errors and warnings on stderr, without secrets and without control sequences."""
 
 import os
 import sys
@@ -14,8 +14,8 @@ def tell(kind: str, *parts: object, hint: str = "") -> None:
 
     Args:
         kind: `error` or `warning`.
-        parts: Place and message. Each is looked through for secrets by itself: the name of a
-            variable that holds a token, before a colon, would hide the message that follows.
+        parts: Place and message. Each is searched for secrets separately: the name of a variable
+            with a token, before a colon, would mask the message after it.
         hint: What to do about it.
     """
     line = ": ".join([kind, *(_without_secrets(str(part)) for part in parts)])
@@ -25,7 +25,7 @@ def tell(kind: str, *parts: object, hint: str = "") -> None:
 
 
 def tell_error(error: ReconcilerError) -> None:
-    """Write an error of ours as its line."""
+    """Write an error of this program as its line."""
     tell("error", error.where, error.what, hint=error.hint)
 
 

@@ -57,7 +57,7 @@ def command(
     problems = [problem for each in checked for problem in each.problems]
     if (form := wanted(output)) is not Output.TABLE:
         faults = [_as_json(each.name, problem) for each in checked for problem in each.problems]
-        # A clean answer fits on one line.
+        # A result without faults fits on one line.
         print_data({"faults": faults}, form, indent=2 if faults else None)
     else:
         for each in checked:
@@ -67,7 +67,7 @@ def command(
 
 
 def _print_lines(checked: CheckedConfig) -> None:
-    """One line per fault and warning, as editors and terminals read them."""
+    """Print one line per fault and warning, in the form that editors and terminals read."""
     name = checked.name
     for p in checked.problems:
         mark = "warning: " if p.severity == "warning" else ""
@@ -78,13 +78,13 @@ def _print_lines(checked: CheckedConfig) -> None:
 
 
 def _as_json(name: str, problem: Problem) -> dict[str, object]:
-    """The public form of a fault."""
+    """Return the public form of a fault."""
     return {
         "file": name,
         "code": problem.code,
         "severity": problem.severity,
         "path": problem.path,
-        # A file that cannot be read has no line; those who annotate lines get the first.
+        # A file that cannot be read has no line; tools that annotate lines get the first one.
         "line": max(1, problem.line),
         "column": max(1, problem.column),
         "message": problem.message,

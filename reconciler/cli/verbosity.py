@@ -1,4 +1,4 @@
-"""How much the program says: counted from `-v` before and after the command's name."""
+"""How verbose the program is: counted from `-v` before and after the command's name."""
 
 from typing import Final
 
@@ -13,15 +13,15 @@ class _State:
 
 
 def reset() -> None:
-    """Back to silence, for a new command line."""
+    """Reset to silence, for a new command line."""
     _State.level = 0
 
 
 def raise_to(level: int) -> None:
-    """Say at least this much, 0 to 3."""
+    """Raise the level to at least this, 0 to 3."""
     _State.level = max(_State.level, min(level, TRACEBACK_LEVEL))
 
 
 def current() -> int:
-    """0 to 3."""
+    """Return the level, 0 to 3."""
     return _State.level

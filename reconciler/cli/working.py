@@ -1,4 +1,4 @@
-"""Tells a person on stderr that a command is still at work, and on what."""
+"""Shows a person on stderr that a command is still working, and on what."""
 
 import sys
 import threading
@@ -10,20 +10,20 @@ from typing import TextIO
 from reconciler.telemetry.logging import is_dumb_terminal
 
 QUIET_SECONDS = 2.0
-"""What takes less shows nothing."""
+"""Shorter work shows nothing."""
 EVERY_SECONDS = 1.0
 _CLEAR = "\r\x1b[K"
 
 
 @contextmanager
 def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
-    """Show `what` and for how long, once it takes more than two seconds; on a terminal only.
+    """Show `what` and for how long, once it takes over two seconds; on a terminal only.
 
-    The line is written over and gone at the end, so that it is no part of any output.
+    The line is overwritten and removed at the end, so that it is not part of any output.
 
     Args:
         what: The work, as in `planning with Terraform`.
-        stream: Where to; default: stderr.
+        stream: Where it is shown; default: stderr.
     """
     out = stream or sys.stderr
     if not out.isatty() or is_dumb_terminal():

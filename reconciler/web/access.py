@@ -1,4 +1,4 @@
-"""Who may ask the status server: the names it answers to, and an optional bearer token.
+"""Access to the status server: the host names it answers to, and an optional bearer token.
 
 A page on the web may make a browser on the cluster's network ask this server under a name of the
 page's own (DNS rebinding) and read the answer. Such a request carries that name in its Host
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from reconciler.model.errors import UsageError, why_unreadable
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Asked by the kubelet, which has no token."""
+"""Paths that the kubelet uses, which has no token."""
 TOKEN_BYTES_MIN: Final = 16
 TOKEN_BYTES_MAX: Final = 4096
 _SERVICE: Final = re.compile(r"fleet-reconciler(\.[a-z0-9-]{1,63}\.svc(\.cluster\.local)?)?")
@@ -24,12 +24,12 @@ _SERVICE: Final = re.compile(r"fleet-reconciler(\.[a-z0-9-]{1,63}\.svc(\.cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """What a request must show."""
+    """What a request must present."""
 
     hosts: frozenset[str] = frozenset()
-    """More names to answer to, in lower case, without ports."""
+    """Further names to answer to, in lower case, without ports."""
     token_file: Path | None = None
-    """Holds the bearer token; read for each request, so that it can be rotated. None: no token."""
+    """Has the bearer token; read for each request, so that it can be rotated. None: no token."""
 
     def check_token_file(self) -> None:
         """Refuse to start with a token that protects nothing.
@@ -49,9 +49,9 @@ class AccessRules:
             )
 
     def answers_to(self, host: str | None) -> bool:
-        """Whether a Host header (or the host of an absolute target) is one of ours.
+        """Return whether a Host header (or the host of an absolute target) is one of ours.
 
-        None is a client of HTTP/1.0 that sends none; browsers always send it.
+        None means a client of HTTP/1.0 without the header; browsers always send it.
         """
         if host is None:
             return True
@@ -62,7 +62,7 @@ class AccessRules:
         return known or _SERVICE.fullmatch(name) is not None
 
     def admits(self, path: str, authorization: str | None) -> bool:
-        """Whether a request for a path carries what it must carry."""
+        """Return whether a request for a path has the required credentials."""
         if self.token_file is None or path in OPEN_PATHS:
             return True
         token = read_token(self.token_file)
@@ -76,7 +76,7 @@ NO_RULES: Final = AccessRules()
 
 
 def read_token(file: Path) -> bytes | None:
-    """The token in a file without the newline at its end; None when it is none."""
+    """Return the token in a file without the final newline; None when it is invalid."""
     try:
         with file.open("rb") as stream:
             token = stream.read(TOKEN_BYTES_MAX + 1).strip()
@@ -86,7 +86,7 @@ def read_token(file: Path) -> bytes | None:
 
 
 def _why_not_opened(file: Path) -> str | None:
-    """Why the token's file cannot be opened; None when it can."""
+    """Return why the token's file cannot be opened; None when it can."""
     try:
         file.open("rb").close()
     except OSError as error:
@@ -95,7 +95,7 @@ def _why_not_opened(file: Path) -> str | None:
 
 
 def _name_of(host: str) -> str | None:
-    """The host of `HOST[:PORT]` in lower case; None when it is malformed."""
+    """Return the host of `HOST[:PORT]` in lower case; None when it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port
@@ -107,7 +107,7 @@ def _name_of(host: str) -> str | None:
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is an IP address: no name was looked up, so none can have been rebound."""
+    """Return whether it is an IP address: without a name look-up, no rebinding is possible."""
     try:
         ipaddress.ip_address(name.partition("%")[0])
     except ValueError:

@@ -5,14 +5,14 @@ from reconciler.model.errors import UsageError
 
 
 def host_and_port(listen: str, option: str = "--listen") -> tuple[str, int]:
-    """The two parts of `HOST:PORT`.
+    """Return the two parts of `HOST:PORT`.
 
     Args:
         listen: The text.
-        option: Which option of the command line gives it, for errors.
+        option: The option of the command line, for errors.
 
     Raises:
-        UsageError: There are no such two parts.
+        UsageError: The text is not of this form.
     """
     try:
         return host_port.host_and_port(listen)

@@ -11,27 +11,27 @@ from reconciler.records.deadline import within
 from reconciler.web.address import host_and_port
 
 TIMEOUT_SECONDS = 10.0
-"""Until the next piece of an answer."""
+"""Limit of the time until the next part of an answer."""
 EXPLAIN_TIMEOUT_SECONDS = 60.0
-"""An explanation plans once more."""
+"""The same for an explanation, which needs another plan."""
 WHOLE_ANSWER_SECONDS = 10.0
-"""Added for the rest of an answer, however its pieces come."""
+"""Added for the rest of an answer, however slowly its parts come."""
 BODY_MAX_BYTES = 64 * 1024**2
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104 - not bound here
 """A server on `::` answers on IPv4 too, and on that alone where there is no IPv6."""
 
 
 def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
-    """The answer of `/api/status`.
+    """Return the answer of `/api/status`.
 
     Args:
         listen: `HOST:PORT` that the program listens on; every address stands for this machine.
         token: The bearer token that it asks for; None: none.
 
     Raises:
-        UsageError: `listen` is no address.
+        UsageError: `listen` is not an address.
         Unavailable: Nothing answers there in time.
-        InputError: What answers there is no reconciler.
+        InputError: What answers there is not a reconciler.
     """
     status, body = _get(listen, "/api/status", token, TIMEOUT_SECONDS)
     document = _read(listen, status, body)
@@ -46,18 +46,18 @@ def ask_explanations(
     cluster: str = "",
     token: bytes | None = None,
 ) -> dict[str, Any]:
-    """The answer of `/api/explain`, from the running loop's last plan.
+    """Return the answer of `/api/explain`, from the running loop's last plan.
 
     Args:
         listen: `HOST:PORT` that the program listens on.
         asked: Names by `pod`, `node` and `fleet`.
-        cluster: That the program must be of; empty: any.
+        cluster: The cluster that the program must belong to; empty: any.
         token: The bearer token that it asks for; None: none.
 
     Raises:
         UsageError: There is no such pod, node or fleet.
         Unavailable: Nothing answers there in time, or it has no plan, or is busy.
-        InputError: What answers there is no reconciler, or one of another cluster.
+        InputError: What answers there is not a reconciler, or one of another cluster.
     """
     pairs = [(kind, name) for kind, names in asked.items() for name in names]
     query = urlencode([*pairs, *([("cluster", cluster)] if cluster else [])])
@@ -85,7 +85,7 @@ def _get(listen: str, path: str, token: bytes | None, timeout_seconds: float) ->
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read(BODY_MAX_BYTES + 1)
-        finally:  # here: from another thread it would wait for the read to end
+        finally:  # here, since in another thread it would wait for the read to end
             connection.close()
 
     try:

@@ -1,4 +1,4 @@
-"""What the running program last did and knows, kept for requests over HTTP."""
+"""The state of the running program, kept for requests over HTTP."""
 
 import threading
 from collections import deque
@@ -25,25 +25,26 @@ E = TypeVar("E", bound=ReconcilerError)
 
 RECENT_ACTIONS_MAX: Final = 100
 FAILING_SECONDS: Final = 900.0
-"""A failure that is not repeated for this long is over: its action is not wanted any more."""
+"""A failure that is not repeated for this long is over: its action is not needed any more."""
 ALIVE_SECONDS: Final = 180.0
-"""Beside three pauses: a cycle whose calls all run into their time limits may take this long."""
+"""In addition to three pauses: a cycle whose calls all run into their time limits may take this
+long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigInForce:
-    """The config that plans are made with, and what is wrong with the one on disk."""
+    """The config in force, and what is wrong with the newest one."""
 
     file: str = ""
     commit: str = ""
-    """Of the repository that it came from; empty: it is a file of this machine."""
+    """The commit it came from; empty: it is a file of this machine."""
     cluster: str = ""
     regions: tuple[str, ...] = ()
     dry_run: bool = False
     sleep_seconds: float = 20.0
     loaded_at: datetime | None = None
     faults: tuple[str, ...] = ()
-    """Empty when the newest one is in force: the file on disk, or the head of the branch."""
+    """Empty when the newest config is in force: the file on disk, or the head of the branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class LeadershipView:
     trouble: str = ""
     """Why this replica could not take part in the election last time."""
     lost: bool = False
-    """It led before, since it was started, and does not any more."""
+    """Whether this replica has led since its start and no longer does."""
 
 
 ALONE: Final = LeadershipView(enabled=False, leads=True)
@@ -81,45 +82,45 @@ class View:
     config: ConfigInForce = ConfigInForce()
     plan: Plan | None = None
     snapshot: Snapshot | None = None
-    """What the plan was made from. Its objects are those of the caches, which live anyway."""
+    """What the plan was made from. Its objects are those of the caches, which exist anyway."""
     requested: Mapping[tuple[str, Region], int] = field(default_factory=dict)
-    """Targets as EC2 has them, by fleet and region: what the plan saw, and the changes of it that
-    EC2 has accepted."""
+    """EC2's targets, by fleet and region: those the plan saw, with the changes that EC2 has
+    accepted."""
     last_cycle: CycleReport | None = None
     """Without snapshot and plan, which would keep a whole cluster in memory."""
     cycles: int = 0
     errors_in_a_row: int = 0
     succeeded_at: datetime | None = None
     turned_seconds: float = 0.0
-    """Monotonic time of the loop's last sign: a cycle, a plan or an action of its own, or an answer
-    to a call that it waits for."""
+    """Monotonic time of the loop's last sign of life: a cycle, a plan or an action, or an answer to
+    a call that it waits for."""
     succeeded_seconds: float | None = None
     actions: tuple[PastAction, ...] = ()
     """The last ones, newest first."""
     failing: tuple[PastAction, ...] = ()
-    """Actions that came to nothing and have not succeeded since, newest first."""
+    """Actions that failed and have not succeeded since, newest first."""
     last_failed: PastAction | None = None
-    """The last action that came to nothing, whatever came after it."""
+    """The last action that failed, whatever came after it."""
     drift: tuple[LiveDrift, ...] = ()
-    """Fleets that are not what the config says."""
+    """Fleets that differ from the config."""
     second_loop: str = ""
-    """What the second loop's last turn came to; empty when it does not run."""
+    """The result of the second loop's last turn; empty when it does not run."""
     progress: tuple[ClusterProgress, ...] = ()
     """How far each config of the second loop has come."""
 
 
 class StatusBoard:
-    """A Reporter that remembers. One thread writes, any thread reads.
+    """A Reporter that keeps the state. One thread writes, any thread reads.
 
-    What other sides said is kept without secrets, as in the log: whoever may open the status page
-    reads it.
+    Messages of other systems are kept without secrets, as in the log, since the status page shows
+    them.
 
     Args:
-        clock: For when things happened.
+        clock: For the times of events.
         version: Of this program.
         synced: Whether the caches of the cluster are complete and fresh.
         leadership: Whether this replica may act, and who holds the Lease.
-        scrubber: Takes secrets out of the texts of errors.
+        scrubber: Masks secrets in the texts of errors.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class StatusBoard:
 
     @property
     def view(self) -> View:
-        """The present state."""
+        """Return the present state."""
         with self._lock:
             return replace(
                 self._view,
@@ -157,7 +158,7 @@ class StatusBoard:
             )
 
     def _failing_now(self) -> tuple[PastAction, ...]:
-        """Failures that are not too old, newest first. The lock is held."""
+        """Return failures that are not too old, newest first. The lock is held."""
         now = self._clock.now()
         recent = (
             past
@@ -167,18 +168,18 @@ class StatusBoard:
         return tuple(sorted(recent, key=lambda past: past.at, reverse=True))
 
     def is_alive(self) -> bool:
-        """Whether the loop turned lately; failed cycles and slow answers count, a stuck one not."""
+        """Return whether the loop is alive; failed and slow cycles count, a stuck one does not."""
         view = self._view
         bound = ALIVE_SECONDS + 3 * view.config.sleep_seconds
         return self._clock.monotonic_seconds() - view.turned_seconds < bound
 
     def is_ready(self) -> bool:
-        """Whether plans are made: the caches are fresh, and EC2 answered at least once."""
+        """Return whether plans are made: the caches are fresh, and EC2 answered at least once."""
         return self._synced() and self._view.plan is not None
 
     @property
     def unready_because(self) -> str:
-        """What a program that is not ready waits for."""
+        """Return what a program that is not ready waits for."""
         if not self._synced():
             return "caches are not synced"
         error = self._view.last_cycle.error if self._view.last_cycle is not None else None
@@ -186,12 +187,12 @@ class StatusBoard:
 
     @property
     def now(self) -> datetime:
-        """The clock."""
+        """Return the clock's time."""
         return self._clock.now()
 
     @property
     def leadership(self) -> LeadershipView:
-        """Which of the replicas acts, now."""
+        """Return which of the replicas acts now."""
         view = self._leadership()
         if view.trouble:
             view = replace(view, trouble=self._scrubbed(view.trouble))
@@ -208,13 +209,13 @@ class StatusBoard:
         self.history.note("leadership", what, "this replica", because)
 
     def success_age_seconds(self) -> float:
-        """Since the last cycle without an error; before the first, since the start."""
+        """Return the time since the last cycle without an error, or since the start."""
         succeeded = self._view.succeeded_seconds
         since = self._started_seconds if succeeded is None else succeeded
         return self._clock.monotonic_seconds() - since
 
     def config_loaded(self, config: ConfigInForce) -> None:
-        """A config came into force."""
+        """Note that a config came into force."""
         config = replace(config, faults=tuple(map(self._scrubbed, config.faults)))
         with self._lock:
             self._view = replace(self._view, config=config)
@@ -222,7 +223,7 @@ class StatusBoard:
             self.history.note("config", "config in force", config.file, config.commit)
 
     def config_refused(self, error: ReconcilerError) -> None:
-        """The file on disk cannot be used; the last good one stays in force."""
+        """Note that the newest config cannot be used; the last valid one stays in force."""
         faults: tuple[str, ...] = (str(error),)
         if isinstance(error, ConfigError):
             faults = tuple(f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems)
@@ -235,7 +236,7 @@ class StatusBoard:
     def second_loop_ended(
         self, text: str, progress: tuple[ClusterProgress, ...] | None = None
     ) -> None:
-        """The second loop took a turn; after one that failed (None) what was known stays."""
+        """Note the second loop's turn; after a failed one (None) what was known stays."""
         found = None
         if progress is not None:
             found = tuple(replace(e, detail=self._scrubbed(e.detail)) for e in progress)
@@ -244,20 +245,20 @@ class StatusBoard:
             self._view = replace(self._view, second_loop=self._scrubbed(text), progress=known)
 
     def drift_found(self, drift: tuple[LiveDrift, ...]) -> None:
-        """What differs between config and EC2 changed."""
+        """Note a change in the drift between config and EC2."""
         with self._lock:
             self._view = replace(self._view, drift=drift)
 
     def answered(self) -> None:
-        """AWS answered a call that the loop waits for; any thread may say so.
+        """Note that AWS answered a call that the loop waits for; thread-safe.
 
-        A cycle of many calls to a slow EC2 takes minutes, and a restart would only begin it again.
+        A cycle of many calls to a slow EC2 takes minutes, and a restart would not make it faster.
         """
         with self._lock:
             self._view = replace(self._view, turned_seconds=self._clock.monotonic_seconds())
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
-        """A plan was made and is about to be carried out."""
+        """Note a plan that is about to be executed."""
         requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
             turned = self._clock.monotonic_seconds()
@@ -270,7 +271,7 @@ class StatusBoard:
             )
 
     def action_ended(self, outcome: Outcome) -> None:
-        """An action ended."""
+        """Note an action that ended."""
         outcome = replace(outcome, detail=self._scrubbed(outcome.detail))
         with self._lock:
             past = PastAction(at=self._clock.now(), outcome=outcome)
@@ -282,11 +283,11 @@ class StatusBoard:
         self.history.ended(outcome)
 
     def _remember_failure(self, past: PastAction) -> None:
-        """Keep an action that came to nothing until the same one succeeds. The lock is held."""
+        """Keep a failed action until the same one succeeds. The lock is held."""
         text = describe(past.outcome.action)
         key = (text.name, text.subject)
         self._failing.pop(key, None)
-        # A refusal is routine: a budget, a conflict, a pause that the API asked for.
+        # A refusal is routine: a budget, a conflict, a pause that the API requested.
         if past.outcome.kind in {"failed", "unknown"}:
             self._failing[key] = past
             self._view = replace(self._view, last_failed=past)
@@ -294,7 +295,7 @@ class StatusBoard:
                 del self._failing[next(iter(self._failing))]
 
     def _without_secrets(self, error: E) -> E:
-        """The same error, whose texts say no secret."""
+        """Return the same error, with secrets in its texts masked."""
         made = type(error).__new__(type(error))
         made.__dict__.update(error.__dict__)
         made.where, made.what, made.hint = map(
@@ -304,7 +305,7 @@ class StatusBoard:
         return made
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """A cycle ended, whatever came of it."""
+        """Note a cycle that ended, whatever its result."""
         now = self._clock.monotonic_seconds()
         if report.error is not None:
             report = replace(report, error=self._without_secrets(report.error))
@@ -333,7 +334,7 @@ class StatusBoard:
 def requested_after(
     requested: Mapping[tuple[str, Region], int], outcome: Outcome
 ) -> Mapping[tuple[str, Region], int]:
-    """Return the targets as EC2 has them after one more action."""
+    """Return EC2's targets after one more action."""
     action = outcome.action
     if outcome.kind != "applied" or not isinstance(action, SetCapacity | TerminateInstance):
         return requested

@@ -1,6 +1,6 @@
 """What may be wrong with the running program, each with its cause and what to do about it.
 
-One rule per kind of trouble; `verdict.py` says which of them is told first.
+There is one rule per kind of problem; `verdict.py` decides which is shown first.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from reconciler.planner.text import counted_noun
 from reconciler.web.board import LeadershipView, PastAction, View
 
 Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
-"""`limited`: the program works, and pods wait for what EC2 or the config does not give."""
+"""`limited`: the program works, and pods wait for what EC2 or the config does not provide."""
 CauseKind = Literal[
     "loop-stuck",
     "api-server-unreachable",
@@ -43,7 +43,7 @@ CauseKind = Literal[
     "budget-too-tight",
 ]
 STARTING_SECONDS: Final = 120.0
-"""So long may the first cycle take; afterwards its absence is a failure."""
+"""How long the first cycle may take; afterwards its absence is a failure."""
 BUDGET_CODES: Final = frozenset({"max-cost", "max-capacity", "raise-limit"})
 """Limits of the config that keep pods waiting."""
 LIMIT_KEYS: Final = {
@@ -62,21 +62,21 @@ class Cause:
     kind: CauseKind
     level: Level
     headline: str
-    """A few words that fit into a first line."""
+    """A few words for the first line."""
     detail: str
-    """The cause as the other side told it."""
+    """The cause in the words of the other system."""
     remedy: str = ""
-    """What to do; empty when nothing sensible can be said."""
+    """What to do; empty when there is nothing sensible to say."""
 
     @property
     def text(self) -> str:
-        """Headline and detail in one line."""
+        """Return headline and detail in one line."""
         return f"{self.headline}: {self.detail}" if self.detail else self.headline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the rules look at: all of one moment."""
+    """What the rules read: the state of one moment."""
 
     view: View
     leadership: LeadershipView
@@ -99,7 +99,7 @@ def _stuck(seen: Seen) -> Iterator[Cause]:
 
 
 def _cycles(seen: Seen) -> Iterator[Cause]:
-    """Cycles that fail: which side does not answer, or says no."""
+    """Yield failing cycles: which system does not answer, or refuses."""
     view = seen.view
     error = view.last_cycle.error if view.last_cycle is not None else None
     if error is not None and view.errors_in_a_row:
@@ -167,7 +167,7 @@ def _wrong_place(seen: Seen) -> Iterator[Cause]:
 
 
 def _election(seen: Seen) -> Iterator[Cause]:
-    """A replica that does not act, and why."""
+    """Yield why a replica does not act."""
     ours = seen.leadership
     if not ours.enabled or ours.leads or seen.view.config.dry_run:
         return
@@ -197,7 +197,7 @@ def _failed_actions(seen: Seen) -> Iterator[Cause]:
 
 
 def cause_of_failure(past: PastAction) -> Cause:
-    """Return an action that came to nothing, as a cause."""
+    """Return a failed action as a cause."""
     outcome = past.outcome
     text = describe(outcome.action)
     detail = failed_action_text(past)
@@ -234,11 +234,11 @@ CALLS: Final = {
     "annotate-node": "node annotations",
     "delete-node": "node deletions",
 }
-"""What an action asks of the other side, in that side's words."""
+"""The calls that actions make, in the names of the other system."""
 
 
 def failed_action_text(past: PastAction) -> str:
-    """An action that came to nothing, with its cause."""
+    """Return a failed action, with its cause."""
     text = describe(past.outcome.action)
     cause = past.outcome.detail or past.outcome.error or "no cause was given"
     return f"{text.name} {text.subject} {past.outcome.kind}: {cause}"
@@ -279,7 +279,7 @@ def _silent_regions(seen: Seen) -> Iterator[Cause]:
 
 
 def _capacity(seen: Seen) -> Iterator[Cause]:
-    """Fleets that EC2 cannot fill while pods wait for them."""
+    """Yield fleets that EC2 cannot fill while pods wait for them."""
     plan = seen.view.plan
     if plan is None:
         return
@@ -323,7 +323,7 @@ def _missing(seen: Seen) -> Iterator[Cause]:
 
 
 def _budget(seen: Seen) -> Iterator[Cause]:
-    """Pods that wait because a limit of the config is reached."""
+    """Yield pods that wait because a limit of the config is reached."""
     plan = seen.view.plan
     waiting = 0 if plan is None else _waiting_for(plan, BUDGET_CODES)
     if plan is None or not waiting:
@@ -343,7 +343,7 @@ def _budget(seen: Seen) -> Iterator[Cause]:
 
 
 def _waiting_for(plan: Plan, codes: frozenset[str]) -> int:
-    """Unplaceable pods that one of these codes keeps waiting."""
+    """Return how many unplaceable pods wait because of one of these codes."""
     return sum(1 for each in plan.unplaceable if any(r.code in codes for r in each.reasons))
 
 
@@ -359,4 +359,4 @@ RULES: Final[tuple[Rule, ...]] = (
     _missing,
     _budget,
 )
-"""Within one level, causes stand in this order."""
+"""Within one level, causes are in this order."""

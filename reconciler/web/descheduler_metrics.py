@@ -10,10 +10,10 @@ from reconciler.telemetry import metrics as names
 
 
 class DeschedulerMetrics:
-    """What came of evictions, by the descheduler's policy.
+    """The results of evictions, by the descheduler's policy.
 
     Args:
-        registry: Where they are served from.
+        registry: The registry that serves them.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

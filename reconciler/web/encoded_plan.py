@@ -10,7 +10,7 @@ from reconciler.web.status import plan_summary
 
 
 class EncodedPlan:
-    """Remembers one plan's bytes and summary; any thread may ask.
+    """Caches one plan's bytes and summary; thread-safe.
 
     Requests for the same plan wait for the first encoding, so that many clients cost no more CPU
     than one.
@@ -22,7 +22,7 @@ class EncodedPlan:
         self._summary: tuple[Plan, dict[str, Any]] | None = None
 
     def whole(self, plan: Plan) -> tuple[bytes, str]:
-        """The plan's JSON and its entity tag."""
+        """Return the plan's JSON and its entity tag."""
         with self._lock:
             if self._whole is None or self._whole[0] is not plan:
                 body = encode_plan(plan)
@@ -30,7 +30,7 @@ class EncodedPlan:
             return self._whole[1], self._whole[2]
 
     def summary(self, plan: Plan) -> dict[str, Any]:
-        """The part of the status that is about the plan."""
+        """Return the part of the status about the plan."""
         with self._lock:
             if self._summary is None or self._summary[0] is not plan:
                 self._summary = (plan, plan_summary(plan))

@@ -1,6 +1,6 @@
 """Explanations of the running loop's last plan, for the page and for `reconciler explain`.
 
-An explanation plans once more, on copies: so one is made at a time, and what was found for a
+An explanation needs another plan, on copies. So only one is made at a time, and the result for a
 workload is kept until its reasons change.
 """
 
@@ -25,11 +25,11 @@ from reconciler.web.board import StatusBoard, View
 WORKLOADS_AT_ONCE: Final = 20
 REMEDIES_MAX: Final = 1_000
 PLAN_SECONDS_MAX: Final = 2.0
-"""Where a plan takes longer, remedies are not looked for unasked: the loop needs the CPU."""
+"""Where a plan takes longer, remedies are only searched on request: the loop needs the CPU."""
 WAIT_SECONDS: Final = 10.0
-"""So long a question waits for the one before it."""
+"""How long a question waits for the previous one."""
 ASKED_MAX: Final = 50
-"""Names in one question."""
+"""How many names one question may have."""
 
 _Key = tuple[Workload, tuple[tuple[str, tuple[tuple[str, Region], ...]], ...]]
 
@@ -44,10 +44,10 @@ class Question:
 
 
 class Explainer:
-    """Answers questions about the board's last plan; any thread may ask.
+    """Answers questions about the board's last plan; thread-safe.
 
     Args:
-        board: Has the plan and what it was made from.
+        board: Has the plan and its snapshot.
         settings: The settings in force; None: nothing can be explained here.
     """
 
@@ -67,7 +67,7 @@ class Explainer:
         Raises:
             UsageError: There is no such pod, node or fleet.
             Unavailable: There is no plan yet.
-            Throttled: Others ask, too.
+            Throttled: Too many questions at once.
         """
         if not self._one_at_a_time.acquire(timeout=WAIT_SECONDS):
             raise Throttled("/api/explain", "another explanation is being made")
@@ -77,9 +77,9 @@ class Explainer:
             self._one_at_a_time.release()
 
     def remedies(self, pending: Iterable[Pending]) -> dict[Workload, Changes]:
-        """Return what is known to help workloads, and look for the rest in the background.
+        """Return the known remedies of workloads, and search for the others in the background.
 
-        An empty change says that nothing that was tried would help.
+        An empty change means that nothing that was tried would help.
         """
         wanted = [each for each in pending if each.refusals]
         with self._lock:
@@ -97,7 +97,7 @@ class Explainer:
         return known
 
     def wait(self, seconds: float) -> None:
-        """Wait for the search in the background, if there is one."""
+        """Wait for the search in the background, if one is running."""
         worker = self._worker
         if worker is not None:
             worker.join(seconds)
@@ -116,7 +116,7 @@ class Explainer:
                 while len(self._remedies) > REMEDIES_MAX:
                     self._remedies.popitem(last=False)
         except ReconcilerError:
-            pass  # the world moved on: the next page asks again
+            pass  # the state has changed: the next page asks again
         except Exception as error:  # noqa: BLE001 - a page without remedies is a page all the same
             structlog.get_logger().error(events.REQUEST_FAILED, path="remedies", exc_info=error)
         finally:
@@ -124,7 +124,7 @@ class Explainer:
                 self._worker = None
 
     def _changes_for(self, missing: Sequence[Pending]) -> dict[_Key, Changes]:
-        """One plan for all of them."""
+        """Return the changes for all of them, from one plan."""
         asked = Question(pods=tuple(str(each.example) for each in missing))
         with self._one_at_a_time:
             found = self._explained(self._board.view, asked).pods
@@ -145,5 +145,5 @@ class Explainer:
 
 
 def _key(pending: Pending) -> _Key:
-    """Details have figures and times in them that change with each plan, codes do not."""
+    """Return a key without details, whose figures and times change with each plan."""
     return pending.workload, tuple(sorted({(each.code, each.fleets) for each in pending.refusals}))

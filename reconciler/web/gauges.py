@@ -1,4 +1,4 @@
-"""Gauges of the capacity loop, read off the status board when Prometheus asks."""
+"""Gauges of the capacity loop, read from the status board at each scrape."""
 
 from collections.abc import Iterable, Iterator
 from typing import get_args
@@ -19,13 +19,13 @@ from reconciler.web.verdict import Verdict, verdict_of
 
 
 class BoardCollector(Collector):
-    """Gauges, all of one moment: a scrape never sees half a plan."""
+    """Gauges of one moment: a scrape never sees half a plan."""
 
     def __init__(self, board: StatusBoard) -> None:
         self._board = board
 
     def collect(self) -> Iterable[Metric]:
-        """The gauges."""
+        """Yield the gauges."""
         view = self._board.view
         leads = self._board.leadership.leads
         yield _gauge(names.ERRORS_IN_A_ROW, "Failed cycles in a row.", view.errors_in_a_row)
@@ -62,7 +62,7 @@ class BoardCollector(Collector):
 
 
 def _of_trouble(verdict: Verdict) -> Metric:
-    """Every kind is always there, so that an alert on it can be told from a typo."""
+    """Return every kind, also those that are 0, so that an alert on a misspelt kind is noticed."""
     found = {cause.kind for cause in verdict.causes}
     trouble = GaugeMetricFamily(
         names.TROUBLE, "1 while the status page names a cause of this kind.", labels=["kind"]
@@ -73,7 +73,7 @@ def _of_trouble(verdict: Verdict) -> Metric:
 
 
 def _of_requested(view: View) -> Iterator[Metric]:
-    """What EC2 has accepted, between what a plan wants and what has joined."""
+    """Yield EC2's accepted targets, between a plan's target and what has joined."""
     rows = fleet_rows(view)
     yield _of_fleets(
         names.FLEET_REQUESTED,

@@ -1,6 +1,6 @@
-"""The last day in bounded memory: what was decided, and the figures over time.
+"""The last day in bounded memory: decisions, and figures over time.
 
-Nothing of it outlives the process; recorded demand and Prometheus do.
+It ends with the process, unlike recorded demand and Prometheus.
 """
 
 import threading
@@ -23,8 +23,8 @@ SAMPLES_MAX: Final = 1_441
 RECENT_EVERY: Final = timedelta(seconds=2)
 RECENT_MAX: Final = 451
 RECENT: Final = timedelta(minutes=15)
-"""So long after the start the figures are told every two seconds: a plot with one sample a minute
-would show nothing of what a new user, or an upgrade, does first."""
+"""For this long after the start there are samples every two seconds: with one a minute, a plot
+would not show what a new user, or an upgrade, does first."""
 
 DecisionKind = Literal["buy", "remove", "move", "mark", "config", "trouble", "leadership"]
 KINDS: Final[tuple[DecisionKind, ...]] = (
@@ -48,7 +48,7 @@ _KINDS: Final[dict[str, DecisionKind]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Something that was done, or came to nothing; equal ones in a row are one."""
+    """A decision and its result; equal ones in a row are one."""
 
     at: datetime
     """When it last happened."""
@@ -61,14 +61,14 @@ class Decision:
     detail: str = ""
     policy: str = ""
     change: str = ""
-    """Before and after, in words."""
+    """The values before and after, in words."""
     times: int = 1
     since: datetime | None = None
-    """When it first happened; None when that was once."""
+    """When it first happened; None when it happened once."""
 
     @property
     def is_trouble(self) -> bool:
-        """Whether a filter for what went wrong shows it."""
+        """Return whether a filter for failures shows it."""
         return self.kind == "trouble" or self.outcome in {"failed", "unknown", "refused"}
 
 
@@ -82,9 +82,9 @@ class Sample:
     pods_pending: int
     pods_unplaceable: int
     usd_per_hour: float
-    """Of the targets that EC2 has accepted."""
+    """The price of the targets that EC2 has accepted."""
     usd_per_hour_bound: float
-    """What no plan for the same pods could cost less than."""
+    """The lower bound for any plan for the same pods."""
 
 
 class History:
@@ -103,20 +103,20 @@ class History:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """Those of the last day, newest first."""
+        """Return those of the last day, newest first."""
         oldest = self._now() - KEPT
         with self._lock:
             return tuple(each for each in reversed(self._decisions) if each.at >= oldest)
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """Those of the last day, oldest first; in the beginning they are closer together."""
+        """Return those of the last day, oldest first; the first ones are closer together."""
         oldest = self._now() - KEPT
         with self._lock:
             return tuple(each for each in self._first or self._samples if each.at >= oldest)
 
     def note(self, kind: DecisionKind, what: str, subject: str, because: str) -> None:
-        """Keep something that is no action: a config, an error, a change of leader."""
+        """Keep what is not an action: a config, an error, a change of leader."""
         self._keep(
             Decision(
                 at=self._now(), kind=kind, what=what, subject=subject, outcome="", because=because
@@ -124,7 +124,7 @@ class History:
         )
 
     def ended(self, outcome: Outcome) -> None:
-        """Keep an action that ended; what was done already is no news."""
+        """Keep an action that ended, unless it was done already."""
         if outcome.kind != "already-done":
             self._keep(_of_action(outcome, self._now()))
 
@@ -132,8 +132,8 @@ class History:
         """Keep the figures after a cycle, one sample a minute.
 
         Args:
-            plan: The cycle's.
-            requested: Targets as EC2 has them, by fleet and region.
+            plan: The cycle's plan.
+            requested: EC2's targets, by fleet and region.
         """
         now = self._now()
         with self._lock:
@@ -163,7 +163,7 @@ def _is_due(samples: deque[Sample], every: timedelta, now: datetime) -> bool:
 
 
 def _is_repeated(last: Decision, new: Decision) -> bool:
-    """Whether the newest line says the same again: an error that comes back each cycle."""
+    """Return whether the newest entry repeats the last one, such as an error of each cycle."""
     return new == replace(last, at=new.at, times=1, since=None)
 
 

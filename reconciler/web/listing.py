@@ -1,4 +1,4 @@
-"""What a request asks of the page's long lists: filters and pages, all bounded."""
+"""Filters and pages of the page's long lists, all bounded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from reconciler.web.history import KINDS, Decision
 from reconciler.web.nodes import NodeRow
 
 TEXT_MAX: Final = 300
-"""Characters of one text in a list: whoever names a pod or a label must not fill the page."""
+"""The length of one text in a list: names of pods or labels must not fill the page."""
 FIELDS_MAX: Final = 20
 FILTER_MAX: Final = 100
 PAGES_MAX: Final = 10_000
@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """The parameters of a request; what is not known or not allowed is left out."""
+    """The parameters of a request; unknown or invalid ones are left out."""
 
     pods: str = ""
     """Text in a workload's name, state or reasons."""
@@ -29,7 +29,7 @@ class Query:
     history: str = ""
     """Text in a decision."""
     kind: str = ""
-    """A kind of decision; `failed` for those that came to nothing."""
+    """A kind of decision; `failed` for failed ones."""
     workload_page: int = 1
     node_page: int = 1
     decision_page: int = 1
@@ -80,7 +80,7 @@ class Page(Generic[Row]):
 
 
 def page_of(rows: Sequence[Row], number: int, size: int) -> Page[Row]:
-    """Return one page of a list; the last one when there are not so many."""
+    """Return one page of a list; the last one when there are fewer."""
     pages = max(1, -(-len(rows) // size))
     number = min(number, pages)
     begin = (number - 1) * size
@@ -139,6 +139,6 @@ def _matching(rows: Sequence[Row], text: str, words: Callable[[Row], str]) -> Se
 
 
 def cut(text: object, most: int = TEXT_MAX) -> str:
-    """Return a text that is not longer than allowed, and says so when it was."""
+    """Return a text within the maximum length, with a mark if it was cut."""
     whole = str(text)
     return whole if len(whole) <= most else whole[: most - 1] + "…"

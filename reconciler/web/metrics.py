@@ -25,7 +25,7 @@ class Metrics:
     """A Reporter that counts.
 
     Args:
-        board: Where gauges are read from; must hear of a plan before this reporter does.
+        board: The source of gauges; it must get each plan before this reporter does.
         clock: For reaction times.
         version: Of this program.
     """
@@ -101,7 +101,7 @@ class Metrics:
         ProcessCollector(namespace=names.PREFIX, registry=self.registry)
 
     def _begin_at_zero(self) -> None:
-        """Show the usual series before the first count: `increase` misses the step from none."""
+        """Create the usual series with 0: `increase` misses a new series' first step."""
         for result in ("written", "dropped", "failed"):
             self._kubernetes_events.labels(result)
         for result in ("taken", "behind", "failed"):
@@ -114,23 +114,23 @@ class Metrics:
             self._action_errors.labels("set-capacity", error)
 
     def text(self) -> bytes:
-        """What Prometheus scrapes."""
+        """Return the metrics for Prometheus."""
         return generate_latest(self.registry)
 
     def config_loaded(self) -> None:
-        """A config came into force."""
+        """Count a config that came into force."""
         self._reloads.inc()
 
     def kubernetes_event(self, result: str) -> None:
-        """A Kubernetes Event was `written`, `dropped` or `failed`."""
+        """Count a Kubernetes Event that was `written`, `dropped` or `failed`."""
         self._kubernetes_events.labels(result).inc()
 
     def demand_recorded(self, result: str) -> None:
-        """Demand that changed was `taken` by the log, found it `behind`, or `failed` to be kept."""
+        """Count changed demand: `taken` by the log, refused as it was `behind`, or `failed`."""
         self._recordings.labels(result).inc()
 
     def config_refused(self) -> None:
-        """A config file was refused."""
+        """Count a config that was refused."""
         self._config_errors.inc()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
@@ -168,7 +168,7 @@ class Metrics:
         self._seconds.labels("act").observe(report.act_seconds)
 
     def _observe_reaction(self, action: SetCapacity) -> None:
-        """One observation per pod that asked for this fleet's new nodes, the first time only."""
+        """Observe one reaction per pod that needs this fleet's new nodes, the first time only."""
         if self._plan is None or self._snapshot is None:
             return
         now = self._clock.now()
@@ -187,5 +187,5 @@ class Metrics:
 
 
 def _base(name: str, suffix: str = "_total") -> str:
-    """The name without the suffix that the client library adds."""
+    """Return the name without the suffix that the client library adds."""
     return name.removesuffix(suffix)

@@ -18,7 +18,7 @@ TIMERS: Final = {
     "max-non-empty-at-once": "to be drained one after another",
     "not-ready": "to be looked at again when Ready",
 }
-"""Codes of nodes that stay for now only, with what becomes of them."""
+"""Codes of nodes that stay for now, with what happens to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +26,13 @@ class NextStep:
     """One thing that will happen unless something changes."""
 
     at: datetime | None
-    """None: as soon as what it waits for is there."""
+    """None: as soon as what it waits for has happened."""
     what: str
     why: str
 
 
 def next_steps(view: View) -> tuple[NextStep, ...]:
-    """Return what comes next: what has a time first, in the order of time."""
+    """Return what comes next: steps with a time first, in order of time."""
     plan = view.plan
     if plan is None:
         return ()
@@ -68,7 +68,7 @@ def _launches(plan: Plan) -> Iterator[NextStep]:
 
 
 def _timers(plan: Plan) -> Iterator[NextStep]:
-    """Nodes that stay for now only, by reason: until when the first of them does, and why."""
+    """Yield nodes that stay for now, by reason: until when the first one does, and why."""
     timed = [each for each in plan.kept if each.code in TIMERS]
     counts = Counter(each.code for each in timed)
     latest = datetime.max.replace(tzinfo=plan.at.tzinfo)
@@ -81,7 +81,7 @@ def _timers(plan: Plan) -> Iterator[NextStep]:
 
 
 def _long_ones(plan: Plan) -> Iterator[NextStep]:
-    """Updates, removals, returns to spot, headroom that is missing."""
+    """Yield updates, removals, returns to spot, and missing headroom."""
     for fleet in plan.fleets:
         if fleet.update is not None:
             yield _update(fleet.update)

@@ -25,21 +25,21 @@ class NodeRow:
 
     name: NodeName
     fleet: str
-    """Empty for a node that no fleet of ours brought."""
+    """Empty for a node that is not from a fleet of ours."""
     created_at: datetime | None
     ready: bool
     verdict: NodeVerdict
     code: str
     because: str
     pods: int
-    """Those that count: DaemonSets' and static pods left out."""
+    """Those that count, without DaemonSets' and static pods."""
     cpu_share: float | None
-    """Requested of allocatable, 0 to 1 and over; None when the node offers none."""
+    """Requested share of allocatable, 0 to 1 and over; None when the node offers none."""
     memory_share: float | None
 
 
 def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
-    """Return every node: those that are held or leave first, then by fleet and name."""
+    """Return every node: held and leaving ones first, then by fleet and name."""
     verdicts = NodeVerdicts(plan)
     fleets = {fleet.fleet for fleet in plan.fleets}
     promised = Counter(
@@ -86,7 +86,7 @@ def _row(
 def _standing(
     verdicts: NodeVerdicts, node: Node, busy: int, promised: int, *, ours: bool
 ) -> tuple[NodeVerdict, str, str]:
-    """What the plan says, else what is on the node; `explain node` knows more."""
+    """Return the plan's verdict, else what is on the node; `explain node` knows more."""
     told = verdicts.of(node.name)
     if told is not None:
         return told

@@ -1,4 +1,4 @@
-"""Metrics of interruptions: the queue, and how soon the nodes were empty."""
+"""Metrics of interruptions: the queue, and how soon nodes were empty."""
 
 from collections.abc import Iterable
 
@@ -13,10 +13,10 @@ SECONDS_BUCKETS = (1, 2, 5, 10, 20, 30, 45, 60, 75, 90, 105, 120, 180, 300)
 
 
 class NoticeMetrics:
-    """What came of notices, and whether the queue can be read.
+    """The results of notices, and whether the queue can be read.
 
     Args:
-        registry: Where they are served from.
+        registry: The registry that serves them.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -41,15 +41,15 @@ class NoticeMetrics:
             registry=registry,
         )
         self._emptied: set[NodeName] = set()
-        """Interrupted nodes that are still there and were counted as empty."""
+        """Interrupted nodes that still exist and were counted as empty."""
 
     def count(self, outcomes: Iterable[NoticeOutcome]) -> None:
-        """Count the notices that a cycle dealt with."""
+        """Count the notices that a cycle handled."""
         for (kind, result), count in settled_by_kind(outcomes).items():
             self._notices.labels(kind, result).inc(count)
 
     def note_interrupted(self, nodes: Iterable[InterruptedNode]) -> None:
-        """Count each interrupted node when it is seen empty for the first time."""
+        """Count each interrupted node when it is first seen empty."""
         there = {each.node: each for each in nodes}
         self._emptied &= there.keys()
         for name, each in there.items():
@@ -58,5 +58,5 @@ class NoticeMetrics:
                 self._seconds.observe(each.seconds)
 
     def queue_readable(self, *, readable: bool) -> None:
-        """The queue can be read, or it cannot."""
+        """Note whether the queue can be read."""
         self._readable.set(int(readable))

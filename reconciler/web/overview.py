@@ -1,4 +1,4 @@
-"""What page and JSON derive from one plan and its snapshot, worked out once per plan."""
+"""What page and JSON derive from one plan and its snapshot, computed once per plan."""
 
 import threading
 from collections import Counter
@@ -29,22 +29,22 @@ class FleetRow:
 
     plan: FleetPlan
     requested: int
-    """EC2's target now. Differs from what is wanted while EC2 has not accepted the change."""
+    """EC2's target now; it differs from the plan's while EC2 has not accepted the change."""
     cool_off_until: datetime | None
     hourly_usd: float
-    """What its requested nodes cost."""
+    """The price of its requested nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """One plan in the words of those who watch it."""
+    """One plan in a form for people."""
 
     workloads: tuple[Pending, ...] = ()
     nodes: tuple[NodeRow, ...] = ()
 
 
 class Overviews:
-    """Remembers the overview of the last plan; any thread may ask."""
+    """Caches the overview of the last plan; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,7 +86,7 @@ def fleet_rows(view: View) -> tuple[FleetRow, ...]:
 
 
 def overview_json(view: View, overview: Overview, remedies: Mapping[Workload, Changes]) -> Json:
-    """Return what `/api/status` says beside the plan itself."""
+    """Return what `/api/status` has in addition to the plan."""
     listed = overview.workloads[:WORKLOADS_LISTED_MAX]
     verdicts = Counter(row.verdict for row in overview.nodes)
     return {
@@ -139,7 +139,7 @@ def because(pending: Pending) -> str:
 
 
 def remedy(pending: Pending, remedies: Mapping[Workload, Changes]) -> str:
-    """Return the smallest change that helps; what usually helps while none was tested yet."""
+    """Return the smallest tested change that helps; until one is tested, what usually helps."""
     if not pending.refusals:
         return ""
     if pending.workload in remedies:

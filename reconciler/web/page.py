@@ -38,7 +38,7 @@ from reconciler.web.verdict import verdict_of
 
 REFRESH_SECONDS: Final = 5
 NOTHING: Final = "-"
-"""Stands where a figure is not known."""
+"""Shown where a figure is not known."""
 WORKLOAD_ROWS: Final = 12
 ROWS: Final = 25
 CAUSES_MAX: Final = 20
@@ -57,7 +57,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _assets() -> tuple[Template, str, str]:
-    """The template, the style sheet and the script."""
+    """Return the template, the style sheet and the script."""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True
     )
@@ -76,7 +76,7 @@ def _assets() -> tuple[Template, str, str]:
 
 @cache
 def policy() -> str:
-    """Return the Content-Security-Policy: this very style sheet and script, and nothing else."""
+    """Return the Content-Security-Policy: exactly this style sheet and script, nothing else."""
     _, style, script = _assets()
     return (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; "
@@ -99,8 +99,8 @@ def page(source: PageSource, query: Query) -> bytes:
     """Return the page.
 
     Args:
-        source: What it shows.
-        query: What of the long lists is asked for.
+        source: The data to show.
+        query: Filters and pages of the long lists.
     """
     template, style, script = _assets()
     values = _values(source, query) | {"style": style, "script": script}
@@ -153,7 +153,7 @@ def _values(source: PageSource, query: Query) -> dict[str, Any]:
 
 
 def _counts(overview: Overview) -> list[tuple[str, str, int]]:
-    """How many nodes there are of each verdict and code, the most first."""
+    """Return how many nodes there are of each verdict and code, the most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for row in overview.nodes:
         counts[row.verdict, row.code] = counts.get((row.verdict, row.code), 0) + 1
@@ -162,7 +162,7 @@ def _counts(overview: Overview) -> list[tuple[str, str, int]]:
 
 
 def role_of(source: PageSource) -> str:
-    """Return what this replica is to the others, in words."""
+    """Return the role of this replica, in words."""
     board = source.board
     if board.view.config.dry_run:
         return "dry run: nothing is changed"
@@ -176,7 +176,7 @@ def role_of(source: PageSource) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One figure with what it is made of."""
+    """One figure with its parts."""
 
     name: str
     value: str

@@ -15,9 +15,9 @@ RIGHT: Final = 8
 TOP: Final = 8
 BOTTOM: Final = 20
 POINTS_MAX: Final = 360
-"""More than a plot has pixels would only make the page large."""
+"""A plot has no more pixels than this."""
 SHORT: Final = timedelta(minutes=10)
-"""Below that, times have seconds."""
+"""For shorter times, labels have seconds."""
 _STEPS: Final = (1, 2, 2.5, 5, 10)
 _TICKS: Final = tuple(
     timedelta(minutes=minutes)
@@ -45,7 +45,7 @@ class Tick:
     at: float
     text: str
     anchor: str = "middle"
-    """SVG's text-anchor: a mark at the end must not be cut off."""
+    """SVG's text-anchor, so that a mark at the end is not cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Plot:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     summary: str
-    """The plot in words, for those who do not see it."""
+    """The plot in words, for those who cannot see it."""
 
 
 def plots_of(samples: Sequence[Sample]) -> tuple[Plot, ...]:
@@ -129,14 +129,14 @@ def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> 
 
 
 def _anchor(x: float) -> str:
-    """A mark near an end stands beside it instead of below it, or it would be cut off."""
+    """Return the anchor: a mark near an end is beside its point, or it would be cut off."""
     if x > WIDTH - 30:
         return "end"
     return "start" if x < LEFT - 10 else "middle"
 
 
 def _scale(most: float) -> tuple[float, float]:
-    """The end of the axis and the distance of its marks: three or four round ones."""
+    """Return the end of the axis and the distance of its three or four round marks."""
     if most <= 0:
         return 1.0, 1.0
     rough = most / 3
@@ -148,7 +148,7 @@ def _scale(most: float) -> tuple[float, float]:
 
 
 def _times(begin: datetime, end: datetime) -> list[datetime]:
-    """Round times between two moments, at most five."""
+    """Return round times between two moments, at most five."""
     span = end - begin
     every = next((each for each in _TICKS if span / each <= 5), _TICKS[-1])
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -159,14 +159,14 @@ def _times(begin: datetime, end: datetime) -> list[datetime]:
 def _thinned(
     samples: Sequence[Sample], value: Callable[[Sample], float]
 ) -> list[tuple[datetime, float]]:
-    """One point per pixel at most, the highest value of those that fall together."""
+    """Return one point per pixel at most: the highest of the values there."""
     size = math.ceil(len(samples) / POINTS_MAX)
     groups = [samples[n : n + size] for n in range(0, len(samples), size)]
     return [(group[-1].at, max(map(value, group))) for group in groups]
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> str:
-    """A line that holds each value until the next one, without points that add nothing."""
+    """Return a line that holds each value until the next one, without redundant points."""
     parts = [f"M{points[0][0]:g} {points[0][1]:g}"]
     height = points[0][1]
     for x, y in points[1:]:
@@ -184,7 +184,7 @@ def _number(value: float, *, money: bool) -> str:
 
 
 def _short(value: float) -> str:
-    """A number that fits beside an axis."""
+    """Return a short number for an axis."""
     if value >= 10_000:
         return f"{value / 1000:g}k"
     return f"{value:,.0f}" if value == int(value) else f"{value:g}"

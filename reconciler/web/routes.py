@@ -1,4 +1,4 @@
-"""What is served under which path."""
+"""The paths that are served."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def all_headers(self) -> dict[str, str]:
-        """With those that every answer has."""
+        """Return its headers with those of every answer."""
         own = {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
         if self.status == 304:
             own = {}
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What counts of a request beside its method."""
+    """The relevant parts of a request other than its method."""
 
     target: str
     host: str | None = None
@@ -64,13 +64,13 @@ class Request:
 
 
 class Routes:
-    """The paths over a board and its metrics; any thread may ask.
+    """The paths over a board and its metrics; thread-safe.
 
     Args:
-        board: What the program knows.
-        metrics: What it counted.
-        access: What a request must show.
-        settings: Those in force, for explanations; None: nothing is explained here.
+        board: The state of the program.
+        metrics: Its counters.
+        access: What a request must present.
+        settings: The settings in force, for explanations; None: there are no explanations.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Routes:
         }
 
     def knows(self, target: str) -> bool:
-        """Whether something is served there."""
+        """Return whether something is served there."""
         return _path(target) in self._routes
 
     def refusal(self, request: Request) -> Answer | None:
-        """Why a request is not answered, whatever its method; None when it is."""
+        """Return the refusal of a request, whatever its method; None when it is allowed."""
         asked_for = _host_of_target(request.target)
         if not (self._access.answers_to(request.host) and self._access.answers_to(asked_for)):
             return Answer(status=421, body=_OTHER_HOST)
@@ -111,7 +111,7 @@ class Routes:
         return None
 
     def answer(self, request: Request | str) -> Answer:
-        """The answer to a GET of this request, or of this request target alone."""
+        """Return the answer to a GET of this request, or of this request target alone."""
         asked = Request(target=request) if isinstance(request, str) else request
         refused = self.refusal(asked)
         if refused is not None:
@@ -157,7 +157,7 @@ class Routes:
         return Answer(body=orjson.dumps(document, option=options), content_type=JSON)
 
     def _explain(self, target: str) -> Answer:
-        """`?pod=NS/NAME&node=NAME&fleet=NAME`, each as often as wanted."""
+        """Answer `?pod=NS/NAME&node=NAME&fleet=NAME`, each any number of times."""
         pairs = _pairs(target)
         asked = _question(pairs)
         if asked is None:
@@ -186,7 +186,7 @@ class Routes:
 
 
 def _pairs(target: str) -> list[tuple[str, str]]:
-    """The parameters of a request; none when there are too many."""
+    """Return the parameters of a request; none when there are too many."""
     try:
         return parse_qsl(urlsplit(target).query, max_num_fields=ASKED_MAX + 1)
     except ValueError:
@@ -194,7 +194,7 @@ def _pairs(target: str) -> list[tuple[str, str]]:
 
 
 def _question(pairs: Sequence[tuple[str, str]]) -> Question | None:
-    """What is to be explained; None when that is nothing, or too much."""
+    """Return the question; None when it is empty or too long."""
     named = {kind: tuple(v for k, v in pairs if k == kind) for kind in ("pod", "node", "fleet")}
     if not 1 <= sum(map(len, named.values())) <= ASKED_MAX:
         return None
@@ -213,7 +213,7 @@ def _verdict(good_text: str, bad_text: str, *, good: bool) -> Answer:
 
 
 def _host_of_target(target: str) -> str | None:
-    """The host of an absolute request target; None for the usual form, a path."""
+    """Return the host of an absolute request target; None for the usual form, a path."""
     try:
         parts = urlsplit(target)
     except ValueError:
@@ -222,13 +222,13 @@ def _host_of_target(target: str) -> str | None:
 
 
 def _tags(if_none_match: str | None) -> frozenset[str]:
-    """The entity tags of an If-None-Match header."""
+    """Return the entity tags of an If-None-Match header."""
     tags = (each.strip() for each in (if_none_match or "").split(","))
     return frozenset(tag.removeprefix("W/") for tag in tags)
 
 
 def _path(target: str) -> str:
-    """The path of a request target; a target that is none has no route."""
+    """Return the path of a request target; an invalid target has no route."""
     try:
         return urlsplit(target).path
     except ValueError:

@@ -20,29 +20,30 @@ from reconciler.web.address import host_and_port
 from reconciler.web.routes import Answer, Request, Routes
 
 SILENCE_SECONDS: Final = 5.0
-"""Longest pause of a client within its request."""
+"""The longest pause of a client within its request."""
 CONNECTION_SECONDS: Final = 15.0
-"""A connection is over after this long, however busy its client keeps it."""
+"""The longest time of a connection, however active its client is."""
 CONNECTIONS_MAX: Final = 64
-"""Open connections, and threads. At the limit the oldest connection of the client with the most
-connections ends, so that a health check always gets in."""
+"""The limit of open connections and threads. At the limit the oldest connection of the client with
+the most connections is closed, so that health checks always get through."""
 ROOM_SECONDS: Final = 1.0
-"""So long a new connection waits for the one that ends for it; then it is closed."""
+"""How long a new connection waits for that; then it is closed."""
 REQUEST_LINE_BYTES_MAX: Final = 4096
 HEADERS_BYTES_MAX: Final = 16_384
 """All header lines of a request together."""
 POLL_SECONDS: Final = 0.1
 _EVERYWHERE: Final = "::"
 _NO_IPV6: Final = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
-"""How a kernel without IPv6 refuses a socket, and one that has it switched off an address."""
+"""The errors with which a kernel without IPv6 refuses a socket, or with IPv6 disabled an
+address."""
 
 
 class WebServer:
     """Serves the routes from `start` to `stop`; also a context manager.
 
     Args:
-        listen: `HOST:PORT`, `[IPV6]:PORT`; port 0 takes a free one. `[::]` is every address of both
-            kinds, of IPv4 alone where the machine has no IPv6.
+        listen: `HOST:PORT`, `[IPV6]:PORT`; port 0 chooses a free one. `[::]` is every address of
+            IPv6 and IPv4, or of IPv4 only where the machine has no IPv6.
         routes: What is served.
     """
 
@@ -54,7 +55,7 @@ class WebServer:
 
     @property
     def address(self) -> str:
-        """`HOST:PORT` as it is listened on."""
+        """Return the `HOST:PORT` that it listens on."""
         if self._http is None:
             raise UsageError(self._listen, "is not listened on")
         host, port = self._http.server_address[:2]
@@ -65,7 +66,7 @@ class WebServer:
         """Listen and serve.
 
         Raises:
-            UsageError: `listen` is no address.
+            UsageError: `listen` is not an address.
             ReconcilerError: The port is taken or not allowed.
         """
         host, port = host_and_port(self._listen)
@@ -83,7 +84,7 @@ class WebServer:
         return self
 
     def stop(self) -> None:
-        """Stop; no thread, connection or port stays."""
+        """Stop; no thread, connection or port remains."""
         http, self._http = self._http, None
         thread, self._thread = self._thread, None
         if http is None or thread is None:
@@ -103,7 +104,7 @@ class WebServer:
 
 
 class _HttpServer(ThreadingHTTPServer):
-    """A threading server that knows its connections and ends those that take too long."""
+    """A threading server that tracks its connections and ends those that take too long."""
 
     daemon_threads = False
     block_on_close = True
@@ -115,16 +116,16 @@ class _HttpServer(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._open: dict[socket.socket, tuple[str, float]] = {}
-        """The client's address and the monotonic time of the beginning, oldest first."""
+        """The client's address and the monotonic start time, oldest first."""
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking a name server who we are."""
+        """Bind without looking up our own name."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "fleet-reconciler", int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, never more than the limit."""
+        """Serve a connection in its own thread, never more than the limit."""
         with self._room:
             if len(self._open) >= CONNECTIONS_MAX:
                 _end(self._dispensable())
@@ -138,23 +139,23 @@ class _HttpServer(ThreadingHTTPServer):
             super().process_request(request, client_address)
 
     def _dispensable(self) -> socket.socket:
-        """The oldest connection of the client with the most. The lock is held."""
+        """Return the oldest connection of the client with the most. The lock is held."""
         counts = Counter(client for client, _ in self._open.values())
         return min(self._open, key=lambda each: (-counts[self._open[each][0]], self._open[each][1]))
 
     def shutdown_request(self, request: Any) -> None:
-        """A connection is done."""
+        """Forget a connection that ended."""
         super().shutdown_request(request)
         with self._room:
             self._open.pop(request, None)
             self._room.notify_all()
 
     def service_actions(self) -> None:
-        """Called between connections, several times a second."""
+        """Close old connections; called several times a second."""
         self.end_connections(older_than_seconds=CONNECTION_SECONDS)
 
     def end_connections(self, older_than_seconds: float) -> None:
-        """End connections by age; their threads notice at once."""
+        """Close connections by age; their threads notice at once."""
         now = time.monotonic()
         with self._lock:
             old = [s for s, (_, at) in self._open.items() if now - at >= older_than_seconds]
@@ -162,7 +163,7 @@ class _HttpServer(ThreadingHTTPServer):
             _end(each)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """Ignore a client that disconnected."""
 
 
 class _BoundedHead:
@@ -177,7 +178,7 @@ class _BoundedHead:
         self._is_first = True
 
     def readline(self, limit: int = -1) -> bytes:
-        """The next line.
+        """Return the next line.
 
         Raises:
             LineTooLong: The header lines together are too long.
@@ -186,7 +187,7 @@ class _BoundedHead:
             self._is_first = False
             self._left = HEADERS_BYTES_MAX
             line: bytes = self._stream.readline(REQUEST_LINE_BYTES_MAX + 1)
-            # The reader answers 414 to a line of its own limit.
+            # The caller answers 414 to a line at its own limit.
             return line if len(line) <= REQUEST_LINE_BYTES_MAX else line.ljust(limit, b" ")
         line = self._stream.readline(min(limit, self._left + 1) if limit > 0 else self._left + 1)
         self._left -= len(line)
@@ -200,12 +201,12 @@ class _BoundedHead:
 
     @property
     def closed(self) -> bool:
-        """Whether the stream is closed."""
+        """Return whether the stream is closed."""
         return bool(self._stream.closed)
 
 
 def _bound(host: str, port: int, routes: Routes) -> _HttpServer:
-    """A server at an address; a host with colons is IPv6."""
+    """Return a server at an address; a host with colons is IPv6."""
     if ":" not in host:
         return _HttpServer((host, port), routes)
     try:
@@ -220,7 +221,7 @@ class _HttpServer6(_HttpServer):
     address_family = socket.AF_INET6
 
     def server_bind(self) -> None:
-        """Bind; every address means those of IPv4 too, whatever the machine's default is."""
+        """Bind; the unspecified address includes IPv4, whatever the machine's default is."""
         if self.server_address[0] == _EVERYWHERE:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         super().server_bind()
@@ -240,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _HttpServer
 
     def setup(self) -> None:
-        """Bound what is read of the request's head."""
+        """Limit what is read of the request's head."""
         super().setup()
         self.rfile: Any = _BoundedHead(self.rfile)
 
@@ -256,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host") or []
         return Request(
             target=self.path,
-            # Two of them are two opinions on who is asked: neither is believed.
+            # Two of them contradict each other, so neither is trusted.
             host=hosts[0] if len(hosts) == 1 else ("" if hosts or self._must_name_host() else None),
             authorization=self.headers.get("Authorization"),
             if_none_match=self.headers.get("If-None-Match"),
@@ -273,13 +274,13 @@ class _Handler(BaseHTTPRequestHandler):
             return Answer(status=500, body=b"internal error\n")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002 - its signature
-        """Answer a request that cannot be read, without repeating any of it."""
+        """Answer a malformed request, without repeating any of it."""
         self.close_connection = True
-        self.request_version = "HTTP/1.0"  # what was asked in may be no version at all
+        self.request_version = "HTTP/1.0"  # the version may be invalid too
         self._send(Answer(status=int(code), body=f"{HTTPStatus(code).phrase.lower()}\n".encode()))
 
     def __getattr__(self, name: str) -> Any:
-        """Every other method that a client may invent."""
+        """Answer any other method that a client may invent."""
         if name.startswith("do_"):
             return self._refuse
         raise AttributeError(name)
@@ -304,4 +305,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, *_args: Any) -> None:
-        """Requests are no events."""
+        """Do nothing: requests are not logged."""

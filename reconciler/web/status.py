@@ -19,7 +19,7 @@ from reconciler.web.verdict import Verdict, verdict_of
 Json = dict[str, Any]
 
 LISTED_MAX = 200
-"""Pods and nodes that are named; totals count all."""
+"""How many pods and nodes are named; totals count all."""
 PROBLEMS_MAX = 20
 
 
@@ -28,11 +28,11 @@ def status_json(
     plan_json: Callable[[Plan], Json] | None = None,
     overview: Json | None = None,
 ) -> Json:
-    """The present state of the program.
+    """Return the present state of the program.
 
     Args:
-        board: What the program knows.
-        plan_json: Makes the part about the plan, `plan_summary` or what remembers its answer.
+        board: The state of the program.
+        plan_json: Makes the part about the plan: `plan_summary` or a cache of it.
         overview: What `overview_json` made of the same plan.
     """
     view = board.view
@@ -72,7 +72,7 @@ def status_json(
 
 
 def verdict_json(verdict: Verdict) -> Json:
-    """The verdict: its first line, and everything that is wrong."""
+    """Return the verdict: its first line, and everything that is wrong."""
     return {
         "level": verdict.level,
         "text": verdict.text,
@@ -82,12 +82,12 @@ def verdict_json(verdict: Verdict) -> Json:
 
 
 def pending_pods(plan: Plan) -> int:
-    """Pods of ours without a node: those that have a place to go to and those that have none."""
+    """Return how many of our pods have no node, with or without a place to go."""
     return sum(1 for p in plan.placements if p.moved_from is None) + len(plan.unplaceable)
 
 
 def unplaceable_by_code(plan: Plan) -> dict[str, int]:
-    """Pods by each code that one of their reasons has, sorted by code."""
+    """Return the number of pods for each code among their reasons, sorted by code."""
     codes = Counter(code for each in plan.unplaceable for code in {r.code for r in each.reasons})
     return dict(sorted(codes.items()))
 
@@ -104,7 +104,7 @@ def _cycle(view: View) -> Json:
 
 
 def plan_summary(plan: Plan) -> Json:
-    """The last plan, without the places of single pods."""
+    """Return the last plan, without the places of single pods."""
     full = plan_to_json(plan)
     return {
         "at": full["at"],

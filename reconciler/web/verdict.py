@@ -1,4 +1,4 @@
-"""Whether the program does its work: the first line of page, terminal and JSON."""
+"""Whether the program works: the first line of page, terminal and JSON."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ from reconciler.web.causes import RULES, Cause, Level, Seen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the first lines of the status say."""
+    """The first lines of the status."""
 
     level: Level
     text: str
     """The first line."""
     causes: tuple[Cause, ...] = ()
-    """What is wrong, each with its cause, the worst first."""
+    """What is wrong, the worst first."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The causes, one line each."""
+        """Return the causes, one line each."""
         return tuple(each.text for each in self.causes)
 
 
@@ -42,7 +42,7 @@ def verdict_of(board: StatusBoard) -> Verdict:
 
 
 def _rank(cause: Cause) -> int:
-    """What keeps everything from being done, then what this replica is, then the rest."""
+    """Return the rank: what stops everything, then the role of this replica, then the rest."""
     if cause.level == "failing":
         return 0
     if cause.kind in {"lease-lost", "not-leader"}:
@@ -51,7 +51,7 @@ def _rank(cause: Cause) -> int:
 
 
 def _doing(view: View) -> str:
-    """What a program without trouble does, in one line."""
+    """Return what a program without problems does, in one line."""
     plan = view.plan
     if plan is None:
         return "Working"

@@ -1,4 +1,4 @@
-"""The documents of instance metadata into notices: pure, and strict about what is no document.
+"""Decodes documents of instance metadata into notices: pure, and strict about malformed ones.
 
 Sources: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
 recommendations" and "View scheduled events that affect your instances"; EC2 Auto Scaling user
@@ -22,7 +22,7 @@ from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.records.times import http_date
 
 EVENTS_MAX: Final = 100
-"""Scheduled events of one instance; EC2 lists those of the last weeks."""
+"""How many scheduled events of one instance are read; EC2 lists those of the last weeks."""
 _STATE: Final = re.compile(r"[A-Za-z:]{1,40}")
 _TERMINATED: Final = "Terminated"
 
@@ -35,11 +35,11 @@ class Announcements:
     group_terminates: bool = False
     """The Auto Scaling group ends the instance; metadata does not say when."""
     problems: tuple[str, ...] = ()
-    """What could not be read, for people. Nothing is taken back while there is any."""
+    """What could not be read, for people. While there is any, nothing is withdrawn."""
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is announced."""
+        """Return whether nothing is announced."""
         return not self.notices and not self.group_terminates
 
 
@@ -51,7 +51,7 @@ def spot_notice(body: bytes) -> AnnotatedNotice:
     """Return the notice in `spot/instance-action`.
 
     Raises:
-        MalformedError: It is no such document.
+        MalformedError: It is not such a document.
     """
     document = _mapping(_json(body))
     action = _text(document, "action")
@@ -64,19 +64,19 @@ def rebalance_notice(body: bytes) -> AnnotatedNotice:
     """Return the notice in `events/recommendations/rebalance`.
 
     Raises:
-        MalformedError: It is no such document.
+        MalformedError: It is not such a document.
     """
     at = _rfc3339(_text(_mapping(_json(body)), "noticeTime"))
     return _notice(REBALANCE_RECOMMENDATION, at)
 
 
 def scheduled_notices(body: bytes) -> frozenset[AnnotatedNotice]:
-    """Return the notices in `events/maintenance/scheduled`: those that are still to come.
+    """Return the notices in `events/maintenance/scheduled` that are still to come.
 
     Events that were canceled or completed stay in the document for a while.
 
     Raises:
-        MalformedError: It is no such document.
+        MalformedError: It is not such a document.
     """
     document = _json(body)
     if not isinstance(document, list) or len(document) > EVENTS_MAX:
@@ -93,7 +93,7 @@ def group_terminates(body: bytes) -> bool:
     """Return whether `autoscaling/target-lifecycle-state` says that the group ends the instance.
 
     Raises:
-        MalformedError: It is no state.
+        MalformedError: It is not a state.
     """
     text = body.decode("ascii", "replace").strip()
     if not _STATE.fullmatch(text):

@@ -1,8 +1,8 @@
-"""What the node watch changes on its node: pure, from what metadata says and what the node carries.
+"""What the node watch changes on its node, from metadata and the node's current state; pure.
 
-The notice that outranks the others holds, of two of the same rank the earlier one, as in the
-planner: so the capacity loop, which writes what the interruption queue says, and the node watch
-agree in whatever order they write. Only what the node watch wrote itself is taken back.
+As in the planner, the notice that outranks the others applies; of two with the same rank, the
+earlier one. So the capacity loop, which writes the interruption queue's notices, and the node watch
+agree in whatever order they write. Only what the node watch wrote itself is withdrawn.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from reconciler.model.interruption_annotation import (
 from reconciler.node_watch.announcements import Announcements
 
 GROUP_NOTICE: Final = timedelta(minutes=2)
-"""How long an Auto Scaling group's node is given, whose end has no time: as long as spot nodes."""
+"""How long the node of an Auto Scaling group gets, whose end has no time: as long as spot nodes."""
 TAINT: Final[Mapping[str, str]] = {
     "key": DRAINING_TAINT,
     "value": "interruption",
@@ -29,7 +29,7 @@ TAINT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnNode:
-    """What matters of the node that the program runs on."""
+    """The relevant parts of the program's own node."""
 
     resource_version: str
     provider_id: str
@@ -41,16 +41,16 @@ class OwnNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
-    """What is to be written onto the node."""
+    """What is to be written to the node."""
 
     annotations: Mapping[str, str | None]
-    """None takes one away."""
+    """None removes one."""
     taints: tuple[Mapping[str, Any], ...] | None = None
-    """All taints of the node; None leaves them as they are."""
+    """All taints of the node; None leaves them unchanged."""
 
 
 def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | None:
-    """Return what to write onto the node; None when it says already what it should."""
+    """Return what to write to the node; None when nothing must change."""
     present_text = node.annotations.get(INTERRUPTION)
     written_text = node.annotations.get(WRITTEN_BY_NODE_WATCH)
     notices = _notices(said, written_text, now)
@@ -61,9 +61,7 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
         present = None
     wanted = _first(notice for notice in notices if not notice.is_over(now))
     if said.group_terminates and wanted is not None and not wanted.forced:
-        wanted = (
-            None  # the group's end is over and outranks it; its mark must stay, or it begins again
-        )
+        wanted = None  # the group's end is over and outranks it; its mark must stay, or it restarts
     if wanted is None:
         if said.problems or written_text is None:
             return None
@@ -72,7 +70,7 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
     if present is not None and present.rank <= wanted.rank:
         return None
     if present_text is None and written_text == str(wanted):
-        # Somebody took it off, the capacity loop for one: it is not written again.
+        # Somebody removed it, such as the capacity loop: it is not written again.
         taints = _untainted(node)
         return None if taints is None else NodeChange(annotations={}, taints=taints)
     taints = _tainted(node) if wanted.forced else _untainted(node) if withdrawn else None
@@ -83,7 +81,7 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
 def _notices(
     said: Announcements, written_text: str | None, now: datetime
 ) -> frozenset[AnnotatedNotice]:
-    """Return what is announced; an end by the group has the time that was first given to it."""
+    """Return the announced notices; an end by the group keeps the time that it got first."""
     if not said.group_terminates:
         return said.notices
     written = read_annotation(written_text or "")
@@ -98,13 +96,13 @@ def _first(notices: Iterable[AnnotatedNotice]) -> AnnotatedNotice | None:
 
 
 def _take_back(node: OwnNode, *, own: bool, announced: bool) -> NodeChange | None:
-    """Return what takes away what was written; another writer's notice and its taint stay.
+    """Return the removal of what was written; another writer's notice and its taint stay.
 
     Args:
-        node: As it is.
+        node: The current node.
         own: Whether the notice on it, if any, is the node watch's.
-        announced: Whether metadata still says what was written, which did not come true. The mark
-            then stays, so that it is not written again.
+        announced: Whether metadata still announces what was written, which did not come true. The
+            mark then stays, so that it is not written again.
     """
     gone = [INTERRUPTION] if own and INTERRUPTION in node.annotations else []
     marks = [] if announced else [WRITTEN_BY_NODE_WATCH]
@@ -122,9 +120,9 @@ def _tainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
 
 
 def _untainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
-    """Return the taints without ours; None where it is not there, or the drain has begun.
+    """Return the taints without ours; None where it is missing, or the drain has begun.
 
-    A drain that the capacity loop began it also ends, when the annotation is gone.
+    The capacity loop also ends a drain that it began, when the annotation is gone.
     """
     if DRAIN_STARTED in node.annotations:
         return None

@@ -28,9 +28,9 @@ class HttpClient:
     """Keeps one connection to one server.
 
     Args:
-        connect: Makes a connection, with its timeout.
-        body_bytes_max: A longer answer is refused.
-        keep_alive: Whether the connection is used again.
+        connect: Creates a connection, with its timeout.
+        body_bytes_max: The limit of an answer; a longer one is refused.
+        keep_alive: Whether the connection is reused.
     """
 
     def __init__(

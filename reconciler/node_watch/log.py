@@ -1,6 +1,6 @@
 """Log lines of the node watch: JSON on stderr, in the form of the other parts of the program.
 
-Not structlog: it would double the memory of the whole program.
+It does not use structlog, which would double the memory of the whole program.
 """
 
 import json
@@ -17,11 +17,11 @@ OK: Final = "ok"
 
 
 class StateLog:
-    """Writes one line per change of a state, however often it is told.
+    """Writes one line per change of a state, however often it is reported.
 
     Args:
         stream: Where the lines go.
-        now: For the time of a line.
+        now: The clock for the times of lines.
         node: Name of the node, in every line.
     """
 
@@ -39,7 +39,7 @@ class StateLog:
         self._stream.flush()
 
     def state(self, event: str, state: str) -> None:
-        """Write a line when the state is not that of the last call; the first `ok` is not told."""
+        """Write a line when the state differs from the last one; a first `ok` is not written."""
         if self._states.get(event, OK) == state:
             return
         self._states[event] = state

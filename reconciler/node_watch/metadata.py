@@ -1,4 +1,4 @@
-"""The client of instance metadata, IMDSv2: a session token, and the documents that announce."""
+"""The client of instance metadata, IMDSv2: gets a session token, reads the documents."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -20,9 +20,9 @@ from reconciler.node_watch.http_client import Answer, HttpClient
 
 METADATA_URL: Final = "http://169.254.169.254"
 TOKEN_SECONDS: Final = 21_600
-"""The longest that EC2 gives."""
+"""The longest time that EC2 accepts."""
 RENEW_SECONDS: Final = 300
-"""A token is renewed so long before its end."""
+"""How long before its end a token is renewed."""
 TIMEOUT_SECONDS: Final = 2.0
 BODY_BYTES_MAX: Final = 16 * 1024
 _TOKEN: Final = re.compile(rb"[\x21-\x7e]{1,1024}")
@@ -35,7 +35,7 @@ class InstanceMetadata:
     """Reads what EC2 announces to the instance.
 
     Args:
-        url: Of the service, `http://HOST[:PORT]`.
+        url: URL of the service, `http://HOST[:PORT]`.
         monotonic_seconds: A clock that never jumps.
     """
 
@@ -54,7 +54,7 @@ class InstanceMetadata:
         """Return what is announced now; documents that cannot be read are named in `problems`.
 
         Raises:
-            PortError: The service cannot be reached, or answers none of them.
+            PortError: The service cannot be reached, or answers no request.
         """
         found: list[Announcements] = []
         refused: list[Announcements] = []
@@ -89,7 +89,7 @@ class InstanceMetadata:
         self._client.close()
 
     def _get(self, path: str) -> Answer:
-        """Return an answer, with a token that is valid; one that was refused is asked for once."""
+        """Return an answer, with a valid token; a refused one is replaced once."""
         for first in (True, False):
             if not self._token or self._monotonic_seconds() >= self._renew_at_seconds:
                 self._renew()
@@ -106,8 +106,8 @@ class InstanceMetadata:
         """Get a token.
 
         Raises:
-            Forbidden: Instance metadata is switched off.
-            Unavailable: There is none.
+            Forbidden: Instance metadata is disabled.
+            Unavailable: The service gave no token.
         """
         where = "PUT /latest/api/token"
         headers = {_TTL_HEADER: str(TOKEN_SECONDS), "Content-Length": "0"}
@@ -159,7 +159,7 @@ def _place(url: str) -> tuple[str, int]:
     """Return host and port of the service.
 
     Raises:
-        UsageError: It is no address of an HTTP server.
+        UsageError: It is not an address of an HTTP server.
     """
     try:
         parts = urlsplit(url)

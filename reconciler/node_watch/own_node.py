@@ -1,6 +1,6 @@
-"""The node that the program runs on, at the API server: read, and patched with a precondition.
+"""Reads the program's own node from the API server, and patches it with a precondition.
 
-With the pod's own ServiceAccount token. The official client would cost 60 MiB and half a second.
+It uses the pod's own ServiceAccount token. The official client would cost 60 MiB and half a second.
 """
 
 import json
@@ -29,7 +29,7 @@ from reconciler.node_watch.http_client import Answer, HttpClient
 SERVICE_ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 TIMEOUT_SECONDS: Final = 5.0
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
-"""A node with its list of images; etcd takes no object over 1.5 MiB."""
+"""A node with its list of images; etcd stores no object over 1.5 MiB."""
 TOKEN_BYTES_MAX: Final = 64 * 1024
 PAUSE_MAX_SECONDS: Final = 60.0
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -38,7 +38,7 @@ _TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiPlace:
-    """Where the API server is, and who is asking."""
+    """Where the API server is, and the credentials."""
 
     url: str
     account: Path
@@ -50,7 +50,7 @@ class OwnNodeClient:
 
     Args:
         place: The API server.
-        name: Of the node.
+        name: Name of the node.
     """
 
     def __init__(self, place: ApiPlace, name: str) -> None:
@@ -71,7 +71,7 @@ class OwnNodeClient:
         """Return the node as it is.
 
         Raises:
-            PortError: The API server said no, or nothing.
+            PortError: The API server refused, or did not answer.
         """
         answer = self._ask("GET")
         try:
@@ -82,11 +82,11 @@ class OwnNodeClient:
             ) from error
 
     def write(self, node: OwnNode, change: NodeChange) -> None:
-        """Patch the node as it was read.
+        """Patch the node, if it has not changed since it was read.
 
         Raises:
-            Conflict: It is another by now; nothing was changed.
-            PortError: The API server said no, or nothing.
+            Conflict: The node has changed since; nothing was written.
+            PortError: The API server refused, or did not answer.
         """
         body: dict[str, Any] = {
             "metadata": {
@@ -135,7 +135,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
 
 
 def _error(where: str, answer: Answer) -> PortError:
-    """Return the error of an answer other than 200, with the server's words about it."""
+    """Return the error for an answer other than 200, with the server's message."""
     words = f"status {answer.status}{_message(answer.body)}"
     if answer.status in {429, 503}:
         told = answer.headers.get("retry-after", "")

@@ -1,4 +1,4 @@
-"""The loop of the node watch: read instance metadata, bring the node in line with it, wait."""
+"""The loop of the node watch: read instance metadata, update the node, wait."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,9 +14,9 @@ POLL_SECONDS: Final = 2.0
 PAUSE_MAX_SECONDS: Final = 30.0
 """The longest wait after failures."""
 RECHECK_SECONDS: Final = 30.0
-"""While something is announced, the node is read so often: others may have changed it."""
+"""How often the node is read while something is announced: others may have changed it."""
 ATTEMPTS: Final = 4
-"""Patches that fail because the node was changed in between."""
+"""How many patches may fail because the node was changed meanwhile."""
 
 
 class Metadata(Protocol):
@@ -47,19 +47,19 @@ class Clock(Protocol):
     """Time."""
 
     def now(self) -> datetime:
-        """The wall clock, aware UTC."""
+        """Return the wall clock's time, aware UTC."""
         ...
 
     def monotonic_seconds(self) -> float:
-        """A clock that never jumps."""
+        """Return the time of a clock that never jumps."""
         ...
 
 
 class NodeWatch:
-    """Keeps the node's annotation and taint as instance metadata says.
+    """Keeps the node's annotation and taint equal to what instance metadata announces.
 
-    Nothing that metadata or the API server answers ends it; each call waits longer after a
-    failure, and only a change of state is logged.
+    No answer of metadata or the API server ends it. After failures it waits longer each time, and
+    it logs only changes of state.
     """
 
     def __init__(self, metadata: Metadata, node: Node, clock: Clock, lines: StateLog) -> None:
@@ -68,7 +68,7 @@ class NodeWatch:
         self._clock = clock
         self._log = lines
         self._settled: Announcements | None = None
-        """What the node was last brought in line with."""
+        """The announcements that the node was last updated to."""
         self._recheck_at_seconds = 0.0
         self._api_not_before_seconds = 0.0
         self._metadata_failures = 0
@@ -76,11 +76,11 @@ class NodeWatch:
         self._instance_id = ""
 
     def run(self, wait_seconds: Callable[[float], bool], alive: Callable[[], None]) -> None:
-        """Take turns until it is asked to stop.
+        """Take turns until the program is to stop.
 
         Args:
             wait_seconds: Waits; True ends the loop.
-            alive: Called at the beginning of each turn.
+            alive: Called at the start of each turn.
         """
         stopping = False
         while not stopping:
@@ -126,12 +126,12 @@ class NodeWatch:
         self._recheck_at_seconds = at_seconds + RECHECK_SECONDS
 
     def _settle(self, said: Announcements) -> None:
-        """Change the node until it says what it should, each time from what it is.
+        """Update the node until it is as announced, each time from its current state.
 
         Raises:
             Conflict: Others changed it each time.
-            Refused: It is the node of another instance.
-            PortError: The API server said no, or nothing.
+            Refused: The node belongs to another instance.
+            PortError: The API server refused, or did not answer.
         """
         for _ in range(ATTEMPTS):
             node = self._node.read()
@@ -154,5 +154,5 @@ class NodeWatch:
 
 
 def _pause_seconds(failures: int) -> float:
-    """Return the wait after so many failures in a row: doubled each time, up to a limit."""
+    """Return the wait after this many failures in a row: doubled each time, up to a limit."""
     return min(POLL_SECONDS * 2.0 ** (min(failures, 10) - 1), PAUSE_MAX_SECONDS)

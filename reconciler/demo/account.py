@@ -1,4 +1,4 @@
-"""The sandbox's AWS account as the demo uses it: state bucket, fleets by their tags, calls."""
+"""The sandbox's AWS account for the demo: state bucket, fleets by their tags, calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ _SIZING = (
     ("ec2", "ModifyFleet", "FleetId", "TargetCapacitySpecification.TotalTargetCapacity"),
     ("autoscaling", "SetDesiredCapacity", "AutoScalingGroupName", "DesiredCapacity"),
 )
-"""Service and call that set a target, and the parameters that name whose and which."""
+"""The services and calls that set a target, with the parameters for the fleet and the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
-    """A fleet's target was raised."""
+    """A raise of a fleet's target."""
 
     at: datetime
     fleet: str
@@ -58,7 +58,7 @@ class Account:
         return session.client(service, endpoint_url=self.sandbox.aws_url)
 
     def make_state_bucket(self) -> None:
-        """The bucket that the config's backend names."""
+        """Create the bucket that the config's backend names."""
         client = self._client("s3")
         client.create_bucket(
             Bucket=STATE_BUCKET,
@@ -67,7 +67,7 @@ class Account:
         client.close()
 
     def config_for(self, example: str) -> str:
-        """The example config with this account's ids and S3 endpoint."""
+        """Return the example config with this account's ids and S3 endpoint."""
         ids: AccountIds = bootstrap_account(self.sandbox.aws_url, self.region)
         text = example.replace(_EXAMPLE_IDS["ami"], ids.ami)
         text = text.replace(_EXAMPLE_IDS["security group"], ids.security_group_id)
@@ -79,7 +79,7 @@ class Account:
         return text.replace(old, new)
 
     def fleets(self, cluster: str) -> Mapping[str, LiveFleet]:
-        """The cluster's live fleets and groups by their `fleet` tag."""
+        """Return the cluster's live fleets and groups by their `fleet` tag."""
         filters = [{"Name": "tag:cluster", "Values": [cluster]}]
         ec2, auto_scaling = self._client("ec2"), self._client("autoscaling")
         fleets = ec2.describe_fleets(Filters=filters)["Fleets"]
@@ -95,11 +95,11 @@ class Account:
         return {each.tags.get("fleet", each.id): each for each in found}
 
     def targets(self, cluster: str) -> dict[str, int]:
-        """Target capacity by fleet."""
+        """Return the target capacity by fleet."""
         return {name: fleet.target for name, fleet in self.fleets(cluster).items()}
 
     def raises(self, cluster: str, started_with: Mapping[str, int]) -> list[Raise]:
-        """Every accepted call that raised a target, from the log of calls."""
+        """Return every accepted call that raised a target, from the log of calls."""
         fleets = self.fleets(cluster)
         by_id = {fleet.id: name for name, fleet in fleets.items()}
         targets = dict(started_with)
@@ -115,7 +115,7 @@ class Account:
         return found
 
     def _asked(self) -> Iterator[tuple[datetime, str, int]]:
-        """When which fleet or group was given which target."""
+        """Yield when which fleet or group got which target."""
         for service, action, id_key, key in _SIZING:
             for call in self.sandbox.control.calls(service=service, action=action):
                 wanted = call["parameters"].get(key)
@@ -125,6 +125,6 @@ class Account:
 
 
 def _live(id_: str, sized: Mapping[str, Any], tags: Iterable[Mapping[str, str]]) -> LiveFleet:
-    """A fleet or group as the demo shows it."""
+    """Return a fleet or group as the demo shows it."""
     target = sized.get("TotalTargetCapacity", sized.get("DesiredCapacity", 0))
     return LiveFleet(id=id_, target=int(target), tags={tag["Key"]: tag["Value"] for tag in tags})

@@ -1,4 +1,4 @@
-"""Running the program itself, and git, as a person or a pipeline would."""
+"""Runs the program itself, and git, as a person or a pipeline would."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ class Done:
 
 
 def environment(sandbox: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without anything that could reach a real account."""
+    """Return this process's environment without anything that could reach a real account."""
     mine = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}  # noqa: TID251 - children inherit ours
     return {**mine, **sandbox, "GIT_TERMINAL_PROMPT": "0", "NO_COLOR": "1"}
 
@@ -34,7 +34,7 @@ def run(
     """Run a command to its end.
 
     Raises:
-        ToolError: It is missing, took too long or ended with an unexpected exit code.
+        ToolError: The command is missing, took too long or ended with an unexpected exit code.
     """
     name = " ".join(argv[:3])
     try:
@@ -67,7 +67,7 @@ def reconciler(
 def start_reconciler(
     arguments: Sequence[str], where: Path, env: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
-    """Start `reconciler ARGUMENTS` beside us; its log goes to a file."""
+    """Start `reconciler ARGUMENTS` in the background; its log goes to a file."""
     with log.open("wb") as stream:
         return subprocess.Popen(  # noqa: S603 - argv is built here, no shell
             [*_PROGRAM, *arguments],
@@ -80,6 +80,6 @@ def start_reconciler(
 
 
 def git(arguments: Sequence[str], where: Path, env: Mapping[str, str]) -> str:
-    """Run `git ARGUMENTS`; its standard output."""
+    """Run `git ARGUMENTS` and return its standard output."""
     identity = ("-c", "user.name=platform team", "-c", "user.email=platform@example.com")
     return run(["git", *identity, *arguments], where, env).out.strip()

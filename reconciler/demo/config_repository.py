@@ -9,7 +9,7 @@ from reconciler.demo.commands import git
 
 @dataclass(frozen=True, slots=True)
 class ConfigRepository:
-    """A remote on disk and one person's clone of it."""
+    """A remote on disk and one person's clone."""
 
     remote: Path
     clone: Path
@@ -27,7 +27,7 @@ class ConfigRepository:
         git(["checkout", "--quiet", "-B", "main"], self.clone, self.env)
 
     def commit(self, path: str, text: str, message: str) -> str:
-        """Write a file, commit and push it; the short commit id."""
+        """Write a file, commit and push it; return the short commit id."""
         (self.clone / path).write_text(text)
         git(["add", path], self.clone, self.env)
         git(["commit", "--quiet", "-m", message], self.clone, self.env)
@@ -35,18 +35,18 @@ class ConfigRepository:
         return self.head()
 
     def pull(self) -> str:
-        """Take what others pushed; the short commit id."""
+        """Pull what others pushed; return the short commit id."""
         git(["pull", "--quiet", "--ff-only", "origin", "main"], self.clone, self.env)
         return self.head()
 
     def head(self) -> str:
-        """Short id of the newest commit."""
+        """Return the short id of the newest commit."""
         return git(["rev-parse", "--short", "HEAD"], self.clone, self.env)
 
     def log(self) -> list[str]:
-        """One line per commit, newest first."""
+        """Return one line per commit, newest first."""
         return git(["log", "--format=%h %an: %s"], self.clone, self.env).splitlines()
 
     def files_of_head(self) -> list[str]:
-        """What the newest commit touched."""
+        """Return the files that the newest commit changed."""
         return git(["show", "--format=", "--name-only", "HEAD"], self.clone, self.env).splitlines()

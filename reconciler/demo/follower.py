@@ -1,4 +1,4 @@
-"""Follows the cluster: when each pod came, got a node and ended; how many nodes there were."""
+"""Observes the cluster: when each pod was created, bound and ended; how many nodes there were."""
 
 import threading
 from collections.abc import Callable
@@ -14,13 +14,13 @@ POLL_SECONDS = 0.5
 
 
 def wall_clock() -> datetime:
-    """Now, comparable with the times of the emulated AWS."""
+    """Return the current time, comparable with the times of the emulated AWS."""
     return datetime.now(UTC)  # noqa: TID251 - the demo measures real processes
 
 
 @dataclass(slots=True)
 class PodLife:
-    """What was seen of one pod."""
+    """What was observed of one pod."""
 
     sector: str
     seen_at: datetime
@@ -42,18 +42,18 @@ class Moment:
 
 @dataclass(slots=True)
 class Follower:
-    """A thread that observes at every change; `wait_until` lets the story wait for a state."""
+    """A thread that observes every change; `wait_until` waits for a state."""
 
     cluster: Cluster
     lives: dict[str, PodLife] = field(default_factory=dict)
-    """By uid, DaemonSets' pods left out."""
+    """By uid, without pods of DaemonSets."""
     moments: list[Moment] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _stopping: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start to observe."""
         self._thread = threading.Thread(target=self._follow, name="follower", daemon=True)
         self._thread.start()
 
@@ -69,7 +69,7 @@ class Follower:
         timeout_seconds: float,
         show: Callable[[str], None],
     ) -> bool:
-        """Block until a moment satisfies `holds`; False when the time ran out."""
+        """Wait until a moment satisfies `holds`; return False after the timeout."""
         deadline = wall_clock().timestamp() + timeout_seconds
         with self._changed:
             while not (self.moments and holds(self.moments[-1])):
@@ -123,7 +123,7 @@ class Follower:
 
 
 def described(moment: Moment) -> str:
-    """One line about a moment."""
+    """Return one line about a moment."""
     nodes = ", ".join(f"{fleet} {count}" for fleet, count in sorted(moment.nodes.items()))
     return (
         f"pods: {moment.pending} pending, {moment.running} running, {moment.finished} done   "

@@ -1,4 +1,4 @@
-"""Applying and deleting manifests through the official client."""
+"""Creates and deletes objects through the official client."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

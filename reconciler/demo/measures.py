@@ -1,4 +1,4 @@
-"""What the demo measured, from what was seen of pods, calls and the capacity loop's log."""
+"""The demo's measurements, from observed pods, calls and the capacity loop's log."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,33 +17,33 @@ class Reaction:
     """How fast pods got capacity, in seconds."""
 
     raised: tuple[float, ...]
-    """From a pod's first sight to the accepted raise of a target that served its sector, sorted."""
+    """From the first sight of a pod to the accepted raise of a target for its sector, sorted."""
     bound: tuple[float, ...]
     """From first sight to a node, sorted; launch and join times of the sandbox included."""
     found_room: int
-    """Pods that were bound without any raise."""
+    """Pods that were bound without a raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """The dearest moment, against its proven lower bound."""
+    """The most expensive moment, against its proven lower bound."""
 
     hourly_usd: float
     lower_bound_usd: float
     raised_usd: float
-    """What all raises of targets together cost, and what they had to cost at least."""
+    """The cost of all raises of targets, and its lower bound."""
     raised_bound_usd: float
 
     @property
     def gap(self) -> float:
-        """Share of the raises' cost that a perfect purchase might have saved."""
+        """Return the share of the raises' cost that an optimal purchase might have saved."""
         if not self.raised_usd:
             return 0.0
         return (self.raised_usd - self.raised_bound_usd) / self.raised_usd
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of all do not exceed (nearest rank)."""
+    """Return the smallest value that at least `share` of all do not exceed (nearest rank)."""
     if not values:
         return 0.0
     ordered = sorted(values)
@@ -52,7 +52,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def reaction(lives: Iterable[PodLife], raises: Sequence[Raise]) -> Reaction:
-    """Match every pod with the first raise for its sector after it was seen."""
+    """Match every pod with the first raise for its sector after it was first seen."""
     raised: list[float] = []
     bound: list[float] = []
     found_room = 0
@@ -71,7 +71,7 @@ def reaction(lives: Iterable[PodLife], raises: Sequence[Raise]) -> Reaction:
 
 
 def spending(log: Path) -> Spending:
-    """Costs of the cycles in the capacity loop's log (one JSON object per line)."""
+    """Return costs of the cycles in the capacity loop's log (one JSON object per line)."""
     cycles = [entry for entry in _entries(log) if "hourly_usd_after" in entry]
     peak = max(cycles, key=lambda e: float(e["hourly_usd_after"]), default={})
     raised = bound = 0.0

@@ -1,4 +1,4 @@
-"""Tells the story: a live line on a terminal, plain lines without one."""
+"""Shows what happens: a live line on a terminal, plain lines otherwise."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,11 +10,11 @@ from rich.console import Console
 PLAIN_EVERY_SECONDS = 3.0
 
 Show = Callable[[str], None]
-"""Puts a newer state in place of the one that is shown."""
+"""Replaces the state that is shown by a newer one."""
 
 
 class Narrator:
-    """Prints steps with their times and the state of things while something runs."""
+    """Prints steps with their times, and the current state while something runs."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stdout, highlight=False, soft_wrap=True)
@@ -23,24 +23,24 @@ class Narrator:
 
     @property
     def console(self) -> Console:
-        """Where everything is printed."""
+        """Return the console for all output."""
         return self._console
 
     def elapsed_seconds(self) -> float:
-        """Since the demo began."""
+        """Return the seconds since the demo began."""
         return monotonic() - self._began
 
     def say(self, text: str) -> None:
-        """One line with the time."""
+        """Print one line with the time."""
         self._console.print(f"[dim]{self.elapsed_seconds():6.1f}s[/]  {text}")
 
     def detail(self, text: str) -> None:
-        """A line that belongs to the step before."""
+        """Print a line that belongs to the previous step."""
         self._console.print(f"          [dim]{text}[/]")
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """A step: announced, shown as under way, and timed."""
+        """Announce a step, show that it is running, and time it."""
         began = monotonic()
         self.say(f"[bold]{title}[/]")
         if self._console.is_terminal:
@@ -52,7 +52,7 @@ class Narrator:
 
     @contextmanager
     def watching(self) -> Iterator[Show]:
-        """A line that follows what happens; without a terminal one line every few seconds."""
+        """Yield what updates a live line; without a terminal, a line every few seconds."""
         if self._console.is_terminal:
             with self._console.status("") as status:
                 yield status.update

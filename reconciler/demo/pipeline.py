@@ -11,20 +11,20 @@ from reconciler.demo.commands import git, reconciler
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Runs what `ci/` has a runner do."""
+    """Runs what a CI runner does according to `ci/`."""
 
     remote: Path
     workspace: Path
     env: Mapping[str, str]
 
     def checkout(self, name: str) -> Path:
-        """A fresh checkout of main."""
+        """Return a fresh checkout of main."""
         where = self.workspace / name
         git(["clone", "--quiet", str(self.remote), str(where)], self.workspace, self.env)
         return where
 
     def plan(self, checkout: Path) -> Mapping[str, Any]:
-        """`reconciler ci plan`; its machine-readable report."""
+        """Run `reconciler ci plan` and return its machine-readable report."""
         done = reconciler(
             ["ci", "plan", "--dir", "terraform", "--out", "plan", "--output", "json"],
             checkout,
@@ -34,7 +34,7 @@ class Pipeline:
         return report
 
     def apply(self, checkout: Path) -> str:
-        """`reconciler ci apply` of that plan; what it says."""
+        """Run `reconciler ci apply` of that plan and return its message."""
         done = reconciler(
             ["ci", "apply", "--dir", "terraform", "--plan", "plan", "--output", "json"],
             checkout,
@@ -43,7 +43,7 @@ class Pipeline:
         return str(json.loads(done.out)["message"])
 
     def is_clean(self, checkout: Path) -> bool:
-        """Whether another plan of the same commit changes nothing (exit code 0, not 2)."""
+        """Return whether another plan of the same commit changes nothing (exit code 0, not 2)."""
         done = reconciler(
             ["ci", "plan", "--dir", "terraform", "--out", "last", "--detailed-exitcode"],
             checkout,

@@ -1,4 +1,4 @@
-"""Pods, nodes and cost over time: an SVG for the report, characters for the terminal."""
+"""Plots pods, nodes and cost over time: SVG for the report, characters for the terminal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _COLOURS = ("#1b6ca8", "#2a9d8f", "#e9a23b", "#c8553d", "#7b5ea7", "#5c677d", "#
 
 
 def fleets_of(moments: Sequence[Moment]) -> list[str]:
-    """Every fleet that had a node, by name."""
+    """Return every fleet that had a node, by name."""
     return sorted({fleet for moment in moments for fleet in moment.nodes})
 
 
 def _changes(moments: Sequence[Moment]) -> list[Moment]:
-    """The moments at which something is different, and the last one."""
+    """Return the moments at which something changed, and the last one."""
     kept: list[Moment] = []
     for before, moment in zip([None, *moments], moments, strict=False):
         if before is None or (before.nodes, before.pending) != (moment.nodes, moment.pending):
@@ -31,7 +31,7 @@ def _changes(moments: Sequence[Moment]) -> list[Moment]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a cycle's targets cost per hour, and what no plan could cost less than."""
+    """The cost of a cycle's targets per hour, and its lower bound."""
 
     at: datetime
     hourly_usd: float
@@ -39,9 +39,9 @@ class Cost:
 
 
 def draw_svg(moments: Sequence[Moment], costs: Sequence[Cost], file: Path) -> None:
-    """Draw one workload: pods that wait, nodes per fleet, cost beside its bound.
+    """Draw one workload: waiting pods, nodes per fleet, cost and its bound.
 
-    All over seconds since the first of the moments; the same data gives the same bytes.
+    The time axis has seconds since the first moment; the same data gives the same bytes.
     """
     mpl.rcParams.update({"svg.hashsalt": "fleet-reconciler", "font.size": 10})
     figure = Figure(figsize=(10, 7), layout="constrained")
@@ -88,7 +88,7 @@ def _draw_costs(axes: Any, costs: Sequence[Cost], began: datetime) -> None:
 
 
 def draw_text(moments: Sequence[Moment], began: datetime, width: int) -> str:
-    """Ready nodes and pending pods over seconds, in characters without colours."""
+    """Draw Ready nodes and pending pods over seconds, in characters without colours."""
     seconds = [(moment.at - began).total_seconds() for moment in moments]
     plotext.clear_figure()
     plotext.theme("clear")

@@ -1,4 +1,4 @@
-"""One screen of result, and the same as JSON and SVG in a folder."""
+"""The result on one screen, and as JSON and SVG in a folder."""
 
 import io
 import json
@@ -16,12 +16,12 @@ from reconciler.demo.measures import Reaction, Spending, percentile
 
 _PICTURE_COLUMNS = 116
 _PICTURE = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-"""Rich's own frame without the fonts that it would load from elsewhere."""
+"""Rich's own frame without the fonts that it would load from the network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What the demo has to show."""
+    """The result of the demo."""
 
     commits: tuple[str, ...]
     """One line each, newest first."""
@@ -40,7 +40,7 @@ class Result:
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
-    """The lines of the final screen."""
+    """Return the lines of the final screen."""
     raised, bound = result.reaction.raised, result.reaction.bound
     spending = result.spending
     return [
@@ -94,12 +94,12 @@ def show(console: Console, result: Result, drawing: str) -> None:
 
 
 def write_svg(result: Result, file: Path) -> None:
-    """The final screen as a picture; the plot is one of its own."""
+    """Write the final screen as a picture; the plot is a separate one."""
     recorder = Console(record=True, width=_PICTURE_COLUMNS, file=io.StringIO())
     recorder.print(_panel(result))
     file.write_text(recorder.export_svg(title="reconciler demo", code_format=_PICTURE))
 
 
 def write_json(result: Result, file: Path) -> None:
-    """The numbers for programs."""
+    """Write the numbers for programs."""
     file.write_text(json.dumps(asdict(result), indent=2, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""What the demo needs beside Python, and what still works without it."""
+"""Checks what the demo needs in addition to Python."""
 
 import shutil
 
@@ -7,7 +7,7 @@ from reconciler.sandbox.requirements import PACKAGES, check_packages
 
 
 def check_requirements() -> None:
-    """Complain before anything is started.
+    """Check before anything is started.
 
     Raises:
         ToolError: A program or a package is missing.

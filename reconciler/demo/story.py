@@ -1,4 +1,4 @@
-"""The story, step by step; each step checks what it promises and fails the demo otherwise."""
+"""The steps of the demo; each one checks its result and fails the demo otherwise."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,11 +31,11 @@ from reconciler.sandbox.stack import Sandbox, SandboxSettings
 CLUSTER = "analytics"
 REGION = "us-west-2"
 _SHOWN = 23
-"""Characters of an id that are shown."""
+"""How many characters of an id are shown."""
 WORK_SECONDS = 150.0
-"""Longest time for the pods to run and end."""
+"""The longest time for the pods to run and end."""
 IDLE_SECONDS = 90.0
-"""Longest time for the idle nodes to go."""
+"""The longest time until the idle nodes are removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +64,12 @@ class Demo:
     waves: Sequence[Wave]
     out: Path
     programs: Path | None = None
-    """Of a real control plane; None: the simulated cluster."""
+    """Programs of a real control plane; None: the simulated cluster."""
     provider: DemoProvider = "ec2-fleet"
     _began: datetime = field(default_factory=wall_clock)
 
     def run(self) -> Result:
-        """Tell the story; the result is shown and written.
+        """Run the demo; its result is shown and written.
 
         Raises:
             ReconcilerError: A step failed.
@@ -166,7 +166,7 @@ class Demo:
             raise ToolError("terraform apply", f"made {len(fleets)} fleets, the config has 6")
 
     def _await_minimum(self, follower: Follower, targets: Mapping[str, int]) -> None:
-        """The first nodes of the fleets with a minimum."""
+        """Wait for the first nodes of the fleets with a minimum."""
         wanted = sum(targets.values())
         with self.narrator.watching() as live_line:
             if not follower.wait_until(
@@ -261,7 +261,7 @@ class Demo:
 
 
 def _planned(report: Mapping[str, Any]) -> str:
-    """What the plan does, in a line."""
+    """Return what the plan does, in a line."""
     counts = ", ".join(f"{n} to {step}" for step, n in sorted(report["counts"].items()))
     cost = report["cost"]["hourly_usd_min"]
     minimum = "" if cost is None else f"; {cost:.3f} USD per hour at the minima"

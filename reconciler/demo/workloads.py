@@ -1,4 +1,4 @@
-"""What the demo's cluster is asked to run: the example manifests, or Jobs made from a trace."""
+"""The demo's workloads: the example manifests, or Jobs made from a trace."""
 
 import csv
 import gzip
@@ -20,10 +20,11 @@ from reconciler.sandbox.cluster.settings import DURATION
 TRACE_PODS_MAX = 320
 TRACE_BYTES_MAX = 64 << 20
 TRACE_SECONDS = 20.0
-"""A trace is squeezed into this long."""
+"""A trace is compressed to this duration."""
 DATA_MOST = (6_500, 48 * 1024)
 BATCH_MOST = (32_000, 48 * 1024)
-"""Milli-CPU and MiB that a node of the example's largest fleet in each sector surely takes."""
+"""Milli-CPU and MiB that a node of the example's largest fleet in each sector can certainly
+hold."""
 DemoProvider = Literal["ec2-fleet", "asg", "mixed"]
 MIXED_SECTORS = ("batch",)
 """Sectors whose fleets are Auto Scaling groups in the mixed demo."""
@@ -32,7 +33,7 @@ _COLUMNS = ("pod", "cpu_milli", "memory_mib", "creation_s", "deletion_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
-    """Manifests that are applied together, so long after the first ones."""
+    """Manifests that are applied together, this long after the first ones."""
 
     name: str
     after_seconds: float
@@ -40,7 +41,7 @@ class Wave:
 
 
 def example_config(provider: DemoProvider = "ec2-fleet") -> str:
-    """The sector config of the examples, with EC2 Fleets or Auto Scaling groups."""
+    """Return the sector config of the examples, with EC2 Fleets or Auto Scaling groups."""
     text = example_files("demo")["sectors.yaml"].decode()
     of_groups = {"ec2-fleet": (), "mixed": MIXED_SECTORS, "asg": None}[provider]
     head, middle, sectors = text.partition("\nsectors:\n")
@@ -56,7 +57,7 @@ def example_config(provider: DemoProvider = "ec2-fleet") -> str:
 
 
 def example_waves() -> tuple[Wave, ...]:
-    """The example manifests, one wave per file, two seconds apart."""
+    """Return the example manifests, one wave per file, two seconds apart."""
     files = sorted((n, b) for n, b in example_files("demo").items() if n != "sectors.yaml")
     return tuple(
         Wave(name=name, after_seconds=2.0 * i, objects=tuple(yaml.safe_load_all(body)))
@@ -65,11 +66,11 @@ def example_waves() -> tuple[Wave, ...]:
 
 
 def trace_waves(path: Path) -> tuple[Wave, ...]:
-    """Jobs of one pod each, from a CSV of pods with their times (seconds) and requests.
+    """Return Jobs of one pod each, from a CSV of pods with their times (seconds) and requests.
 
-    The first 320 pods are taken that ask for no GPU and fit a fleet of the example; arrivals and
-    run times are squeezed into 20 seconds. Pods with more memory than 6 GiB per CPU go to sector
-    `data` where they fit there, others to `batch`.
+    It takes the first 320 pods that need no GPU and fit a fleet of the example; arrivals and run
+    times are compressed to 20 seconds. Pods with more memory than 6 GiB per CPU go to sector `data`
+    where they fit there, others to `batch`.
 
     Raises:
         InputError: The file cannot be read, lacks a column or has no such pods.
@@ -93,7 +94,7 @@ def trace_waves(path: Path) -> tuple[Wave, ...]:
 
 
 def _sector(path: Path, row: dict[str, str]) -> str:
-    """The sector whose fleets take the pod; none for one that is too large for all."""
+    """Return the sector whose fleets fit the pod; empty for one that is too large."""
     cpu, memory = _number(path, row, "cpu_milli"), _number(path, row, "memory_mib")
     hungry = memory > 6 * 1024 * max(cpu, 50) / 1000
     if hungry and cpu <= DATA_MOST[0] and memory <= DATA_MOST[1]:
@@ -102,7 +103,7 @@ def _sector(path: Path, row: dict[str, str]) -> str:
 
 
 def _squeezed(path: Path, row: dict[str, str], first: float, span: float) -> float:
-    """When a pod arrives in the demo, in whole seconds."""
+    """Return when a pod arrives in the demo, in whole seconds."""
     return round((_number(path, row, "creation_s") - first) / span * TRACE_SECONDS)
 
 
@@ -166,7 +167,7 @@ def _job(path: Path, row: dict[str, str], number: int) -> dict[str, Any]:
 
 
 def expected_pods(waves: Iterable[Wave]) -> int:
-    """How many pods the manifests ask for, DaemonSets' left out."""
+    """Return how many pods the manifests create, without pods of DaemonSets."""
     total = 0
     for wave in waves:
         for each in wave.objects:

@@ -1,1 +1,1 @@
-"""Sector configs: reading, checking, resolving; also the only reader of the environment."""
+"""Sector configs: reading, checking, resolving; also the only place that reads the environment."""

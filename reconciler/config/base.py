@@ -20,11 +20,11 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
-        """A key without a value (`key:` or `key: null`) is as good as no key."""
+        """Drop keys without a value (`key:` or `key: null`), which count as missing."""
         if not isinstance(data, dict):
             return data
         return {k: v for k, v in data.items() if not (isinstance(v, Plain) and v.is_null)}
 
     def given(self) -> dict[str, Any]:
-        """The values that the config states, without the defaults."""
+        """Return the values that the config states, without the defaults."""
         return {name: getattr(self, name) for name in sorted(self.model_fields_set)}

@@ -1,4 +1,4 @@
-"""The instance types that the program knows, with the source and date of what it knows.
+"""The instance types that the program knows, with source and date.
 
 The package's own figures are in `catalogue.json` beside this file; spot prices there are estimates.
 `reconciler catalogue refresh` writes a file of the same form from what EC2 says.
@@ -25,7 +25,7 @@ _NO_CATALOGUE: Final = (
     ArithmeticError,
     RecursionError,
 )
-"""What a file of another kind raises; one that is nested too deeply to be read too."""
+"""The errors for a file of another form, or one that is nested too deeply to be read."""
 FILE_MAX_BYTES: Final = 32 * 2**20
 _PODS_MAX: Final = (
     "pods_max is the VPC CNI's figure without prefix delegation: "
@@ -41,12 +41,12 @@ class Catalogue(Mapping[str, InstanceType]):
     region: str = "us-east-1"
     """Region of the prices."""
     as_of: str = ""
-    """Date of the on-demand prices, to be shown where they are used."""
+    """Date of the on-demand prices, shown where they are used."""
     sources: tuple[str, ...] = ()
 
     @property
     def prices(self) -> PriceSource:
-        """Region and date of its prices."""
+        """Return region and date of its prices."""
         return PriceSource(region=self.region, as_of=self.as_of)
 
     def __getitem__(self, name: str) -> InstanceType:
@@ -60,10 +60,10 @@ class Catalogue(Mapping[str, InstanceType]):
 
 
 def load_catalogue(path: str | None = None) -> Catalogue:
-    """The catalogue of a file that `reconciler catalogue refresh` wrote; None: the package's own.
+    """Return the catalogue in a file of `reconciler catalogue refresh`; None: the package's own.
 
     Raises:
-        InputError: The file cannot be read or is no catalogue.
+        InputError: The file cannot be read or is not a catalogue.
     """
     if path is None:
         return _own_catalogue()
@@ -97,11 +97,11 @@ def _own_catalogue() -> Catalogue:
 
 
 def parse_catalogue(data: Mapping[str, Any]) -> Catalogue:
-    """The catalogue from the form that `catalogue.json` has.
+    """Return the catalogue from data in the form of `catalogue.json`.
 
     Raises:
         KeyError: Something is missing.
-        TypeError, ValueError, AttributeError, ArithmeticError: Something is of another kind.
+        TypeError, ValueError, AttributeError, ArithmeticError: Something is of another type.
     """
     return Catalogue(
         types={name: _instance_type(name, figures) for name, figures in data["types"].items()},
@@ -112,7 +112,7 @@ def parse_catalogue(data: Mapping[str, Any]) -> Catalogue:
 
 
 def _instance_type(name: str, figures: Mapping[str, Any]) -> InstanceType:
-    """One line of the catalogue."""
+    """Return one line of the catalogue."""
     return InstanceType(
         name=name,
         arch=figures["arch"],
@@ -126,7 +126,7 @@ def _instance_type(name: str, figures: Mapping[str, Any]) -> InstanceType:
 
 
 def _price(stated: str | None) -> UsdPerHour | None:
-    """A price above zero; null says that none is known."""
+    """Return a price above zero; null means that none is known."""
     if stated is None:
         return None
     price = Decimal(stated)
@@ -136,7 +136,7 @@ def _price(stated: str | None) -> UsdPerHour | None:
 
 
 def render_catalogue(catalogue: Catalogue) -> str:
-    """The catalogue in the form of `catalogue.json`: a line per type, sorted; same in, same out."""
+    """Return the catalogue as `catalogue.json`: a line per type, sorted; deterministic."""
     lines = [
         f"    {json.dumps(name)}: {json.dumps(_figures(known))}"
         for name, known in sorted(catalogue.types.items())
@@ -162,9 +162,9 @@ def _figures(known: InstanceType) -> dict[str, Any]:
 def refreshed(
     before: Catalogue, types: Mapping[str, InstanceType], region: str, as_of: str
 ) -> Catalogue:
-    """What EC2 says of a region now, and what it does not say from the catalogue before.
+    """Return EC2's current data of a region, completed by the previous catalogue.
 
-    A price that EC2 did not state is kept only when the one before is of the same region.
+    A price that EC2 did not state is kept only when the previous one is of the same region.
     """
     same_region = before.region == region
     kept = {name: known for name, known in before.types.items() if name not in types}

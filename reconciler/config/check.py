@@ -1,4 +1,4 @@
-"""Everything that `reconciler validate` says of a config: faults and warnings, in file order."""
+"""What `reconciler validate` reports about a config: faults and warnings, in file order."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from reconciler.model.errors import ConfigError, Problem, ReconcilerError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedConfig:
-    """What is wrong with one of the configs that were named."""
+    """The faults and warnings of one of the named configs."""
 
     name: str
-    """The file as messages call it; `<stdin>` for standard input."""
+    """The file's name in messages; `<stdin>` for standard input."""
     problems: tuple[Problem, ...]
     """Its faults and warnings, in file order."""
 
@@ -29,12 +29,12 @@ class CheckedConfig:
 def check_named(
     names: Iterable[str], *, cluster_name: str | None = None, strict: bool = False
 ) -> tuple[CheckedConfig, ...]:
-    """Check every config that is named, once each, in the order of the names.
+    """Check every named config, once each, in the order of the names.
 
     Args:
         names: Files, `-` for standard input, and directories; see `configs_in`.
-        cluster_name: Name given elsewhere (`--cluster-name`); it wins over each file's.
-        strict: Whether to give the warnings too that many configs can live with.
+        cluster_name: Name given elsewhere (`--cluster-name`); it overrides each file's.
+        strict: Whether to include warnings that are acceptable for many configs.
     """
     return tuple(
         CheckedConfig(
@@ -50,12 +50,12 @@ def check_named(
 def check_file(
     path: str, *, cluster_name: str | None = None, strict: bool = False
 ) -> tuple[Problem, ...]:
-    """Every fault and warning of a config file; `-` is standard input.
+    """Return every fault and warning of a config file; `-` is standard input.
 
     Args:
         path: The file.
-        cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
-        strict: Whether to give the warnings too that many configs can live with.
+        cluster_name: Name given elsewhere (`--cluster-name`); it overrides the file's.
+        strict: Whether to include warnings that are acceptable for many configs.
     """
     directory = Path() if path == "-" else Path(path).parent
     try:
@@ -67,12 +67,12 @@ def check_file(
 
 
 def check_reading(reading: ConfigReading, *, strict: bool = False) -> tuple[Problem, ...]:
-    """Every fault and warning of a config text; see `check_file`."""
+    """Return every fault and warning of a config text; see `check_file`."""
     return in_file_order([*reading.problems, *_beyond(reading, strict=strict)])
 
 
 def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
-    """What holds for running and rendering, and what is probably wrong."""
+    """Yield faults for running and rendering, and what is probably wrong."""
     document, config = reading.document, reading.config
     if document is None or config is None:
         return
@@ -83,7 +83,7 @@ def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
 
 
 def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[Problem]:
-    """Return the faults for which `render` refuses a config."""
+    """Yield the faults for which `render` refuses a config."""
     yield from unrenderable(document, config)
 
 

@@ -1,6 +1,6 @@
-"""A descheduler/v1alpha2 DeschedulerPolicy file as the `descheduler` part of a sector config.
+"""Reads a descheduler/v1alpha2 DeschedulerPolicy file as the `descheduler` part of a config.
 
-What the file says and this program would not do is a fault with its place, never passed over.
+A setting that this program does not support is a fault with its place, never ignored.
 """
 
 from collections.abc import Iterator
@@ -63,12 +63,13 @@ class PolicyFileFault(ValueError):
 
 
 def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
-    """The descheduler's settings with the profiles of a v1alpha2 file.
+    """Return the descheduler's settings with the profiles of a v1alpha2 file.
 
-    Limits that the config states itself win over the file's.
+    Limits in the config override the file's.
 
     Raises:
-        PolicyFileFault: Not such a file, or it says what is not known or not done here.
+        PolicyFileFault: It is not such a file, or has a setting that is unknown or not supported
+            here.
     """
     root = _root(raw)
     if root.text("apiVersion") != API_VERSION or root.text("kind") != "DeschedulerPolicy":
@@ -107,7 +108,7 @@ def _root(raw: bytes) -> Mapping:
 
 
 def _refuse_unknown(mapping: Mapping, known: frozenset[str], what: str) -> None:
-    """Refuse a key that would be passed over."""
+    """Refuse a key that would be ignored."""
     for key, entry in mapping.entries.items():
         if key not in known:
             raise PolicyFileFault(entry.place, f"{what} {quoted(key)} is not acted on here")
@@ -121,7 +122,7 @@ def _stated(root: Mapping, theirs: str, ours: str) -> Iterator[tuple[str, object
 
 
 def _profile(root: Mapping, number: int, profile: object, place: Place) -> FileProfile:
-    """One profile: the policies that it enables, with their arguments, and its evictor."""
+    """Return one profile: the policies that it enables, with their arguments, and its evictor."""
     if not isinstance(profile, Mapping):
         raise PolicyFileFault(place, "a profile must be a mapping")
     _refuse_unknown(profile, _PROFILE_KEYS, "key")
@@ -129,7 +130,7 @@ def _profile(root: Mapping, number: int, profile: object, place: Place) -> FileP
     data: dict[str, object] = {
         name: {**arguments.get(name, ({}, -1))[0], "enabled": True} for name in _enabled(profile)
     }
-    # What is configured and not enabled does not run; its arguments are checked all the same.
+    # A configured policy that is not enabled does not run; its arguments are checked all the same.
     configured = {name: args for name, (args, _) in arguments.items() if name != EVICTOR}
     for name, args in configured.items():
         data.setdefault(name, args)
@@ -151,7 +152,7 @@ def _of_plugins(
     start: tuple[int | str, ...],
     indexes: dict[str, int],
 ) -> ModelT:
-    """Validated arguments of policies; the first fault at the place of its argument."""
+    """Return validated arguments of policies; raise the first fault at its place."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -165,7 +166,7 @@ def _of_plugins(
 
 
 def _arguments(profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
-    """Arguments by plugin name, with their place in the list."""
+    """Return arguments by plugin name, with their index in the list."""
     arguments: dict[str, tuple[dict[str, object], int]] = {}
     for index, item in profile.items("pluginConfig"):
         entry = item.value
@@ -180,7 +181,7 @@ def _arguments(profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
 
 
 def _enabled(profile: Mapping) -> Iterator[str]:
-    """The policies that a profile enables; of other plugins only the DefaultEvictor is known."""
+    """Yield the policies that a profile enables; the only other plugin is the DefaultEvictor."""
     plugins = profile.mapping("plugins")
     _refuse_unknown(plugins, frozenset({*_POLICY_POINTS, *_EVICTOR_POINTS}), "extension point")
     for point, entry in plugins.entries.items():
@@ -207,7 +208,7 @@ def _validated(
     start: tuple[int | str, ...],
     prefix: str = "",
 ) -> ModelT:
-    """Validated data; the first fault at its place below `start`."""
+    """Return validated data; raise the first fault at its place below `start`."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The descheduler's part of a config in the planner's form."""
+"""Converts the descheduler's part of a config into the planner's settings."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def descheduler_settings(config: stated.Descheduler) -> planner.DeschedulerSettings | None:
-    """The descheduler that runs; None when it is off."""
+    """Return the descheduler's settings; None when it is off."""
     if not config.enabled:
         return None
     profiles: tuple[FileProfile, ...] = (FileProfile(policies=config.policies),)

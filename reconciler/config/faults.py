@@ -80,35 +80,35 @@ _QUOTED_CHARACTERS = 60
 
 
 def listed(names: Iterable[str]) -> str:
-    """At most twelve names for a message: as they are, or quoted when they are odd."""
+    """Return at most twelve names for a message: plain, or quoted when they have odd characters."""
     shown = itertools.islice(dict.fromkeys(names), 12)
     return ", ".join(n if n.isprintable() and len(n) <= 63 else quoted(n) for n in shown)
 
 
 def quoted(text: str) -> str:
-    """What was written, in quotes, on one line and short enough for a message."""
+    """Return what was written, in quotes, on one line and short enough for a message."""
     cut = text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + "…"
     visible = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in cut)
     return f"'{visible}'"
 
 
 def fault(code: str, message: str) -> PydanticCustomError:
-    """An error for pydantic to collect; its type is the stable code."""
+    """Return an error for pydantic to collect; its type is the stable code."""
     return PydanticCustomError(code, "{message}", {"message": message})
 
 
 def wrong_type(message: str) -> PydanticCustomError:
-    """A `config/type` fault."""
+    """Return a `config/type` fault."""
     return fault(TYPE, message)
 
 
 def out_of_range(message: str) -> PydanticCustomError:
-    """A `config/range` fault."""
+    """Return a `config/range` fault."""
     return fault(RANGE, message)
 
 
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Sort by place and keep one of those that say the same of the same place.
+    """Sort by place and drop repeats of a message at one place.
 
     A mapping that is reached through several aliases is one place with one fault.
     """

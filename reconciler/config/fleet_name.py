@@ -1,4 +1,4 @@
-"""How a fleet is named: the one place that builds the name from its parts."""
+"""Builds a fleet's name from its parts; this is the only place that does."""
 
 
 def fleet_name(
@@ -9,5 +9,5 @@ def fleet_name(
 
 
 def lifecycle_of(*, spot: bool) -> str:
-    """`spot` or `on-demand`, as the key `lifecycle` and EC2's capacity types spell it."""
+    """Return `spot` or `on-demand`, as the key `lifecycle` and EC2's capacity types spell it."""
     return "spot" if spot else "on-demand"

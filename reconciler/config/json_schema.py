@@ -22,7 +22,7 @@ _ANNOTATIONS = frozenset({"default", "description", "title"})
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the file, with descriptions and defaults."""
+    """Return the JSON Schema (draft 2020-12) of the file, with descriptions and defaults."""
     schema = SectorConfig.model_json_schema(by_alias=True)
     for model in sections():
         shape = schema if model is SectorConfig else schema["$defs"][model.__name__]
@@ -45,14 +45,14 @@ def json_schema() -> dict[str, Any]:
 
 
 def _allow_nulls(shape: dict[str, Any]) -> None:
-    """A key without a value is as good as no key, where the key may be missing."""
+    """Allow null as a missing value, where the key may be missing."""
     for key, value in shape.get("properties", {}).items():
         if key not in shape.get("required", ()):
             shape["properties"][key] = _or_null(value)
 
 
 def _or_null(value: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a value, and that it may be null."""
+    """Return the schema of a value that may also be null."""
     if "anyOf" in value:
         null = {"type": "null"}
         choices = [each for each in value["anyOf"] if each != null]
@@ -65,7 +65,7 @@ def _or_null(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_older_names(schema: dict[str, Any]) -> None:
-    """The names that Kluster Fleet Manager has for two of the keys."""
+    """Add the names that Kluster Fleet Manager uses for two of the keys."""
     properties = schema["properties"]
     text = "Kluster Fleet Manager's name of `cluster`."
     properties["cluster_name"] = dict(properties["cluster"], description=text)
@@ -75,7 +75,7 @@ def _add_older_names(schema: dict[str, Any]) -> None:
 
 
 def as_written(name: str, field: FieldInfo) -> Any:
-    """A field's default as a config would state it: quantities and times as texts."""
+    """Return a field's default as a config would state it: quantities and times as texts."""
     value = field.get_default(call_default_factory=True, validated_data={})
     if isinstance(value, time):
         return "24:00" if name == "ends" else f"{value:%H:%M}"
@@ -87,7 +87,7 @@ def as_written(name: str, field: FieldInfo) -> Any:
 
 
 def sections() -> tuple[type[BaseModel], ...]:
-    """Every model of the config, the top first, each once."""
+    """Return every model of the config, the top one first, each once."""
     found: dict[type[BaseModel], None] = {}
     waiting: list[type[BaseModel]] = [SectorConfig]
     while waiting:
@@ -100,7 +100,7 @@ def sections() -> tuple[type[BaseModel], ...]:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models inside `Model | None`, `tuple[Model, ...]`, `dict[str, Model]`."""
+    """Yield the models inside `Model | None`, `tuple[Model, ...]`, `dict[str, Model]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -108,7 +108,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """What each key of a model means: the strings under the fields of it and its bases."""
+    """Return the meaning of each key of a model: the strings under its fields and its bases'."""
     texts: dict[str, str] = {}
     for ancestor in reversed(model.__mro__):
         if issubclass(ancestor, BaseModel) and ancestor is not BaseModel:
@@ -122,13 +122,13 @@ def descriptions(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _documented(module: ModuleType) -> dict[str, dict[str, str]]:
-    """The strings under the fields of a module's classes, by class and field."""
+    """Return the strings under the fields of a module's classes, by class and field."""
     tree = ast.parse(inspect.getsource(module))
     return {node.name: _field_texts(node) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _field_texts(node: ast.ClassDef) -> dict[str, str]:
-    """The string that follows each annotated field."""
+    """Return the string that follows each annotated field."""
     texts: dict[str, str] = {}
     for field, after in zip(node.body, node.body[1:], strict=False):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):

@@ -1,4 +1,4 @@
-"""A sector config from a file or a text: typed, or refused with every fault at its place."""
+"""Reads a sector config from a file or a text: typed, or refused with every fault at its place."""
 
 import sys
 from collections.abc import Iterator
@@ -54,12 +54,12 @@ def load_config(
 
     Args:
         path: The file.
-        cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
+        cluster_name: Name given elsewhere (`--cluster-name`); it overrides the file's.
         purpose: What it is read for.
 
     Raises:
         ConfigError: Every fault, in file order; also when the file is missing or unreadable.
-        UsageError: The cluster's name is none.
+        UsageError: The cluster's name is invalid.
     """
     standard_input = str(path) == "-"
     directory = Path() if standard_input else Path(path).parent
@@ -73,10 +73,10 @@ def load_config(
 
 
 def read_config_bytes(path: str | Path) -> bytes:
-    """The bytes of a config file, one more than the limit at most.
+    """Return the bytes of a config file, at most one more than the limit.
 
     Raises:
-        ConfigError: Missing, a directory, unreadable.
+        ConfigError: The file is missing, a directory, or unreadable.
     """
     limit = yaml_loader.BYTES_MAX + 1
     try:
@@ -90,7 +90,7 @@ def read_config_bytes(path: str | Path) -> bytes:
 
 
 def files_named(content: bytes) -> tuple[str | None, str | None]:
-    """The policy file and the catalogue that a config names, whatever faults it has."""
+    """Return the policy file and the catalogue that a config names, whatever faults it has."""
     try:
         root, _ = yaml_loader.compose(yaml_loader.decode(content))
     except yaml_loader.Unreadable:
@@ -110,14 +110,14 @@ def parse_config(
 
     Args:
         content: The YAML, as bytes of a file or as text.
-        name: What to call it in messages.
-        cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
+        name: Its name in messages.
+        cluster_name: Name given elsewhere (`--cluster-name`); it overrides the file's.
         directory: Where `descheduler.policy_file` is looked for; None: it is not read.
         purpose: What it is read for.
 
     Raises:
         ConfigError: Every fault, in file order.
-        UsageError: The cluster's name is none.
+        UsageError: The cluster's name is invalid.
     """
     reading = read_config(content, cluster_name=cluster_name, directory=directory)
     wrong = in_file_order([*reading.problems, *_faults_for(purpose, reading)])
@@ -129,10 +129,10 @@ def parse_config(
 def read_config(
     content: bytes | str, *, cluster_name: str | None = None, directory: Path | None = None
 ) -> ConfigReading:
-    """Read a sector config as far as that goes; see `parse_config` for the arguments.
+    """Read a sector config as far as possible; see `parse_config` for the arguments.
 
     Raises:
-        UsageError: The cluster's name is none.
+        UsageError: The cluster's name is invalid.
     """
     if cluster_name is not None:
         check_cluster_name(cluster_name)
@@ -156,7 +156,7 @@ def read_config(
 
 
 def _faults_for(purpose: Purpose, reading: ConfigReading) -> Iterator[Problem]:
-    """The faults that only hold for what the config is read for."""
+    """Yield the faults that matter only for this purpose."""
     if reading.document is None or reading.config is None:
         return
     if purpose is Purpose.RENDER:
@@ -164,7 +164,7 @@ def _faults_for(purpose: Purpose, reading: ConfigReading) -> Iterator[Problem]:
 
 
 def _validate(root: Mapping) -> tuple[SectorConfig | None, list[Problem]]:
-    """The typed config, or what is wrong with single values."""
+    """Return the typed config, or the faults of single values."""
     try:
         return SectorConfig.model_validate(to_data(root)), []
     except ValidationError as error:
@@ -174,7 +174,7 @@ def _validate(root: Mapping) -> tuple[SectorConfig | None, list[Problem]]:
 def _with_policies(
     config: SectorConfig | None, file: Path, root: Mapping
 ) -> tuple[SectorConfig | None, list[Problem]]:
-    """The config with the policies of its policy file, or why they cannot be used."""
+    """Return the config with the policies of its policy file, or why they cannot be used."""
     descheduler = config.descheduler if config is not None else Descheduler()
     try:
         descheduler = with_policy_file(descheduler, read_config_bytes(file))

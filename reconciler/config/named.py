@@ -1,4 +1,4 @@
-"""The sector configs that a command line names: files, standard input, and directories."""
+"""Finds the sector configs that a command line names: files, standard input, directories."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from reconciler.model.errors import Problem, why_unreadable
 
 
 def configs_in(names: Iterable[str]) -> Iterator[tuple[str, Problem | None]]:
-    """Each config that is named, once; beside it why a directory gives none.
+    """Yield each named config once, with the reason when a directory has none.
 
     A directory stands for every `sectors.yaml` in it and below it, sorted by path. Folders whose
-    name begins with a dot are left out, and links to folders are not followed. A file is taken
-    whatever it is called.
+    name begins with a dot are left out, and links to folders are not followed. A file may have any
+    name.
     """
     seen = set()
     for name in names:
@@ -26,7 +26,7 @@ def configs_in(names: Iterable[str]) -> Iterator[tuple[str, Problem | None]]:
 
 
 def _is_directory(name: str) -> bool:
-    """Whether it is a directory; what cannot be looked up is read as a file, and says why."""
+    """Return whether it is a directory; if unknown, reading it as a file reports why."""
     try:
         return name != "-" and Path(name).is_dir()
     except OSError:
@@ -52,11 +52,11 @@ def _in_directory(directory: str) -> Iterator[tuple[str, Problem | None]]:
 
 
 def _is_odd(path: str) -> bool:
-    """Whether it is a pipe, a socket or a device: reading one that nobody named may never end."""
+    """Return whether it is a pipe, a socket or a device: reading an unnamed one may never end."""
     file = Path(path)
     return file.exists() and not file.is_file() and not file.is_dir()
 
 
 def _problem(message: str) -> Problem:
-    """A problem that is no line's."""
+    """Return a problem without a line."""
     return Problem(line=0, column=0, path="", code=SYNTAX, message=message)

@@ -5,10 +5,10 @@ from reconciler.model.selectors import LabelSelector, Requirement
 
 
 def parse_node_selector(text: str) -> LabelSelector | None:
-    """The selector; None for an empty text.
+    """Return the selector; None for an empty text.
 
     Raises:
-        PydanticCustomError: It is written otherwise; sets (`key in (a, b)`) are not read.
+        PydanticCustomError: It has another form; sets (`key in (a, b)`) are not supported.
     """
     if not text.strip():
         return None
@@ -16,7 +16,7 @@ def parse_node_selector(text: str) -> LabelSelector | None:
 
 
 def checked_node_selector(text: str) -> str:
-    """The text, if it can be read."""
+    """Return the text, if it is valid."""
     parse_node_selector(text)
     return text
 

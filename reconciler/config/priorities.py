@@ -6,7 +6,7 @@ from reconciler.planner.named_priorities import NamedPriorities, priority_of
 
 
 def fleet_priority(fleet: ResolvedFleet) -> int:
-    """Its own; else what the expressions of the top level give to its name or its group's."""
+    """Return its own; else that of the top level's expressions for its name or its group's."""
     entry = fleet.entry
     if "priority" in entry.model_fields_set:
         return entry.priority
@@ -15,5 +15,5 @@ def fleet_priority(fleet: ResolvedFleet) -> int:
 
 
 def named_priorities(config: SectorConfig) -> NamedPriorities:
-    """The expressions of the top level, by rising number."""
+    """Return the expressions of the top level, by rising number."""
     return tuple(sorted(config.expander_priorities.items()))

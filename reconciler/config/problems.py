@@ -1,4 +1,4 @@
-"""What pydantic found, as problems with a code, a path and a place."""
+"""Converts pydantic's errors into problems with a code, a path and a place."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -29,12 +29,12 @@ _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacit
 def from_validation(
     error: ValidationError, root: MappingNode, model: type[BaseModel] = SectorConfig
 ) -> Iterator[Problem]:
-    """Every fault that pydantic found; a sector without a kind is left to `rules.kinds`.
+    """Yield every fault that pydantic found; `rules.kinds` reports a sector without a kind.
 
     Args:
         error: What pydantic raised.
         root: The file's tree, for places.
-        model: What the file was read as; its keys are suggested for unknown ones.
+        model: The model of the file; its keys are suggested for unknown ones.
     """
     for details in error.errors(include_url=False, include_context=True, include_input=False):
         location = _as_written(details["loc"], root)
@@ -55,7 +55,7 @@ def from_validation(
 def _translate(
     kind: str, location: Location, details: Mapping[str, Any], model: type[BaseModel]
 ) -> tuple[str, str]:
-    """The code and message of one of pydantic's errors."""
+    """Return code and message for one of pydantic's errors."""
     if kind in faults.ALL_CODES:
         return kind, str(details["msg"])
     if kind == "extra_forbidden":
@@ -70,7 +70,7 @@ def _translate(
 
 
 def _unknown_key(location: Location, model: type[BaseModel]) -> str:
-    """The message for an unknown key, with the nearest one that is known there."""
+    """Return the message for an unknown key, with the nearest known one."""
     key = str(location[-1])
     if len(location) == 1 and model is SectorConfig and key in _OF_KUBERNETES:
         return f"unknown key {faults.quoted(key)}; a sector config is not a Kubernetes object"
@@ -83,7 +83,7 @@ def _unknown_key(location: Location, model: type[BaseModel]) -> str:
 
 
 def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list[str]:
-    """The keys that the mapping at `location` of a `root` may have, sorted."""
+    """Return the keys that the mapping at `location` of a `root` may have, sorted."""
     model = _model_at(location, root)
     if model is None:
         return []
@@ -92,7 +92,7 @@ def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list
 
 
 def _model_at(location: Location, root: type[BaseModel]) -> type[BaseModel] | None:
-    """The model that describes the mapping at `location`."""
+    """Return the model that describes the mapping at `location`."""
     current: Any = root
     for step in location:
         model = _model_in(current)
@@ -115,7 +115,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _as_written(location: Location, root: MappingNode) -> Location:
-    """The location in the words of the file: older spellings, no marks of pydantic's own."""
+    """Return the location as in the file: older spellings, without pydantic's own parts."""
     steps = tuple(step for step in location if step != "[key]")
     old = _KFM_SPELLINGS.get(str(steps[-1])) if steps else None
     if old is None:

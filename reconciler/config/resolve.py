@@ -1,4 +1,4 @@
-"""What holds for each fleet once sector and top level are taken into account."""
+"""Resolves the settings of each fleet from its own keys, its sector and the top level."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -59,50 +59,50 @@ class ResolvedFleet:
     """The Region that the module variables are resolved for; None: the first of `regions`."""
 
     def in_region(self, region: str | None) -> "ResolvedFleet":
-        """Return the same fleet with the module variables that hold in a Region."""
+        """Return the same fleet with the module variables of a Region."""
         return replace(self, region=region)
 
     @property
     def name(self) -> str:
-        """`<sector>-<size>`, then its zone and its lifecycle where the entry states them."""
+        """Return `<sector>-<size>`, then its zone and its lifecycle where the entry states them."""
         entry = self.entry
         return fleet_name(self.sector_name, entry.size, entry.zone, entry.lifecycle)
 
     @property
     def is_rendered(self) -> bool:
-        """Whether Terraform makes it: not with `managed: false`."""
+        """Return whether Terraform makes it: not with `managed: false`."""
         return self.entry.managed
 
     @property
     def is_group(self) -> bool:
-        """Whether it is an Auto Scaling group."""
+        """Return whether it is an Auto Scaling group."""
         return self.entry.provider == "asg"
 
     @property
     def initial_node_count(self) -> int:
-        """Nodes it is created with."""
+        """Return the number of nodes it is created with."""
         stated = self.entry.initial_node_count
         return self.entry.min_capacity if stated is None else stated
 
     @property
     def own_size(self) -> OwnSize | None:
-        """Its own size; None when it is a built-in one."""
+        """Return its own size; None when it is a built-in one."""
         return self.config.sizes.get(self.entry.size)
 
     @property
     def built_in_size(self) -> BuiltInSize | None:
-        """Its built-in size; None when it is an own one."""
+        """Return its built-in size; None when it is an own one."""
         return BUILT_IN_SIZES.get((self.sector.kind, self.entry.size))
 
     @property
     def instance_types(self) -> tuple[str, ...]:
-        """What EC2 may choose from: the fleet's own types, else its size's."""
+        """Return the types that EC2 may choose from: the fleet's own, else its size's."""
         size = self.own_size or self.built_in_size
         return self.entry.instance_types or (size.instance_types if size else ())
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Its Regions in order of preference; empty when nothing states any.
+        """Return its Regions in order of preference; empty when nothing states any.
 
         A fleet of one zone can only be in that zone's Region.
         """
@@ -113,11 +113,11 @@ class ResolvedFleet:
 
     @property
     def rendered_regions(self) -> tuple[str | None, ...]:
-        """The Regions whose root modules make it; a single None when nothing names a Region.
+        """Return the Regions whose root modules make it; a single None when none is named.
 
-        Those that the fleet, its zone or its sector names. The Regions of the top level are an
-        order of preference for planning too: of them the home Region, and those for which
-        `terraform.by_region` has variables.
+        These are the Regions that the fleet, its zone or its sector names. The Regions of the top
+        level are an order of preference for planning too: of them the home Region, and those for
+        which `terraform.by_region` has variables.
         """
         regions = self.regions
         if not regions:
@@ -129,19 +129,19 @@ class ResolvedFleet:
 
     @property
     def over_subscription(self) -> float:
-        """Share added to requests that size new capacity."""
+        """Return the share added to requests to size new capacity."""
         stated = self.sector.over_subscription
         return self.config.default_over_subscription if stated is None else stated
 
     @property
     def scale_in(self) -> ScaleIn:
-        """When its nodes are no longer needed."""
+        """Return when its nodes are no longer needed."""
         top = self.config.scale_in
         return top.overridden_by(self.sector.scale_in).overridden_by(self.entry.scale_in)
 
     @property
     def grace_periods(self) -> tuple[GracePeriod, ...]:
-        """Its grace periods, the first that matches wins; the nearest level that states any."""
+        """Return its grace periods, of which the first match counts; the nearest level with any."""
         whole_day = self.entry.inactive_grace_period_seconds
         last = () if whole_day is None else (GracePeriod(value=whole_day),)
         if self.entry.inactive_grace_periods is not None:
@@ -153,7 +153,7 @@ class ResolvedFleet:
 
     @property
     def terraform(self) -> Mapping[str, Any]:
-        """The module variables that the three levels state for its provider, as typed values.
+        """Return the module variables of the three levels for its provider, as typed values.
 
         Of variables for the other provider only those of the fleet itself are kept, which a rule
         refuses: at other levels they are meant for other fleets.
@@ -171,13 +171,13 @@ class ResolvedFleet:
         return merged
 
     def _is_for_others(self, key: str, value: Any) -> bool:
-        """Whether a variable of an outer level is for fleets of the other provider."""
+        """Return whether a variable of an outer level is for fleets of the other provider."""
         if self.is_group:
             return key in OF_FLEETS or (key, value) == ("spot_allocation_strategy", "diversified")
         return key in OF_GROUPS
 
     def _terraform_levels(self) -> Iterator[tuple[TerraformVariables, bool]]:
-        """From the farthest to the nearest, with whether its images and subnets are of the Region.
+        """Yield the levels from far to near, with whether images and subnets are the Region's.
 
         Those of the top level are of the home Region. Those of a sector or fleet are too, unless
         the fleet is in one Region alone.
@@ -194,7 +194,7 @@ class ResolvedFleet:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Every label that its nodes are registered with, ours included."""
+        """Return every label that its nodes are registered with, ours included."""
         return {
             **self.terraform.get("node_labels", {}),
             **self.sector.labels,
@@ -209,7 +209,7 @@ class ResolvedFleet:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """Every taint that its nodes register with; of one key and effect the nearest holds."""
+        """Return every taint of its nodes; of one key and effect the nearest level's counts."""
         stated = (
             *self.terraform.get("node_taints", ()),
             *self.sector.taints,
@@ -223,7 +223,7 @@ class ResolvedFleet:
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """The zones it may launch in, as far as the config says."""
+        """Return the zones it may launch in, as far as the config says."""
         if self.entry.zone is not None:
             return (self.entry.zone,)
         found: set[str] = set()
@@ -233,7 +233,7 @@ class ResolvedFleet:
 
     @property
     def ebs_size_gib(self) -> int:
-        """Size of a node's volume; of several, that of the first that states one."""
+        """Return the size of a node's volume; of several, of the first that states one."""
         sizes = [volume.size for volume in self.terraform.get("volumes", ()) if volume.size]
         if sizes:
             return int(sizes[0])
@@ -241,7 +241,7 @@ class ResolvedFleet:
 
 
 def resolve_fleets(config: SectorConfig) -> tuple[ResolvedFleet, ...]:
-    """Every fleet of the config, in its order."""
+    """Return every fleet of the config, in its order."""
     return tuple(
         ResolvedFleet(config=config, sector_name=name, sector=sector, entry=entry)
         for name, sector in config.sectors.items()
@@ -250,9 +250,9 @@ def resolve_fleets(config: SectorConfig) -> tuple[ResolvedFleet, ...]:
 
 
 def home_region_of(config: SectorConfig) -> str | None:
-    """The home Region: the first of the config's, else the first that a fleet names.
+    """Return the home Region: the first of the config's, else the first that a fleet names.
 
-    None when nothing names a Region: it is then that of the AWS settings.
+    None when no Region is named: then it is that of the AWS settings.
     """
     if config.regions:
         return config.regions[0]
@@ -261,7 +261,7 @@ def home_region_of(config: SectorConfig) -> str | None:
 
 
 def further_regions_of(config: SectorConfig) -> tuple[str, ...]:
-    """The Regions beside the home Region that fleets are rendered for, sorted."""
+    """Return the Regions other than the home Region that fleets are rendered for, sorted."""
     home = home_region_of(config)
     found = {
         region
@@ -273,6 +273,6 @@ def further_regions_of(config: SectorConfig) -> tuple[str, ...]:
 
 
 def _is_of_one_region(key: str, value: Any) -> bool:
-    """Whether a module variable names something of one Region; an image by alias is in each."""
+    """Return whether a module variable is specific to a Region; an image by alias is not."""
     named_everywhere = key == "ami" and (value.startswith("resolve:") or is_ami_alias(value))
     return key in OF_ONE_REGION and not named_everywhere

@@ -1,4 +1,4 @@
-"""What the texts of a config mean: numbers, booleans, durations, times, quantities, prices.
+"""Parses the texts of a config: numbers, booleans, durations, times, quantities, prices.
 
 YAML 1.2 in spirit: a plain `1` is a number, `"1"` a text; but a time is a time with or without
 quotes, and the booleans of YAML 1.1 (`yes`, `off`) count where a boolean is expected.
@@ -39,7 +39,7 @@ _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturda
 
 
 def looks_like_other_type(text: str) -> bool:
-    """Whether YAML 1.2 reads a plain scalar as a number, boolean or null instead of a text."""
+    """Return whether YAML 1.2 reads a plain scalar as a number, boolean or null."""
     return (
         text in {"true", "True", "TRUE", "false", "False", "FALSE"}
         or _NUMBER.fullmatch(text) is not None
@@ -49,14 +49,14 @@ def looks_like_other_type(text: str) -> bool:
 
 
 def written(value: object) -> object:
-    """A Python number or boolean as it would be written, for values that come from programs."""
+    """Return a Python number or boolean as it would be written; for values from programs."""
     if isinstance(value, bool):
         return Plain("true" if value else "false")
     return Plain(value) if isinstance(value, int | float | Decimal) else value
 
 
 def any_text(value: object) -> str:
-    """A text; plain scalars keep their literal text whatever they look like (tags, labels)."""
+    """Return a text; plain scalars keep their literal text whatever they look like."""
     value = written(value)
     if not isinstance(value, str):
         raise wrong_type(f"must be a text, not {kind_of(value)}")
@@ -64,7 +64,7 @@ def any_text(value: object) -> str:
 
 
 def text(value: object) -> str:
-    """A text; a plain number or boolean is not one."""
+    """Return a text; a plain number or boolean is refused."""
     literal = any_text(value)
     if isinstance(value, Plain) and looks_like_other_type(literal):
         raise wrong_type(f"must be a text; put {quoted(literal)} in quotes if that is meant")
@@ -72,14 +72,14 @@ def text(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, for messages."""
+    """Return the type of a value, for messages."""
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else "a text"
 
 
 def number(value: object, expected: str = "a number") -> Decimal:
-    """A finite plain number, exactly as written."""
+    """Return a finite plain number, exactly as written."""
     value = written(value)
     if isinstance(value, str) and _NOT_FINITE.fullmatch(value):
         raise out_of_range(f"must be {expected}, not {quoted(value)}")
@@ -92,7 +92,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
 
 
 def boolean(value: object) -> bool:
-    """A plain boolean, in the spelling of YAML 1.2 or 1.1."""
+    """Return a plain boolean, in the spelling of YAML 1.2 or 1.1."""
     value = written(value)
     if isinstance(value, Plain) and value.lower() in _TRUE | FALSE_TEXTS:
         return value.lower() in _TRUE
@@ -101,7 +101,7 @@ def boolean(value: object) -> bool:
 
 
 def integer(value: object) -> int:
-    """A whole number within 32 bits; the caller's limits come on top."""
+    """Return a whole number within 32 bits; callers check their own limits."""
     exact = number(value, "a whole number")
     if abs(exact) > INTEGER_MAX:
         raise out_of_range(f"{quoted(str(value))} is too large")
@@ -111,7 +111,7 @@ def integer(value: object) -> int:
 
 
 def real(value: object) -> float:
-    """A finite number."""
+    """Return a finite number."""
     exact = number(value)
     if abs(exact) > QUANTITY_MAX:
         raise out_of_range(f"{quoted(str(value))} is too large")
@@ -119,7 +119,7 @@ def real(value: object) -> float:
 
 
 def price(value: object) -> Decimal:
-    """US dollars, 0 or more, exactly as written; quotes are allowed."""
+    """Return US dollars, 0 or more, exactly as written; quotes are allowed."""
     exact = number(Plain(value) if isinstance(value, str) else value, "a price in US dollars")
     if exact < 0:
         raise out_of_range(f"a price cannot be negative: {quoted(str(value))}")
@@ -129,7 +129,7 @@ def price(value: object) -> Decimal:
 
 
 def duration_seconds(value: object) -> float:
-    """A duration, 0 or more, as seconds: `90`, `90s`, `10m`, `1h30m`, `14d`; bare numbers are s."""
+    """Return a duration, 0 or more, in seconds: `90`, `90s`, `10m`, `1h30m`, `14d`."""
     literal = any_text(value)
     if _NOT_FINITE.fullmatch(literal):
         raise out_of_range(f"must be a duration, not {quoted(literal)}")
@@ -152,7 +152,7 @@ def duration_seconds(value: object) -> float:
 
 
 def time_of_day(value: object) -> time:
-    """A time of day such as `8:00` or `19:30:15`, with or without quotes.
+    """Return a time of day such as `8:00` or `19:30:15`, with or without quotes.
 
     `24:00` is midnight. A bare number is seconds since midnight and a quoted hour such as "7" an
     hour, as in Kluster Fleet Manager.
@@ -179,7 +179,7 @@ def time_of_day(value: object) -> time:
 
 
 def weekday(value: object) -> int:
-    """A day as 1 to 7 from Monday: by number, by name, or by the name's first three letters."""
+    """Return a day as 1 to 7 from Monday: by number, name, or the name's first three letters."""
     literal = any_text(value).lower()
     for position, name in enumerate(_DAYS, start=1):
         if literal in {name, name[:3], str(position)}:
@@ -190,7 +190,7 @@ def weekday(value: object) -> int:
 
 
 def quantity(value: object, *, scale: int = 1, scaled_max: int = QUANTITY_MAX) -> int:
-    """A Kubernetes quantity, 0 or more, in whole base units (times `scale`), rounded up.
+    """Return a Kubernetes quantity, 0 or more, in whole base units (times `scale`), rounded up.
 
     Args:
         value: What was written, with or without quotes.
@@ -212,7 +212,7 @@ def quantity(value: object, *, scale: int = 1, scaled_max: int = QUANTITY_MAX) -
 
 
 def secret_url(value: object) -> str:
-    """A URL that no message may repeat."""
+    """Return a URL that no message may show."""
     literal = any_text(value)
     if literal and not literal.startswith(("https://", "http://")):
         raise wrong_type("must be a URL (it is secret and not shown)")
@@ -223,19 +223,19 @@ REGION_PATTERN: Final = r"^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$"
 
 
 def region(value: str) -> str:
-    """The name of an AWS Region, by its form."""
+    """Return the name of an AWS Region, checked by its form."""
     if re.fullmatch(REGION_PATTERN, value, re.ASCII) is None:
         raise wrong_type(f"must be an AWS Region such as us-west-2, not {quoted(value)}")
     return value
 
 
 def cron_schedule(value: str) -> str:
-    """A cron expression of five fields that can be read."""
+    """Return a valid cron expression of five fields."""
     return _cron(value, cron.checked_schedule)
 
 
 def cron_job_schedule(value: str) -> str:
-    """Likewise, or one of the short names that CronJobs take, such as @daily."""
+    """Return the same, or one of CronJobs' short names, such as @daily."""
     return _cron(value, cron.cron_job_schedule)
 
 
@@ -248,7 +248,7 @@ def _cron(value: str, check: Callable[[str], str]) -> str:
 
 
 def timezone(value: str) -> str:
-    """The name of an IANA time zone that this machine knows."""
+    """Return the name of an IANA time zone that this machine knows."""
     if value == "UTC":
         return value
     try:

@@ -1,11 +1,11 @@
-"""Scale-in and grace periods of a config in the planner's form."""
+"""Converts scale-in and grace periods of a config into the planner's settings."""
 
 from reconciler.config.sections import GracePeriod, ScaleIn
 from reconciler.planner import settings as planner
 
 
 def grace_period(period: GracePeriod) -> planner.GracePeriod:
-    """A grace period in the planner's form."""
+    """Return a grace period in the planner's form."""
     return planner.GracePeriod(
         starts=period.starts,
         ends=period.ends,
@@ -15,7 +15,7 @@ def grace_period(period: GracePeriod) -> planner.GracePeriod:
 
 
 def scale_in_settings(scale_in: ScaleIn) -> planner.ScaleInSettings:
-    """Scale-in in the planner's form."""
+    """Return scale-in in the planner's form."""
     return planner.ScaleInSettings(
         idle_threshold_seconds=scale_in.idle_threshold_seconds,
         idle_threshold_explicit=scale_in.states_idle_threshold,

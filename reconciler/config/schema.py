@@ -169,7 +169,7 @@ class SectorConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _accept_cluster_name(cls, data: Any) -> Any:
-        """Kluster Fleet Manager calls the cluster `cluster_name`."""
+        """Accept `cluster_name`, Kluster Fleet Manager's key for the cluster."""
         if not isinstance(data, Mapping) or "cluster_name" not in data:
             return data
         rest = {key: value for key, value in data.items() if key != "cluster_name"}

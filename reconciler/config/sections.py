@@ -98,12 +98,12 @@ class ScaleIn(Section):
     """Whether kube-system pods without a budget may be moved."""
 
     def overridden_by(self, other: "ScaleIn | None") -> "ScaleIn":
-        """These values, but those that `other` states from `other`."""
+        """Return these values, with those that `other` states taken from `other`."""
         return self if other is None else self.model_copy(update=other.given())
 
     @property
     def states_idle_threshold(self) -> bool:
-        """Whether the config states `idle_threshold`, here or where it was inherited from."""
+        """Return whether the config states `idle_threshold`, here or where it is inherited from."""
         return "idle_threshold_seconds" in self.model_fields_set
 
 

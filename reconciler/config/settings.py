@@ -1,4 +1,4 @@
-"""From a sector config and the catalogue to the planner's settings: everything looked up once."""
+"""Makes the planner's settings from a sector config and the catalogue."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -58,13 +58,13 @@ def planner_settings(
     home_region: str = "us-east-1",
     spot_prices: SpotPrices = NO_SPOT_PRICES,
 ) -> planner.PlannerSettings:
-    """Everything that a sector config decides about planning.
+    """Return everything that a sector config decides about planning.
 
     Args:
         config: A valid config.
         catalogue: Instance types by name.
         home_region: For a config without `regions`: that of the AWS settings.
-        spot_prices: EC2's own, by region and type: they beat the catalogue's estimates.
+        spot_prices: EC2's own, by region and type; they override the catalogue's estimates.
 
     Raises:
         UsageError: The config names no cluster.
@@ -122,12 +122,12 @@ def planner_settings(
 
 
 def _price_source(catalogue: Mapping[str, InstanceType]) -> PriceSource | None:
-    """Region and date of a catalogue's prices."""
+    """Return region and date of a catalogue's prices."""
     return catalogue.prices if isinstance(catalogue, Catalogue) else None
 
 
 def _rolling_update(config: SectorConfig) -> planner.RollingUpdate | None:
-    """How drifted nodes are replaced; None while that is switched off."""
+    """Return how drifted nodes are replaced; None while that is switched off."""
     stated = config.rolling_update
     if not stated.enabled:
         return None
@@ -148,7 +148,7 @@ def _rolling_update(config: SectorConfig) -> planner.RollingUpdate | None:
 
 
 def _blast_radius(stated: BlastRadiusLimit | None) -> planner.BlastRadius | None:
-    """The limit per controller in the planner's form; None without one."""
+    """Return the limit per controller in the planner's form; None without one."""
     if stated is None:
         return None
     return planner.BlastRadius(
@@ -159,7 +159,7 @@ def _blast_radius(stated: BlastRadiusLimit | None) -> planner.BlastRadius | None
 
 
 def _budgets(stated: Iterable[DisruptionBudget]) -> tuple[planner.DisruptionBudget, ...]:
-    """Disruption budgets in the planner's form."""
+    """Return disruption budgets in the planner's form."""
     return tuple(
         planner.DisruptionBudget(
             nodes=int(budget.nodes.removesuffix("%")),
@@ -176,7 +176,7 @@ def _budgets(stated: Iterable[DisruptionBudget]) -> tuple[planner.DisruptionBudg
 
 
 def _raise_limits(limits: RaiseLimits) -> planner.RaiseLimits:
-    """The limits that the config states; the planner knows what holds for the others."""
+    """Return the limits that the config states; the planner has defaults for the others."""
     return planner.RaiseLimits(
         nodes_per_cycle=limits.nodes_per_cycle,
         nodes_per_hour=limits.nodes_per_hour,
@@ -186,7 +186,7 @@ def _raise_limits(limits: RaiseLimits) -> planner.RaiseLimits:
 
 
 def _discovery(config: SectorConfig, catalogue: Mapping[str, InstanceType]) -> planner.Discovery:
-    """What the config's top level says of groups that it does not name."""
+    """Return what the config's top level says of groups that it does not name."""
     return planner.Discovery(
         types=catalogue,
         expander=config.expander,
@@ -198,7 +198,7 @@ def _discovery(config: SectorConfig, catalogue: Mapping[str, InstanceType]) -> p
 
 
 def _regions(stated: tuple[str, ...], home_region: str) -> tuple[Region, ...]:
-    """Regions in order of preference, never empty."""
+    """Return Regions in order of preference, never empty."""
     return tuple(Region(region) for region in stated or (home_region,))
 
 
@@ -209,7 +209,7 @@ def _sector(
     market: _Market,
     fleets: tuple[ResolvedFleet, ...],
 ) -> planner.SectorSettings:
-    """One sector with its fleets."""
+    """Return one sector with its fleets."""
     return planner.SectorSettings(
         name=name,
         kind=sector.kind,
@@ -221,7 +221,7 @@ def _sector(
 
 
 def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
-    """One fleet with everything that it inherits."""
+    """Return one fleet with everything that it inherits."""
     entry = fleet.entry
     regions = _regions(fleet.regions, market.home_region)
     options = tuple(
@@ -262,10 +262,10 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
 def _cheapest(
     fleet: ResolvedFleet, options: tuple[InstanceOption, ...], market: _Market, region: Region
 ) -> Decimal | None:
-    """The price of the cheapest option.
+    """Return the price of the cheapest option.
 
-    Where EC2's history has prices for some options, one that it lacks is not to be had there: the
-    catalogue's estimate for it does not count.
+    Where EC2's history has prices for some options, the others are not available there, so the
+    catalogue's estimates for them do not count.
     """
     known = [o for o in options if o.usd_per_hour is not None]
     if fleet.entry.spot and fleet.entry.price_usd_per_hour is None:
@@ -275,9 +275,9 @@ def _cheapest(
 
 
 def _allocatable(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> Resources | None:
-    """What the config states of a new node: the fleet's word, then its size's.
+    """Return the config's resources of a new node: the fleet's, else its size's.
 
-    Every pod takes a slot: a node for which none are stated has as many as its types.
+    Every pod takes a slot: where none are stated, a node has as many as its types.
     """
     stated = fleet.entry.allocatable
     if stated is None:
@@ -288,7 +288,7 @@ def _allocatable(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> R
 
 
 def _labels(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> dict[str, str]:
-    """Our labels and those that the kubelet and the cloud provider will certainly add."""
+    """Return our labels and those that the kubelet and the cloud provider certainly add."""
     labels = {**fleet.labels, "kubernetes.io/os": "linux"}
     arches = {option.arch for option in options}
     if len(arches) == 1:
@@ -302,7 +302,7 @@ def _labels(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> dict[s
 
 
 def _ephemeral_storage(fleet: ResolvedFleet) -> int:
-    """What the size states, else the node's volume."""
+    """Return what the size states, else the node's volume."""
     stated = fleet.own_size.ephemeral_storage_bytes if fleet.own_size else None
     return fleet.ebs_size_gib * _GIB if stated is None else stated
 
@@ -313,16 +313,16 @@ def instance_option(
     catalogue: Mapping[str, InstanceType],
     spot_usd_per_hour: Decimal | None = None,
 ) -> InstanceOption:
-    """One instance type that a fleet may launch: what the machine has and costs.
+    """Return one instance type that a fleet may launch, with its resources and price.
 
-    An own size says what its nodes have; for other types the catalogue does, and for types that
-    it does not know the built-in size.
+    An own size states its nodes' resources; otherwise the catalogue does, or for unknown types the
+    built-in size.
 
     Args:
         fleet: The fleet.
         name: The instance type.
         catalogue: Instance types by name.
-        spot_usd_per_hour: What EC2 says that it costs on the spot market, when it was asked.
+        spot_usd_per_hour: EC2's spot price, when EC2 was asked.
     """
     known, size = catalogue.get(name), fleet.own_size
     stated = size if size is not None and name in size.instance_types else None
@@ -337,7 +337,7 @@ def instance_option(
 def _resources(
     fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None
 ) -> Resources:
-    """Of the bare machine: cpu, memory, pods, devices."""
+    """Return resources of the bare machine: cpu, memory, pods, devices."""
     basis = stated or known or fleet.own_size or fleet.built_in_size
     amounts: dict[str, int] = {}
     if basis is not None:
@@ -351,7 +351,7 @@ def _resources(
 
 
 def _pods(fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None) -> int:
-    """Pod slots: what the size or the module variable states, else the ENI figure."""
+    """Return pod slots: by the size or the module variable, else by the ENI limit."""
     if stated is not None and stated.pods is not None:
         return stated.pods
     by_variable = int(fleet.terraform.get("max_pods") or 0)
@@ -364,7 +364,7 @@ def _price(
     known: InstanceType | None,
     market: Decimal | None,
 ) -> Decimal | None:
-    """USD per hour: the fleet's word, its size's, EC2's, the catalogue's; None: unknown."""
+    """Return USD per hour: the fleet's, its size's, EC2's or the catalogue's; None: unknown."""
     if fleet.entry.price_usd_per_hour is not None:
         return fleet.entry.price_usd_per_hour
     if fleet.entry.spot:

@@ -1,4 +1,4 @@
-"""The built-in sizes: what a node of each kind and size has, and which types EC2 may choose.
+"""The built-in sizes: resources of each kind and size, and the types EC2 may choose.
 
 Source: the project's behaviour contract, section 3; they are the sizes of Kluster Fleet Manager.
 """
@@ -21,7 +21,7 @@ class BuiltInSize:
 
 
 def _size(kind: str, name: str, cpus: int, memory_gib: float, types: str) -> BuiltInSize:
-    """A row from its human form."""
+    """Return a row from its human form."""
     return BuiltInSize(
         kind=kind,
         name=name,

@@ -1,11 +1,11 @@
-"""From the section `spot_rescheduler` of a config to the planner's settings."""
+"""Converts the section `spot_rescheduler` of a config into the planner's settings."""
 
 from reconciler.config.sections import SpotRescheduler
 from reconciler.planner import settings as planner
 
 
 def spot_rescheduler(stated: SpotRescheduler) -> planner.SpotRescheduler | None:
-    """How pods are moved to spot nodes; None while that is switched off."""
+    """Return how pods are moved to spot nodes; None while that is switched off."""
     if not stated.enabled:
         return None
     return planner.SpotRescheduler(
@@ -19,6 +19,6 @@ def spot_rescheduler(stated: SpotRescheduler) -> planner.SpotRescheduler | None:
 
 
 def _node_label(text: str) -> planner.NodeLabel:
-    """`key` or `key=value`."""
+    """Parse `key` or `key=value`."""
     key, is_valued, value = text.partition("=")
     return planner.NodeLabel(key=key, value=value if is_valued else None)

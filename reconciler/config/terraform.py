@@ -67,7 +67,7 @@ class Taint(Section):
 
 
 def _taints_from_text(value: object) -> object:
-    """Taints in kubelet's notation (`key=value:effect,…`), the form of Kluster Fleet Manager."""
+    """Parse taints in kubelet's notation, `key=value:effect,…` (Kluster Fleet Manager)."""
     if not isinstance(value, str):
         return value
     taints = []
@@ -123,7 +123,7 @@ _THRESHOLD: Final = re.compile(r"[0-9]+(\.[0-9]+)?(%|m|k|[KMGT]i?)?", re.ASCII)
 
 
 def _is_cidr(text: str) -> bool:
-    """Whether a text is an address range; the host's bits may be set."""
+    """Return whether a text is an address range; host bits may be set."""
     address, slash, bits = text.partition("/")
     if not (slash and bits.isascii() and bits.isdigit() and "%" not in address):
         return False
@@ -135,7 +135,7 @@ def _is_cidr(text: str) -> bool:
 
 
 def _amounts(keys: tuple[str, ...], form: re.Pattern[str], example: str) -> AfterValidator:
-    """Known keys with values of a form, as the kubelet reads them."""
+    """Check known keys with values of a form, as the kubelet reads them."""
 
     def check(amounts: dict[str, str]) -> dict[str, str]:
         for key, value in amounts.items():
@@ -175,7 +175,7 @@ KmsKeyArn: TypeAlias = Annotated[
 
 
 def is_ami_alias(ami: str) -> bool:
-    """Whether an image is named by family and version (`al2023@latest`), not by an id."""
+    """Return whether an image is named by family and version (`al2023@latest`), not by an id."""
     return "@" in ami
 
 

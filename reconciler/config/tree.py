@@ -1,4 +1,4 @@
-"""A YAML document as a tree that remembers where everything was written.
+"""A YAML document as a tree that knows where everything was written.
 
 Scalars keep their literal text; its meaning is decided by the reader of each value.
 """
@@ -26,7 +26,7 @@ class Plain(str):
 
     @property
     def is_null(self) -> bool:
-        """Whether YAML reads it as null."""
+        """Return whether YAML reads it as null."""
         return str(self) in NULL_TEXTS
 
 
@@ -75,26 +75,26 @@ class Mapping:
     """Nodes in it with all aliases expanded."""
 
     def get(self, key: str) -> "Node | None":
-        """The value under `key`, or None."""
+        """Return the value under `key`, or None."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
     def mapping(self, key: str) -> "Mapping":
-        """The mapping under `key`; an empty one when there is none or it is something else."""
+        """Return the mapping under `key`; an empty one when there is none."""
         value = self.get(key)
         return value if isinstance(value, Mapping) else Mapping(place=self.place)
 
     def text(self, key: str) -> str | None:
-        """The literal text under `key`; None when it is missing, null or no scalar."""
+        """Return the literal text under `key`; None when it is missing, null or not a scalar."""
         return text_of(self.get(key))
 
     def states(self, key: str) -> bool:
-        """Whether there is a value under `key` that is not null."""
+        """Return whether there is a value under `key` that is not null."""
         node = self.get(key)
         return node is not None and not (isinstance(node, Scalar) and text_of(node) is None)
 
     def items(self, key: str) -> Iterator[tuple[int, Item]]:
-        """The numbered items of the sequence under `key`."""
+        """Yield the numbered items of the sequence under `key`."""
         value = self.get(key)
         yield from enumerate(value.items if isinstance(value, Sequence) else ())
 
@@ -103,14 +103,14 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 def text_of(node: Node | None) -> str | None:
-    """The literal text of a scalar that is not null, else None."""
+    """Return the literal text of a scalar that is not null, else None."""
     if not isinstance(node, Scalar) or (isinstance(node.text, Plain) and node.text.is_null):
         return None
     return str(node.text)
 
 
 def to_data(node: Node) -> object:
-    """The tree as dicts, lists and `str`/`Plain` texts, for validation."""
+    """Return the tree as dicts, lists and `str`/`Plain` texts, for validation."""
     if isinstance(node, Mapping):
         return {key: to_data(entry.value) for key, entry in node.entries.items()}
     if isinstance(node, Sequence):
@@ -119,7 +119,7 @@ def to_data(node: Node) -> object:
 
 
 def place_of(root: Mapping, location: tuple[int | str, ...]) -> Place:
-    """The place of the key or item at `location`, or of the deepest part of it that exists."""
+    """Return the place of the key or item at `location`, or of its deepest existing part."""
     place, node = root.place, root
     current: Node = node
     for step in location:
@@ -133,7 +133,7 @@ def place_of(root: Mapping, location: tuple[int | str, ...]) -> Place:
 
 
 def exists(root: Mapping, location: tuple[int | str, ...]) -> bool:
-    """Whether there is a key or item at `location`."""
+    """Return whether there is a key or item at `location`."""
     current: Node | None = root
     for step in location:
         if isinstance(current, Mapping) and isinstance(step, str):
@@ -146,7 +146,7 @@ def exists(root: Mapping, location: tuple[int | str, ...]) -> bool:
 
 
 def dotted(location: tuple[int | str, ...]) -> str:
-    """A location as a path: `sectors.primary.fleets[0].size`."""
+    """Return a location as a path: `sectors.primary.fleets[0].size`."""
     path = ""
     for step in location:
         path += f"[{step}]" if isinstance(step, int) else ("." if path else "") + step

@@ -26,12 +26,12 @@ _QUANTITY_PATTERN = r"^\+?(\d+(\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE]
 
 
 def _json(**schema: Any) -> WithJsonSchema:
-    """What the JSON Schema says of a type."""
+    """Return a type's JSON Schema."""
     return WithJsonSchema(schema)
 
 
 def must_be(*, expected: bool, why: str) -> AfterValidator:
-    """Refuse the other value: it would ask for what is never done."""
+    """Refuse the other value, which asks for something that is never done."""
 
     def check(value: bool) -> bool:  # noqa: FBT001 - a validator
         if value is not expected:
@@ -42,7 +42,7 @@ def must_be(*, expected: bool, why: str) -> AfterValidator:
 
 
 def at_least(lowest: NumberT) -> AfterValidator:
-    """A lower limit, as a `config/range` fault."""
+    """Return a lower limit, as a `config/range` fault."""
 
     def check(value: NumberT) -> NumberT:
         if value < lowest:
@@ -53,7 +53,7 @@ def at_least(lowest: NumberT) -> AfterValidator:
 
 
 def at_most(highest: NumberT) -> AfterValidator:
-    """An upper limit, as a `config/range` fault."""
+    """Return an upper limit, as a `config/range` fault."""
 
     def check(value: NumberT) -> NumberT:
         if value > highest:
@@ -64,14 +64,14 @@ def at_most(highest: NumberT) -> AfterValidator:
 
 
 def above_zero(value: NumberT) -> NumberT:
-    """A `config/range` fault for zero."""
+    """Raise a `config/range` fault for zero."""
     if value <= 0:
         raise out_of_range("must be more than 0")
     return value
 
 
 def matching(check: Callable[[str], bool], expected: str) -> AfterValidator:
-    """A form that a text must have, as a `config/type` fault; the text is not repeated."""
+    """Return a check of a text's form, as a `config/type` fault; the text is not repeated."""
 
     def validate(value: str) -> str:
         if not check(value):
@@ -82,7 +82,7 @@ def matching(check: Callable[[str], bool], expected: str) -> AfterValidator:
 
 
 def text_like(pattern: str, expected: str) -> AfterValidator:
-    """A whole-text regular expression, as a `config/type` fault."""
+    """Return a check by a whole-text regular expression, as a `config/type` fault."""
     compiled = re.compile(pattern, re.ASCII)
     return matching(lambda text: compiled.fullmatch(text) is not None, expected)
 
@@ -114,7 +114,7 @@ NamePattern: TypeAlias = Annotated[
 
 
 def _number_of_key(text: object) -> object:
-    """Keys of a mapping are texts; a whole number of few digits is one."""
+    """Return a key as text: a short whole number becomes one."""
     digits = str(text)
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _PRIORITY_DIGITS_MAX):
         raise wrong_type(f"must be a whole number from 0 to 999999, not {quoted(digits)}")
@@ -255,7 +255,7 @@ _Milli: TypeAlias = Annotated[
 
 
 def _to_model_units(amounts: dict[str, int]) -> dict[str, int]:
-    """Milli-CPU stays, everything else becomes whole units, rounded up."""
+    """Keep milli-CPU, and round everything else up to whole units."""
     return {name: v if name == "cpu" else -(-v // 1000) for name, v in amounts.items()}
 
 
@@ -295,7 +295,7 @@ Region: TypeAlias = Annotated[
 
 
 def _is_server(url: str) -> bool:
-    """Whether it is empty, or leads to a server and carries no credentials."""
+    """Return whether it is empty, or the address of a server without credentials."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -335,7 +335,7 @@ SecretUrl: TypeAlias = Annotated[
 
 
 def _listenable(text: str) -> str:
-    """The text itself, where the status server can take it as its address."""
+    """Return the text, if the status server can use it as its address."""
     try:
         host_and_port(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""One rendered fleet: what holds for it, and where in the file that was written."""
+"""One rendered fleet: its resolved values, and their places in the file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,20 +20,20 @@ class WrittenFleet:
 
     @property
     def further_region(self) -> str | None:
-        """The Region that this is about; None for the home Region."""
+        """Return the Region that this is about; None for the home Region."""
         region = self.fleet.region
         return None if region == home_region_of(self.fleet.config) else region
 
     def value(self, key: str) -> Any:
-        """The module variable in force; None when no level states it."""
+        """Return the module variable in force; None when no level states it."""
         return self.fleet.terraform.get(key)
 
     def text(self, key: str) -> str:
-        """The module variable in force as a text; empty when no level states it."""
+        """Return the module variable in force as a text; empty when no level states it."""
         return str(self.value(key) or "")
 
     def place_of(self, key: str) -> Location:
-        """Where a module variable is written: the nearest level; the fleet when no level does."""
+        """Return where a module variable is written: the nearest level; the fleet without one."""
         sector: Location = ("sectors", self.fleet.sector_name, "terraform")
         top = self.document.root.mapping("terraform")
         region = str(self.fleet.region or "")
@@ -49,18 +49,18 @@ class WrittenFleet:
         return self.node.location
 
     def problem(self, code: str, key: str, message: str) -> Problem:
-        """A fault at the place of a module variable."""
+        """Return a fault at the place of a module variable."""
         return self.document.problem(code, self.place_of(key), message)
 
 
 def written_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
-    """Every fleet of a config whose single values are right, in file order."""
+    """Yield every fleet of a config whose single values are valid, in file order."""
     for node, fleet in zip(document.fleets(), resolve_fleets(config), strict=True):
         yield WrittenFleet(document=document, node=node, fleet=fleet)
 
 
 def rendered_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
-    """The fleets that Terraform makes, once for each Region that they are made in."""
+    """Yield the fleets that Terraform makes, once for each Region that they are made in."""
     for written in written_fleets(document, config):
         if written.fleet.is_rendered:
             for region in written.fleet.rendered_regions:

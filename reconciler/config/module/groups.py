@@ -1,4 +1,4 @@
-"""What the eks_group module refuses of an Auto Scaling group, and what of a fleet is a group's."""
+"""What the eks_group module refuses of an Auto Scaling group, and what only groups have."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ NAME_MAX: Final = 255
 
 
 def _provider(fleet: WrittenFleet) -> Iterator[Problem]:
-    """Variables that the fleet itself states and that its provider has no use for."""
+    """Yield variables that the fleet itself states and that its provider does not use."""
     own = fleet.fleet.entry.terraform
     is_group = fleet.fleet.is_group
     others, whose = (OF_FLEETS, "EC2 Fleets") if is_group else (OF_GROUPS, "Auto Scaling groups")
@@ -36,7 +36,7 @@ def _name(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def _policy(fleet: WrittenFleet) -> Iterator[Problem]:
-    """Without a mixed instances policy the launch template alone says what is launched."""
+    """Check a group without a mixed instances policy: only its template sets launches."""
     if not fleet.fleet.is_group or fleet.value("mixed_instances_policy") is not False:
         return
     types = fleet.fleet.instance_types
@@ -49,7 +49,7 @@ def _policy(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
-    """The labels and taints of a group's nodes are tags of the group too."""
+    """Check that the labels and taints of a group's nodes fit into tags of the group."""
     if not fleet.fleet.is_group:
         return
     stated = fleet.value("group_tags")
@@ -74,7 +74,7 @@ def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
 def node_template_tags(
     labels: Mapping[str, str], taints: Sequence[Taint], resources: Mapping[str, object]
 ) -> dict[str, str]:
-    """The tags that say what a node of an empty group will be, as eks_group makes them."""
+    """Return the tags that describe nodes of an empty group, as eks_group makes them."""
     first = {taint.key: f"{taint.value}:{taint.effect}" for taint in reversed(taints)}
     told: Mapping[str, Mapping[str, object]] = {
         "label": labels,

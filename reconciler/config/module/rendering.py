@@ -1,4 +1,4 @@
-"""What a config must state for its fleets to be rendered: variables and subnets, per Region."""
+"""What a config must state to be rendered: variables and subnets, per Region."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,10 +26,10 @@ _USED_BY_PLANNING: Final = frozenset(
 
 
 def wants_rendering(config: SectorConfig) -> bool:
-    """Whether a config is meant for Terraform: some level states what only Terraform uses.
+    """Return whether a config is meant for Terraform: some level has what only Terraform uses.
 
     Tags, labels, taints, `ebs_size` and `max_pods` serve planning too, and a config of Kluster
-    Fleet Manager states nothing of the kind.
+    Fleet Manager has none of these.
     """
     top = config.terraform
     sectors = config.sectors.values()
@@ -44,10 +44,10 @@ def wants_rendering(config: SectorConfig) -> bool:
 
 
 def unrenderable(document: Document, config: SectorConfig) -> Iterator[Problem]:
-    """Why `render` refuses a config, beside the faults that hold for every command.
+    """Yield why `render` refuses a config, in addition to the faults for every command.
 
-    A config that states nothing for Terraform is rendered as it is: whoever follows the
-    migration from Kluster Fleet Manager adds the variables to the config later.
+    A config without anything for Terraform is rendered as it is: in a migration from Kluster Fleet
+    Manager the variables are added later.
     """
     fleets = tuple(rendered_fleets(document, config))
     if wants_rendering(config):
@@ -59,7 +59,7 @@ def unrenderable(document: Document, config: SectorConfig) -> Iterator[Problem]:
 def missing_variables(
     document: Document, fleets: tuple[WrittenFleet, ...], severity: str = "error"
 ) -> Iterator[Problem]:
-    """Required variables that no level states; once for a Region where no fleet of it has one."""
+    """Yield required variables that no level states; once per Region where no fleet has one."""
     by_region: dict[str | None, list[WrittenFleet]] = {}
     for fleet in fleets:
         by_region.setdefault(fleet.further_region, []).append(fleet)
@@ -71,7 +71,7 @@ def missing_variables(
 def _missing(
     document: Document, fleets: list[WrittenFleet], region: str | None, key: str, severity: str
 ) -> Iterator[Problem]:
-    """Say that one variable is missing for fleets of one Region; None is the home Region."""
+    """Yield that one variable is missing for fleets of one Region; None is the home Region."""
     without = [fleet for fleet in fleets if not _is_given(fleet, key)]
     path = key if region is None else f"by_region.{region}.{key}"
     message = f"terraform.{path} is missing: the fleet's nodes cannot be launched without it"
@@ -85,7 +85,7 @@ def _missing(
 
 
 def _is_given(fleet: WrittenFleet, key: str) -> bool:
-    """Whether a required variable is stated, or another one in its place."""
+    """Return whether a required variable is stated, or another one that replaces it."""
     instead = {
         "security_group_id": fleet.value("network_interfaces")
         or fleet.value("security_group_tags")
@@ -107,7 +107,7 @@ def _zone(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def unrendered_regions(config: SectorConfig) -> tuple[str, ...]:
-    """Regions that fleets are in and that they are not rendered for, in order of preference."""
+    """Return the Regions of fleets that are not rendered for them, in order of preference."""
     left = {
         region
         for fleet in resolve_fleets(config)

@@ -12,7 +12,7 @@ OVERRIDES_MAX: Final = 300
 
 
 def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
-    """Overrides launch the fleet's instance types and no other."""
+    """Check that overrides launch only the fleet's instance types."""
     overrides = fleet.value("overrides")
     if overrides is None or fleet.fleet.is_group:
         return
@@ -36,7 +36,7 @@ def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:
-    """The capacity loop finds a fleet by three of its tags."""
+    """Check three of a fleet's tags, by which the capacity loop finds it."""
     tags = fleet.value("fleet_tags")
     if tags is None or fleet.fleet.is_group:
         return
@@ -52,7 +52,7 @@ def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def template_fits(fleet: WrittenFleet) -> Iterator[Problem]:
-    """Variables of the launch template that exclude each other."""
+    """Yield variables of the launch template that exclude each other."""
     if fleet.text("instance_profile_arn") and fleet.text("instance_profile_name"):
         message = "instance_profile_arn and instance_profile_name must not both be stated"
         yield fleet.problem(MODULE_VALUE, "instance_profile_arn", message)

@@ -1,4 +1,4 @@
-"""How many bytes of user data the eks_fleet module makes for a fleet's nodes.
+"""Computes how many bytes of user data the eks_fleet module makes for a fleet's nodes.
 
 The same text as `terraform/eks_fleet/user_data.tf` writes; a test compares the two.
 """
@@ -43,7 +43,7 @@ _ESCAPED_BY_TERRAFORM: Final = "<>&\u2028\u2029"
 
 
 def user_data_bytes(fleet: ResolvedFleet) -> int:
-    """The size of the user data of a fleet's nodes, before base64."""
+    """Return the size of the user data of a fleet's nodes, before base64."""
     return len(_user_data(fleet).encode())
 
 
@@ -169,7 +169,7 @@ def _table(name: str, settings: Mapping[str, Any]) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON as Terraform's jsonencode writes it."""
+    """Return JSON as Terraform's jsonencode writes it."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     for character in _ESCAPED_BY_TERRAFORM:
         text = text.replace(character, f"\\u{ord(character):04x}")

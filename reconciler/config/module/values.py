@@ -1,4 +1,4 @@
-"""Module variables that do not go together, and limits of EC2 that a fleet is over."""
+"""Module variables that contradict each other, and fleets beyond EC2's limits."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -23,7 +23,7 @@ USER_DATA_BYTES_MAX: Final = 16_384
 
 
 def check_module_values(document: Document, config: SectorConfig) -> Iterator[Problem]:
-    """Values that the module refuses whatever else is stated; wrong in every command."""
+    """Yield values that the module refuses whatever else is stated; every command refuses them."""
     for fleet in rendered_fleets(document, config):
         for rule in _RULES:
             yield from rule(fleet)
@@ -73,7 +73,7 @@ def _alias(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def _selected_by_tags(fleet: WrittenFleet) -> Iterator[Problem]:
-    """Tags select subnets and security groups in the place of ids, not beside them."""
+    """Check that tags select subnets and security groups instead of ids, not in addition."""
     instead = {
         "subnet_tags": {
             "private_subnet_ids": bool(fleet.value("private_subnet_ids")),
@@ -92,7 +92,7 @@ def _selected_by_tags(fleet: WrittenFleet) -> Iterator[Problem]:
 
 
 def _spot_price(fleet: WrittenFleet) -> Iterator[Problem]:
-    """A limit of all fleets is meant for those on spot; one of the fleet's own is a mistake."""
+    """Refuse a spot price limit that an on-demand fleet itself states."""
     own = fleet.fleet.entry.terraform
     for key in OF_SPOT:
         if not fleet.fleet.entry.spot and own is not None and getattr(own, key):

@@ -39,11 +39,11 @@ _RULES = (
 
 
 def check_rules(root: Mapping, cluster_name: str | None = None) -> Iterator[Problem]:
-    """Every fault that needs more than one value to see; in no particular order.
+    """Yield every fault that involves several values, in any order.
 
     Args:
         root: The config.
-        cluster_name: Name given outside the file; it wins over the file's.
+        cluster_name: Name given outside the file; it overrides the file's.
     """
     document = Document(root, cluster_name)
     for rule in _RULES:

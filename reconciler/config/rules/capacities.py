@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def check_capacities(document: Document) -> Iterator[Problem]:
-    """Every pair of keys that must agree."""
+    """Check every pair of keys that must agree."""
     root = document.root
     cluster, old = root.text("cluster"), root.text("cluster_name")
     if cluster is not None and old is not None and cluster != old:
@@ -40,7 +40,7 @@ def check_capacities(document: Document) -> Iterator[Problem]:
 
 
 def _check_balancing(document: Document) -> Iterator[Problem]:
-    """The labels of similar fleets do nothing while fleets are not balanced."""
+    """Check that there are no labels of similar fleets while fleets are not balanced."""
     root = document.root
     if _is_true(root.get("balance_similar_groups")):
         return
@@ -58,7 +58,7 @@ def _is_true(node: Node | None) -> bool:
 
 
 def _check_types_once(document: Document) -> Iterator[Problem]:
-    """An instance type stands in a list once: the module refuses it twice."""
+    """Check that an instance type is in a list only once: the module refuses repeats."""
     sizes = ((("sizes", name), size) for name, size in document.own_sizes().items())
     fleets = ((fleet.location, fleet.entry) for fleet in document.fleets())
     for location, mapping in (*sizes, *fleets):
@@ -72,12 +72,12 @@ def _check_types_once(document: Document) -> Iterator[Problem]:
 
 
 def _number(fleet: Mapping, key: str) -> int | None:
-    """A whole number, if it is one; its own faults are found elsewhere."""
+    """Return a whole number, if it is one; its own faults are reported elsewhere."""
     return _read(scalars.integer, fleet, key)
 
 
 def _read(parse: Callable[[object], T], mapping: Mapping, key: str) -> T | None:
-    """The value under `key`, if it can be read."""
+    """Return the value under `key`, if it is valid."""
     node = mapping.get(key)
     if not isinstance(node, Scalar) or text_of(node) is None:
         return None
@@ -88,7 +88,7 @@ def _read(parse: Callable[[object], T], mapping: Mapping, key: str) -> T | None:
 
 
 def _check_order(document: Document, fleet: FleetNode) -> Iterator[Problem]:
-    """min_capacity <= initial_node_count <= max_capacity, under either name of the first."""
+    """Check min_capacity <= initial_node_count <= max_capacity, with either name of the first."""
     entry, location = fleet.entry, fleet.location
     lowest, old = _number(entry, "min_capacity"), _number(entry, "capacity_min")
     if lowest is not None and old is not None and lowest != old:
@@ -107,7 +107,7 @@ def _check_order(document: Document, fleet: FleetNode) -> Iterator[Problem]:
 
 
 def _check_group(document: Document, fleet: FleetNode) -> Iterator[Problem]:
-    """`provider: asg` and `auto_scaling_group` go together."""
+    """Check that `provider: asg` and `auto_scaling_group` are stated together."""
     provider = fleet.entry.text("provider") or "ec2-fleet"
     group = fleet.entry.states("auto_scaling_group")
     if provider == "asg" and not group:
@@ -119,7 +119,7 @@ def _check_group(document: Document, fleet: FleetNode) -> Iterator[Problem]:
 
 
 def _check_lifecycle(document: Document, fleet: FleetNode) -> Iterator[Problem]:
-    """`lifecycle` and `spot` say the same, where both are stated."""
+    """Check that `lifecycle` and `spot` agree, where both are stated."""
     spot, lifecycle = _read(scalars.boolean, fleet.entry, "spot"), fleet.entry.text("lifecycle")
     if spot is not None and lifecycle is not None and (lifecycle == "spot") != spot:
         message = f"spot is {str(spot).lower()} and lifecycle {lifecycle}; give one of them"
@@ -127,7 +127,7 @@ def _check_lifecycle(document: Document, fleet: FleetNode) -> Iterator[Problem]:
 
 
 def _with_regions(document: Document) -> Iterator[tuple[Location, Mapping]]:
-    """Every mapping that may have `regions`."""
+    """Yield every mapping that may have `regions`."""
     yield (), document.root
     for name, sector in document.sectors():
         yield ("sectors", name), sector
@@ -136,7 +136,7 @@ def _with_regions(document: Document) -> Iterator[tuple[Location, Mapping]]:
 
 
 def _check_regions(document: Document, location: Location, node: Mapping) -> Iterator[Problem]:
-    """A Region stands in the order of preference once."""
+    """Check that a Region is in the order of preference only once."""
     seen: set[str] = set()
     for index, item in node.items("regions"):
         region = text_of(item.value)

@@ -1,4 +1,4 @@
-"""`config/range` over disruption budgets: a schedule has a duration, and no window beside it."""
+"""`config/range` for disruption budgets: a schedule needs a duration and excludes a window."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _WINDOW = ("starts", "ends", "days")
 
 
 def check_disruption_budgets(document: Document) -> Iterator[Problem]:
-    """Budgets of the cluster, of sectors and of fleets whose keys contradict each other."""
+    """Yield budgets of the cluster, sectors and fleets whose keys contradict each other."""
     owners: list[tuple[Location, Mapping]] = [((), document.root)]
     owners += [(("sectors", name), sector) for name, sector in document.sectors()]
     owners += [(fleet.location, fleet.entry) for fleet in document.fleets()]

@@ -1,4 +1,4 @@
-"""A sector config as the rules see it: its readable parts, each with its place."""
+"""A sector config for the rules: its readable parts, each with its place."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class FleetNode:
 
     @property
     def name(self) -> str | None:
-        """`<sector>-<size>[-<zone>][-<lifecycle>]`; None without a size."""
+        """Return `<sector>-<size>[-<zone>][-<lifecycle>]`; None without a size."""
         size, zone = self.entry.text("size"), self.entry.text("zone")
         if size is None:
             return None
@@ -30,13 +30,13 @@ class FleetNode:
 
     @property
     def lifecycle(self) -> str:
-        """`spot` or `on-demand`, as `lifecycle` or `spot` say; spot when neither can be read."""
+        """Return `spot` or `on-demand` by `lifecycle` or `spot`; spot when neither is valid."""
         spot = (self.entry.text("spot") or "").lower() not in FALSE_TEXTS
         return self.entry.text("lifecycle") or lifecycle_of(spot=spot)
 
     @property
     def states_lifecycle(self) -> bool:
-        """Whether its lifecycle is part of its name."""
+        """Return whether its lifecycle is part of its name."""
         return self.entry.text("lifecycle") is not None
 
 
@@ -49,23 +49,23 @@ class Document:
 
     @property
     def cluster(self) -> str | None:
-        """The cluster's name as far as it is known."""
+        """Return the cluster's name as far as it is known."""
         given = self.root.text("cluster") or self.root.text("cluster_name")
         return self.cluster_override or given
 
     def sectors(self) -> Iterator[tuple[str, Mapping]]:
-        """Sector names with their mappings."""
+        """Yield sector names with their mappings."""
         for name, entry in self.root.mapping("sectors").entries.items():
             if isinstance(entry.value, Mapping):
                 yield name, entry.value
 
     def own_sizes(self) -> dict[str, Mapping]:
-        """Own sizes by name; one that is no mapping counts as an empty one."""
+        """Return own sizes by name; one that is not a mapping counts as empty."""
         sizes = self.root.mapping("sizes")
         return {name: sizes.mapping(name) for name in sizes.entries}
 
     def fleets_of(self, name: str, sector: Mapping) -> Iterator[FleetNode]:
-        """The fleets of a sector that are mappings."""
+        """Yield the fleets of a sector that are mappings."""
         for index, item in sector.items("fleets"):
             if isinstance(item.value, Mapping):
                 yield FleetNode(
@@ -76,18 +76,18 @@ class Document:
                 )
 
     def fleets(self) -> Iterator[FleetNode]:
-        """All fleets that are mappings."""
+        """Yield all fleets that are mappings."""
         for name, sector in self.sectors():
             yield from self.fleets_of(name, sector)
 
     def place(self, location: Location) -> Place:
-        """Where the key or item at `location` was written."""
+        """Return where the key or item at `location` was written."""
         return place_of(self.root, location)
 
     def problem(
         self, code: str, location: Location, message: str, *, severity: str = "error"
     ) -> Problem:
-        """A fault, or a warning, at the key or item at `location`."""
+        """Return a fault, or a warning, at the key or item at `location`."""
         place = self.place(location)
         return Problem(
             line=place.line,

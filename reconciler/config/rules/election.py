@@ -1,4 +1,4 @@
-"""`config/range` over the times of `leader_election`: with others two could act at once."""
+"""`config/range` for the times of `leader_election`, with which two replicas must not both act."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _DEFAULTS = {"lease_duration": 15.0, "renew_deadline": 10.0, "retry_period": 2.0
 
 
 def check_election(document: Document) -> Iterator[Problem]:
-    """lease_duration > renew_deadline > 1.2 x retry_period, defaults where nothing is said."""
+    """Check lease_duration > renew_deadline > 1.2 x retry_period, with defaults where unset."""
     section = document.root.mapping("leader_election")
     times = dict(_DEFAULTS)
     for key in _DEFAULTS:
@@ -25,7 +25,7 @@ def check_election(document: Document) -> Iterator[Problem]:
             try:
                 times[key] = scalars.duration_seconds(node.text)
             except PydanticCustomError:
-                return  # found elsewhere
+                return  # reported elsewhere
     lease, renew, retry = times.values()
     if lease <= renew:
         message = f"lease_duration ({lease:g} s) must be more than renew_deadline ({renew:g} s)"
@@ -38,5 +38,5 @@ def check_election(document: Document) -> Iterator[Problem]:
 
 
 def _stated(section: Mapping, *keys: str) -> str:
-    """The first key that the config states: that one is to be changed."""
+    """Return the first key that the config states, which is to be changed."""
     return next((key for key in keys if section.states(key)), keys[0])

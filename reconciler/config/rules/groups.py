@@ -9,7 +9,7 @@ from reconciler.model.errors import Problem
 
 
 def check_groups_once(document: Document) -> Iterator[Problem]:
-    """Two fleets of one group would both set its size; groups of two Regions are two groups."""
+    """Check that fleets do not share a group; equal names in two Regions are two groups."""
     owners: dict[str, list[FleetNode]] = {}
     for fleet in document.fleets():
         group = fleet.entry.text("auto_scaling_group")
@@ -29,13 +29,13 @@ def check_groups_once(document: Document) -> Iterator[Problem]:
 
 
 def _meet(document: Document, one: FleetNode, other: FleetNode) -> bool:
-    """Whether both fleets are certainly in one Region."""
+    """Return whether both fleets are certainly in one Region."""
     ours, theirs = _regions(document, one), _regions(document, other)
     return ours == theirs or not ours.isdisjoint(theirs)
 
 
 def _regions(document: Document, fleet: FleetNode) -> frozenset[str]:
-    """The fleet's Regions as `ResolvedFleet.regions` says; none when nothing names any."""
+    """Return the fleet's Regions as in `ResolvedFleet.regions`; none when nothing names any."""
     levels = (fleet.entry, fleet.sector, document.root)
     named = ({text_of(item.value) or "" for _, item in each.items("regions")} for each in levels)
     stated = next(filter(None, named), set[str]())

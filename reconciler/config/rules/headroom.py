@@ -1,4 +1,4 @@
-"""`config/range` over headroom: each item says how much in one way, of a sector that is there."""
+"""`config/range` for headroom: each item states one amount, for an existing sector."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _WAYS = (("cpu", "memory"), ("nodes",), ("percent",))
 
 
 def check_headroom(document: Document) -> Iterator[Problem]:
-    """Items that say nothing, or two things, or name no sector."""
+    """Yield items with no amount, two amounts, or no sector."""
     sectors = document.root.mapping("sectors").entries
     for index, item in document.root.items(_KEY):
         if not isinstance(item.value, Mapping):

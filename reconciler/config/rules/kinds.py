@@ -1,4 +1,4 @@
-"""Sectors, kinds, sizes and duplicates: what makes a fleet a fleet of its sector."""
+"""Sectors, kinds, sizes and duplicates: whether a fleet fits its sector."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -19,7 +19,7 @@ from reconciler.model.errors import Problem
 
 
 def check_kinds(document: Document) -> Iterator[Problem]:
-    """`sector/kind`: a sector without a kind, with an unknown one, or with fleets of another."""
+    """Yield `sector/kind`: sectors without a kind, with an unknown one, or mixed kinds."""
     own_sizes = document.own_sizes()
     known = [*BUILT_IN_KINDS, *sorted(filter(None, (s.text("kind") for s in own_sizes.values())))]
     for name, sector in document.sectors():
@@ -38,7 +38,7 @@ def check_kinds(document: Document) -> Iterator[Problem]:
 def _check_fleet_kind(
     document: Document, fleet: FleetNode, kind: str, own_sizes: dict[str, Mapping]
 ) -> Iterator[Problem]:
-    """The fleet's size is one of the sector's kind."""
+    """Check that the fleet's size is of the sector's kind."""
     size = fleet.entry.text("size")
     if size is None:
         return
@@ -55,7 +55,7 @@ def _check_fleet_kind(
 
 
 def check_sizes(document: Document) -> Iterator[Problem]:
-    """`sector/unknown-size`, and own sizes that take a built-in name."""
+    """Yield `sector/unknown-size`, and own sizes with a built-in name."""
     own_sizes = document.own_sizes()
     for name in own_sizes:
         if name in BUILT_IN_SIZE_NAMES:
@@ -70,7 +70,7 @@ def check_sizes(document: Document) -> Iterator[Problem]:
 
 
 def check_duplicates(document: Document) -> Iterator[Problem]:
-    """`sector/duplicate-fleet`: names are unique, and no two fleets are for the same nodes."""
+    """Yield `sector/duplicate-fleet`: names are unique, and no two fleets make the same nodes."""
     names: dict[str, FleetNode] = {}
     served: dict[_Served, FleetNode] = {}
     for fleet in document.fleets():
@@ -100,7 +100,7 @@ def _served(
 
 
 def _overlaps(fleet: FleetNode) -> Iterator[_Served]:
-    """Keys of fleets for the same nodes: in a zone of this one, and of its lifecycle.
+    """Yield keys of fleets with the same nodes: in the same zone and of the same lifecycle.
 
     Spot and on-demand are told apart by `lifecycle` alone; of two fleets one has to state it.
     """
@@ -131,7 +131,7 @@ def _duplicate(document: Document, fleet: FleetNode, first: FleetNode) -> str:
 
 
 def check_default_sector(document: Document) -> Iterator[Problem]:
-    """`default-sector/unknown`: pods without a sector would go nowhere."""
+    """Yield `default-sector/unknown`: pods without a sector would have no fleet."""
     default = document.root.text("default_sector")
     known = document.root.mapping("sectors").entries
     if default and default not in known:

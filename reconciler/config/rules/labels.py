@@ -22,7 +22,7 @@ _ALLOWED: Final = re.compile(r"(?:.+\.)?(?:kubelet|node)\.kubernetes\.io")
 
 
 def check_labels(document: Document) -> Iterator[Problem]:
-    """Labels and taints of sectors, fleets and module variables."""
+    """Check labels and taints of sectors, fleets and module variables."""
     yield from _check(document, ("terraform",), document.root.mapping("terraform"))
     for name, sector in document.sectors():
         yield from _check(document, ("sectors", name), sector)
@@ -35,7 +35,7 @@ def check_labels(document: Document) -> Iterator[Problem]:
 
 
 def _check(document: Document, location: Location, node: Mapping) -> Iterator[Problem]:
-    """The labels and taints of one mapping, under the names they have there."""
+    """Check the labels and taints of one mapping, under their names there."""
     for name in ("labels", "node_labels"):
         for key, entry in node.mapping(name).entries.items():
             value = entry.value.text if isinstance(entry.value, Scalar) else ""
@@ -49,7 +49,7 @@ def _check(document: Document, location: Location, node: Mapping) -> Iterator[Pr
 
 
 def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with one label."""
+    """Yield what is wrong with one label."""
     match = _KEY.fullmatch(key)
     if key in OURS:
         yield LABELS_RESERVED, f"label {quoted(key)} is reserved: it is set for every node"
@@ -62,12 +62,12 @@ def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _refused_by_kubelet(prefix: str) -> bool:
-    """Prefixes that a node may not set on itself (NodeRestriction, kubelet --node-labels)."""
+    """Return whether a node may not set it on itself (NodeRestriction, kubelet --node-labels)."""
     return _KUBERNETES.fullmatch(prefix) is not None and _ALLOWED.fullmatch(prefix) is None
 
 
 def _taint_faults(taint: Mapping) -> Iterator[str]:
-    """What is wrong with one taint."""
+    """Yield what is wrong with one taint."""
     key, value = taint.text("key"), text_of(taint.get("value"))
     if key is not None and _KEY.fullmatch(key) is None:
         yield f"{quoted(key)} is not a valid taint key ([prefix/]name)"

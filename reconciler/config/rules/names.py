@@ -18,7 +18,7 @@ group with `-group` behind it."""
 
 
 def label_value_fault(text: str) -> str | None:
-    """Why a text is no label value (empty is none here), or None when it is one."""
+    """Return why a text is not a label value (an empty one is invalid here), None when it is."""
     if len(text) > LABEL_VALUE_MAX:
         return f"{quoted(text)} has {len(text)} characters, a label value has at most 63"
     if _LABEL_VALUE.fullmatch(text) is None:
@@ -30,10 +30,10 @@ def label_value_fault(text: str) -> str | None:
 
 
 def check_cluster_name(name: str, place: str = "--cluster-name") -> None:
-    """Refuse a cluster's name, given beside the config, that would be more than a name.
+    """Refuse an invalid cluster name that was given outside of the config.
 
     Raises:
-        UsageError: It is no label value.
+        UsageError: It is not a label value.
     """
     wrong = label_value_fault(name)
     if wrong is not None:
@@ -41,7 +41,7 @@ def check_cluster_name(name: str, place: str = "--cluster-name") -> None:
 
 
 def check_names(document: Document) -> Iterator[Problem]:
-    """Cluster, sectors, own sizes and kinds, and the fleets' full names."""
+    """Check cluster, sectors, own sizes and kinds, and the fleets' full names."""
     for location, text in _single_names(document):
         if (wrong := label_value_fault(text)) is not None:
             yield document.problem(NAME_LABEL, location, wrong)
@@ -49,7 +49,7 @@ def check_names(document: Document) -> Iterator[Problem]:
 
 
 def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
-    """Every name that must be a label value by itself."""
+    """Yield every name that must be a label value by itself."""
     for key in ("cluster", "cluster_name"):
         if (cluster := document.root.text(key)) is not None:
             yield (key,), cluster
@@ -64,13 +64,13 @@ def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
             yield (*fleet.location, "zone"), zone
     for index, item in document.root.items("allow_destroy"):
         named = text_of(item.value)
-        # A fleet without a `fleet` tag, of a module written by hand, is named by its address.
+        # A fleet without a `fleet` tag, from a hand-written module, is named by its address.
         if named is not None and not any(each in named for each in _FLEET_ADDRESSES):
             yield ("allow_destroy", index), named
 
 
 def _check_fleet_names(document: Document) -> Iterator[Problem]:
-    """A fleet's full name is a label value and part of its launch template's name."""
+    """Check that a fleet's full name is a label value and fits into its launch template's name."""
     for fleet in document.fleets():
         name, size = fleet.name, fleet.entry.text("size")
         if name is None or size is None or label_value_fault(fleet.sector_name) is not None:
@@ -87,6 +87,6 @@ def _check_fleet_names(document: Document) -> Iterator[Problem]:
 
 
 def _template_name_length(document: Document, fleet: FleetNode) -> int:
-    """Length of the launch template's name; 0 while the cluster is not named."""
+    """Return the length of the launch template's name; 0 while the cluster is not named."""
     end = "-group" if fleet.entry.text("provider") == "asg" else ""
     return len(f"{document.cluster}-{fleet.name}{end}") if document.cluster else 0

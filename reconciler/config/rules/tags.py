@@ -1,4 +1,4 @@
-"""`tags/reserved` and `tags/limit`: what EC2 and the module allow of tags of one's own.
+"""`tags/reserved` and `tags/limit`: what EC2 and the module allow of own tags.
 
 Limits: EC2 user guide, "Tag restrictions": 50 per resource, keys to 128, values to 256 characters.
 Everything else arrives literally.
@@ -23,7 +23,7 @@ RESERVED: Final = frozenset(
 
 
 def _levels(document: Document) -> Iterator[tuple[Location, Mapping]]:
-    """Every `terraform.tags` of the config."""
+    """Yield every `terraform.tags` of the config."""
     yield ("terraform", "tags"), document.root.mapping("terraform").mapping("tags")
     for name, sector in document.sectors():
         location = ("sectors", name, "terraform", "tags")
@@ -34,7 +34,7 @@ def _levels(document: Document) -> Iterator[tuple[Location, Mapping]]:
 
 
 def check_reserved(document: Document) -> Iterator[Problem]:
-    """Keys that the module sets itself or that AWS keeps for itself; one fault per key."""
+    """Yield keys that the module sets itself or that AWS reserves; one fault per key."""
     reserved = RESERVED | {f"kubernetes.io/cluster/{document.cluster}"}
     for location, tags in _levels(document):
         for key in tags.entries:
@@ -47,7 +47,7 @@ def check_reserved(document: Document) -> Iterator[Problem]:
 
 
 def check_limits(document: Document) -> Iterator[Problem]:
-    """Lengths, control characters and the number of tags."""
+    """Check lengths, control characters and the number of tags."""
     for location, tags in _levels(document):
         for key, entry in tags.entries.items():
             value = entry.value.text if isinstance(entry.value, Scalar) else ""
@@ -57,19 +57,19 @@ def check_limits(document: Document) -> Iterator[Problem]:
 
 
 def _limits_of(key: str, value: str) -> Iterator[str]:
-    """What is wrong with one tag by itself."""
+    """Yield what is wrong with one tag by itself."""
     if not 1 <= len(key) <= KEY_MAX:
         yield f"a tag key has 1 to {KEY_MAX} characters, this one {len(key)}"
     if len(value) > VALUE_MAX:
         yield f"a tag value has at most {VALUE_MAX} characters, that of {quoted(key)} {len(value)}"
-    if key.startswith("%"):  # it writes maps as `tags.<key>`, and their size as `tags.%`
+    if key.startswith("%"):  # Terraform writes maps as `tags.<key>`, and their size as `tags.%`
         yield f"tag key {quoted(key)}: Terraform's AWS provider loses keys that begin with %"
     if any(unicodedata.category(character) == "Cc" for character in key + value):
         yield f"tag {quoted(key)} has control characters"
 
 
 def _check_numbers(document: Document) -> Iterator[Problem]:
-    """The three levels count together; the fault stands where the limit is crossed."""
+    """Check the number over the three levels; the fault is where the limit is exceeded."""
     top = set(document.root.mapping("terraform").mapping("tags").entries)
     if len(top) + OUR_TAGS > TAGS_MAX:
         yield document.problem(TAGS_LIMIT, ("terraform", "tags"), _too_many(len(top)))
@@ -88,7 +88,7 @@ def _check_numbers(document: Document) -> Iterator[Problem]:
 
 
 def _too_many(count: int) -> str:
-    """The message, with the sum that was made."""
+    """Return the message with the number."""
     return (
         f"{count} tags and {OUR_TAGS} of the module are {count + OUR_TAGS}, EC2 allows {TAGS_MAX}"
     )

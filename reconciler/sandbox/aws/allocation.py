@@ -1,4 +1,4 @@
-"""Which pool an EC2 Fleet takes its next instance from, and which member it gives up first.
+"""Which pool an EC2 Fleet launches its next instance from, and which member it ends first.
 
 Source: EC2 user guide, "Allocation strategies for EC2 Fleet". What EC2 leaves open (zones at equal
 price, market depth) is decided here so that the same fleet always gets the same instances.
@@ -14,7 +14,7 @@ _Rank = tuple[float, ...]
 
 
 def unit_price(pool: Pool, lifecycle: Lifecycle) -> float:
-    """USD per hour and unit of target capacity."""
+    """Return USD per hour and unit of target capacity."""
     if lifecycle == "spot":
         return spot_usd_per_hour(pool.instance_type, pool.zone) / pool.weight
     return on_demand_usd_per_hour(pool.instance_type) / pool.weight
@@ -28,7 +28,7 @@ def choose_pool(
     strategy: str,
     pools_to_use: int = 1,
 ) -> Pool:
-    """The pool of the next instance.
+    """Return the pool of the next instance.
 
     Args:
         pools: At least one; those without capacity are left out by the caller.
@@ -46,7 +46,7 @@ def choose_pool(
 
 
 def choose_victim(members: Sequence[Member]) -> Member:
-    """The member that goes first: of the fullest pool, the dearest per unit, the newest."""
+    """Return the member that ends first: of the fullest pool, the most expensive, the newest."""
     crowd = Counter(member.pool.order for member in members)
     return max(
         members,

@@ -1,4 +1,4 @@
-"""What EC2 and AWS Health tell EventBridge about instances, for the rules that someone made.
+"""The events of EC2 and AWS Health about instances, for existing EventBridge rules.
 
 Sources: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
 recommendations", "Automate Amazon EC2 using EventBridge"; AWS Health user guide, "Reference: AWS
@@ -22,7 +22,7 @@ SCHEDULED_HOURS: Final = 2
 
 
 def interruption(instance_id: str) -> Announcement:
-    """EC2 takes a spot instance back in two minutes."""
+    """Return the event that EC2 takes a spot instance back in two minutes."""
     return Announcement(
         source="aws.ec2",
         detail_type="EC2 Spot Instance Interruption Warning",
@@ -32,7 +32,7 @@ def interruption(instance_id: str) -> Announcement:
 
 
 def rebalance(instance_id: str) -> Announcement:
-    """A spot instance is more likely than others to be taken back."""
+    """Return the event that a spot instance is more likely to be taken back."""
     return Announcement(
         source="aws.ec2",
         detail_type="EC2 Instance Rebalance Recommendation",
@@ -42,7 +42,7 @@ def rebalance(instance_id: str) -> Announcement:
 
 
 def state_change(instance_id: str, state: str) -> Announcement:
-    """An instance has another state."""
+    """Return the event that an instance has another state."""
     return Announcement(
         source="aws.ec2",
         detail_type="EC2 Instance State-change Notification",
@@ -52,7 +52,7 @@ def state_change(instance_id: str, state: str) -> Announcement:
 
 
 def scheduled_change(instance_ids: Sequence[str], starts_at: datetime) -> Announcement:
-    """The hardware of instances will be retired."""
+    """Return the event that the hardware of instances will be retired."""
     starts_at = starts_at.astimezone(UTC)
     return Announcement(
         source="aws.health",
@@ -72,12 +72,12 @@ def scheduled_change(instance_ids: Sequence[str], starts_at: datetime) -> Announ
 
 @dataclass(slots=True)
 class StateChanges:
-    """Tells of every new state of an instance, while there are rules that could want it."""
+    """Reports every new state of an instance, while there are rules that could match."""
 
     _told: dict[str, str] = field(default_factory=dict)
 
     def tell(self, region: Ec2Region, at: datetime) -> None:
-        """Announce the states that are not those of the last call."""
+        """Announce the states that differ from those of the last call."""
         if not region.moto.has_event_rules:
             return
         for instance_id, instance in region.instances().items():

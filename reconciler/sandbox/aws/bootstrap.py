@@ -1,4 +1,4 @@
-"""What an account has before anyone configures it, for configs that must name real ids."""
+"""Finds what a new account has, for configs that must name real ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _IMAGES: Any = [
     {"Name": "name", "Values": ["al2023-ami-2023.*"]},
     {"Name": "architecture", "Values": ["x86_64"]},
 ]
-"""Those of Amazon that are looked at: all 1,300 would take seconds to put into words."""
+"""The images of Amazon that are read: to serialize all 1,300 would take seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,10 +33,10 @@ class AwsCall:
     """HTTP status of the answer; 0 when there was none."""
     user_agent: str = ""
     fault: str = ""
-    """The fault of the script that it met; `throttled` for an empty bucket."""
+    """The fault of the script that applied; `throttled` for an empty bucket."""
 
     def to_json(self) -> dict[str, object]:
-        """Ready for JSON."""
+        """Return the call for JSON."""
         return {
             "at": self.at.isoformat(),
             "service": self.service,
@@ -51,20 +51,20 @@ class AwsCall:
 
 
 class CallLog:
-    """The calls so far, oldest first; safe to use from several threads."""
+    """The calls so far, oldest first; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._calls: list[AwsCall] = []
 
     def add(self, call: AwsCall) -> None:
-        """Remember a call that was answered."""
+        """Add a call that was answered."""
         with self._lock:
             self._calls.append(call)
             del self._calls[:-_KEEP]
 
     def clear(self) -> None:
-        """Forget all calls."""
+        """Remove all calls."""
         with self._lock:
             self._calls.clear()
 
@@ -76,7 +76,7 @@ class CallLog:
         mutating: bool | None = None,
         user_agent: str = "",
     ) -> tuple[AwsCall, ...]:
-        """The calls that match; None matches all, `user_agent` is a part of the header."""
+        """Return the calls that match; None matches all, `user_agent` is a part of the header."""
         with self._lock:
             return tuple(
                 call
@@ -88,7 +88,7 @@ class CallLog:
             )
 
     def counts(self) -> Mapping[str, int]:
-        """Calls per `service:action`, sorted by name."""
+        """Return the number of calls per `service:action`, sorted by name."""
         with self._lock:
             counted = Counter(f"{call.service}:{call.action}" for call in self._calls)
         return dict(sorted(counted.items()))
@@ -108,7 +108,7 @@ class HttpRequest:
 
 
 def read_call(request: HttpRequest, at: datetime) -> AwsCall:
-    """Make out what a request asks of AWS; its status is 0 until it is answered."""
+    """Return the call of a request; its status is 0 until it is answered."""
     service, region = _scope(request.headers.get("authorization", ""))
     target = request.headers.get("x-amz-target")
     form = _form(request)
@@ -135,7 +135,7 @@ def read_call(request: HttpRequest, at: datetime) -> AwsCall:
 
 
 def _form(request: HttpRequest) -> dict[str, str]:
-    """The fields of a query-protocol call, from the body or the URL; empty when it is none."""
+    """Return the fields of a query-protocol call, from body or URL; empty when it is none."""
     if request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         text = request.body.decode("utf-8", "replace")
     else:
@@ -148,7 +148,7 @@ def _is_mutating(action: str) -> bool:
 
 
 def _scope(authorization: str) -> tuple[str, str]:
-    """Service and Region from the credential scope of a signature; empty when unsigned."""
+    """Return service and Region from the credential scope of a signature; empty when unsigned."""
     _, _, credential = authorization.partition("Credential=")
     parts = credential.split(",")[0].split("/")
     return (parts[3], parts[2]) if len(parts) >= 5 else ("", "")

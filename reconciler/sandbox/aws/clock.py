@@ -5,14 +5,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the emulated EC2 takes the time from."""
+    """The source of time of the emulated EC2."""
 
     def now(self) -> datetime:
         """The present moment, aware, UTC."""
         ...
 
     def seconds_until(self, moment: datetime) -> float | None:
-        """How long a thread should wait for `moment`; None when waiting does not make it come."""
+        """Return how long to wait for `moment`; None when waiting does not reach it."""
         ...
 
 
@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is advanced; requests then see all that fell due."""
+    """A clock that stands still until it is advanced; requests then see all that became due."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 31, 12, tzinfo=UTC)) -> None:
         self._now = start
@@ -39,7 +39,7 @@ class ManualClock:
         return self._now
 
     def seconds_until(self, moment: datetime) -> float | None:
-        """0 for what is due, else None: only `advance` makes a later moment come."""
+        """Return 0 for what is due, else None: only `advance` reaches a later moment."""
         return 0.0 if moment <= self._now else None
 
     def advance(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The control API beside the emulated AWS: what a sandbox or a test may do that a user may not.
+"""The control API of the emulated AWS: what a sandbox or a test may do that a user may not.
 
 GET    /_sandbox/health      {"status": "ok"}
 GET    /_sandbox/calls       ?service= &action= &mutating=true|false &user_agent=
@@ -86,7 +86,7 @@ class Control:
     def terminate(
         self, instance_ids: list[str], reason: EndReason = EndReason.USER
     ) -> tuple[str, ...]:
-        """End fleet instances from outside; returns those that were there."""
+        """End fleet instances from outside; return those that existed."""
         return self.world.terminate(instance_ids, reason)
 
     def _get_calls(self, query: Query, _body: Body) -> Body:

@@ -23,15 +23,15 @@ class ControlClient:
         self._ask = api.ask
 
     def put_faults(self, faults: AwsFaults, seed: int = 0) -> None:
-        """Put faults of a script in force, beside those that are already."""
+        """Put faults of a script in force, in addition to existing ones."""
         self._ask("POST", "faults", body={"seed": seed, **to_document(faults)})
 
     def faults(self) -> Mapping[str, Any]:
-        """The faults in force in the words of a script, each with how often it has `shown`."""
+        """Return the faults in force as in a script, each with how often it has `shown`."""
         return self._ask("GET", "faults")
 
     def clear_faults(self) -> None:
-        """Take all faults of scripts away."""
+        """Remove all faults of scripts."""
         self._ask("DELETE", "faults")
 
     def interrupt(
@@ -47,7 +47,7 @@ class ControlClient:
     def announce(
         self, kind: str, instance_ids: Sequence[str], starts_in_seconds: float = 0.0
     ) -> Sequence[str]:
-        """Tell EventBridge of a `rebalance` recommendation or a `scheduled-change`.
+        """Send a `rebalance` recommendation or a `scheduled-change` to EventBridge.
 
         Returns those that were there.
         """
@@ -59,7 +59,7 @@ class ControlClient:
         return list(self._ask("POST", "announce", body=body)["announced"])
 
     def metadata_url(self, instance_id: str) -> str:
-        """Where the metadata of an instance is served: IMDSv2, as on 169.254.169.254."""
+        """Return where the metadata of an instance is served: IMDSv2, as on 169.254.169.254."""
         query = {"instance_id": instance_id}
         return str(self._ask("GET", "metadata", query=query)["url"])
 
@@ -68,11 +68,11 @@ class ControlClient:
         self._ask("POST", "capacity", body=limit)
 
     def lift_capacity(self, **pool: str) -> None:
-        """Take away the limit on `instance_type`, `zone`, `lifecycle`; without any, all limits."""
+        """Remove the limit on `instance_type`, `zone`, `lifecycle`; without any, all limits."""
         self._ask("DELETE", "capacity", body=pool)
 
     def terminate(self, instance_ids: Sequence[str], reason: str = "user") -> Sequence[str]:
-        """End fleet instances from outside; returns those that were there.
+        """End fleet instances from outside; return those that existed.
 
         Args:
             instance_ids: Of any Region.
@@ -82,25 +82,25 @@ class ControlClient:
         return list(self._ask("POST", "terminate", body=body)["terminated"])
 
     def calls(self, **wanted: str) -> Sequence[Mapping[str, Any]]:
-        """The AWS calls so far that match `service`, `action`, `mutating`, `user_agent`."""
+        """Return the AWS calls so far that match `service`, `action`, `mutating`, `user_agent`."""
         return list(self._ask("GET", "calls", query=wanted)["calls"])
 
     def call_counts(self) -> Mapping[str, int]:
-        """AWS calls so far per `service:action`."""
+        """Return the number of AWS calls so far per `service:action`."""
         return dict(self._ask("GET", "calls", query={"service": "none"})["counts"])
 
     def forget_calls(self) -> None:
-        """Start the log of calls afresh."""
+        """Clear the log of calls."""
         self._ask("DELETE", "calls")
 
     def enforce_iam(self, *, enforced: bool) -> None:
-        """Let AWS check signatures and IAM policies, which prove what a policy suffices for."""
+        """Let AWS check signatures and IAM policies, which proves that a policy is sufficient."""
         self._ask("POST", "iam", body={"enforced": enforced})
 
     def instances(
         self, *, since: int = -1, wait_seconds: float = 0.0
     ) -> tuple[int, Sequence[Mapping[str, Any]]]:
-        """All fleet instances, once something changed after change number `since`.
+        """Return all fleet instances, once something changed after change number `since`.
 
         Args:
             since: The number an earlier call returned; -1 does not wait.

@@ -1,4 +1,4 @@
-"""The one error of the emulated EC2: what a caller sees as `<Code>` and `<Message>`."""
+"""The error of the emulated EC2, which a caller sees as `<Code>` and `<Message>`."""
 
 from reconciler.model.errors import ReconcilerError
 
@@ -18,5 +18,5 @@ class Ec2Fault(ReconcilerError):
 
 
 def fleet_not_found(fleet_id: str) -> Ec2Fault:
-    """The answer to a fleet id that this Region and account do not have."""
+    """Return the error for a fleet id that this Region and account do not have."""
     return Ec2Fault("InvalidFleetId.NotFound", f"The fleet ID '{fleet_id}' does not exist")

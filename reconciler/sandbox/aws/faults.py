@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: pools without capacity, and beside them the faults of a script."""
+"""Injected faults: pools without capacity, and the faults of a script."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityLimit:
-    """A pool, or with `*` several, that gives only so many more instances."""
+    """A pool, or with `*` several, that has capacity for only this many more instances."""
 
     instance_type: str = ANY
     zone: str = ANY
@@ -66,7 +66,7 @@ class CapacityLimit:
     """Instances that may still be launched before the error shows."""
 
     def covers(self, instance_type: str, zone: str, lifecycle: Lifecycle) -> bool:
-        """Whether a launch in that pool falls under this limit."""
+        """Return whether a launch in that pool falls under this limit."""
         return (
             self.instance_type in {ANY, instance_type}
             and self.zone in {ANY, zone}
@@ -75,12 +75,12 @@ class CapacityLimit:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes two limits the same one."""
+        """Return what identifies a limit."""
         return (self.instance_type, self.zone, self.lifecycle)
 
 
 class Faults:
-    """The faults in force; safe to use from several threads."""
+    """The faults in force; thread-safe."""
 
     def __init__(self) -> None:
         self.script = ScriptedFaults()
@@ -88,17 +88,17 @@ class Faults:
         self._limits: dict[tuple[str, str, str], CapacityLimit] = {}
 
     def limit(self, limit: CapacityLimit) -> None:
-        """Put a limit in force, in place of one on the same pools."""
+        """Put a limit in force, replacing one on the same pools."""
         with self._lock:
             self._limits[limit.key] = limit
 
     def lift(self, *, instance_type: str = ANY, zone: str = ANY, lifecycle: str = ANY) -> bool:
-        """Take one limit away; False when there was none on exactly these pools."""
+        """Remove one limit; return False when there was none on exactly these pools."""
         with self._lock:
             return self._limits.pop((instance_type, zone, lifecycle), None) is not None
 
     def clear(self) -> None:
-        """Take all limits and all faults of scripts away."""
+        """Remove all limits and all faults of scripts."""
         self.script.clear()
         with self._lock:
             self._limits.clear()
@@ -111,7 +111,7 @@ class Faults:
     def take(
         self, pool: Pool, lifecycle: Lifecycle, place: LaunchPlace, now: datetime
     ) -> LaunchRefusal | None:
-        """Take one instance's worth of capacity from a pool, or say why there is none."""
+        """Take one instance's capacity from a pool, or return why there is none."""
         shortage = self.script.shortage(place, now)
         if shortage is not None:
             text = shortage.message or _text(shortage.code, pool, lifecycle)

@@ -1,7 +1,7 @@
 """The state machine of one EC2 Fleet: pure logic over `values`, driven by the time it is handed.
 
-It launches and terminates through `Ec2`, two functions that the caller gives; it never sleeps,
-never looks at a clock and knows neither moto nor HTTP.
+It launches and terminates through `Ec2`, two functions of the caller; it never sleeps, never reads
+a clock and uses neither moto nor HTTP.
 
     submitted -> active <-> modifying
         any of these -> deleted_terminating | deleted_running -> deleted
@@ -34,7 +34,7 @@ class Ec2(Protocol):
     """What a fleet can do in EC2."""
 
     def launch(self, fleet: "Fleet", pool: Pool, lifecycle: Lifecycle) -> Member | LaunchRefusal:
-        """Start one instance, which is pending at first, or say why not."""
+        """Start one instance, which is pending at first, or return why not."""
         ...
 
     def terminate(self, instance_ids: Sequence[str]) -> None:
@@ -72,11 +72,11 @@ class Fleet:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The instances that count towards the target, oldest first."""
+        """Return the instances that count towards the target, oldest first."""
         return tuple(self._members.values())
 
     def fulfilled(self, lifecycle: Lifecycle | None = None) -> float:
-        """Units of the target that members fulfil, pending ones too."""
+        """Return the units of the target that members fulfil, pending ones too."""
         return float(sum(m.pool.weight for m in self.members if lifecycle in {None, m.lifecycle}))
 
     @property
@@ -91,7 +91,7 @@ class Fleet:
         return "pending_termination" if self._shed else "fulfilled"
 
     def as_it_is(self) -> "Fleet":
-        """The fleet at this moment, which nothing changes any more."""
+        """Return a copy of the fleet at this moment."""
         still = copy.copy(self)
         still.history = self.history.as_it_is()
         still._members = dict(self._members)  # noqa: SLF001 - of its own class
@@ -110,9 +110,9 @@ class Fleet:
         """Take a ModifyFleet: absolute values, in force from the next `advance`.
 
         Args:
-            change: What is to be different.
+            change: The changed fields.
             now: When the request arrived.
-            lasts_seconds: How long the fleet is `modifying`; None: as long as every time.
+            lasts_seconds: How long the fleet is `modifying`; None: as usual.
             refuse: Whether a further ModifyFleet is refused until then.
 
         Raises:
@@ -145,7 +145,7 @@ class Fleet:
         self.history.fleet_change("modify_in_progress", now)
 
     def delete(self, *, terminate: bool, now: datetime) -> tuple[str, ...]:
-        """Take a DeleteFleets; returns the instances that the caller must now terminate."""
+        """Take a DeleteFleets; return the instances that the caller must now terminate."""
         self.state = FleetState.DELETED_TERMINATING if terminate else FleetState.DELETED_RUNNING
         self._state_due = None
         self._short_since = None
@@ -154,22 +154,22 @@ class Fleet:
 
     @property
     def is_live(self) -> bool:
-        """Not deleted, nor on the way there."""
+        """Return whether it is not deleted, nor being deleted."""
         return self.state in _LIVE
 
     def member_leaving(self, instance_id: str, now: datetime) -> None:
-        """An instance began to shut down: it counts no more and is off the fleet's lists."""
+        """Note that an instance began to shut down: it leaves the fleet's count and lists."""
         if self._members.pop(instance_id, None) is not None:
             self._leaving.add(instance_id)
             self.history.instance_change("terminated", now, instance_id)
 
     def member_gone(self, instance_id: str) -> None:
-        """An instance is terminated."""
+        """Note that an instance is terminated."""
         self._leaving.discard(instance_id)
         self._shed.discard(instance_id)
 
     def advance(self, now: datetime, ec2: Ec2) -> None:
-        """Do all that is due at `now`: change state, launch, shed excess."""
+        """Do all that is due at `now`: change state, launch, end surplus instances."""
         self._settle_state(now, ec2)
         if self.state in {FleetState.ACTIVE, FleetState.MODIFYING}:
             self._shed_excess(ec2)
@@ -178,7 +178,7 @@ class Fleet:
             self._become_deleted(now)
 
     def next_due(self, now: datetime) -> datetime | None:
-        """The first moment after `now` at which `advance` has something to do unasked."""
+        """Return the next moment after `now` at which `advance` has something to do by itself."""
         moments = [self._state_due, self.request.valid_until if self.is_live else None]
         if self._short_since is not None:
             moments.append(self._short_since + timedelta(seconds=self._delays.dispatch_seconds))
@@ -206,17 +206,17 @@ class Fleet:
         return self.target.spot if lifecycle == "spot" else self.target.on_demand
 
     def _is_short(self) -> bool:
-        """Whether units are missing, of either lifecycle, that the fleet would launch."""
+        """Return whether the fleet would launch units of either lifecycle."""
         if self.request.fleet_type != "maintain" and self._has_launched:
             return self.fulfilled() < self.target.total and bool(self._blocked_until)
         return any(self._missing(lifecycle) > 0 for lifecycle in _LIFECYCLES)
 
     def _missing(self, lifecycle: Lifecycle) -> float:
-        """Units to launch: a surplus of the other lifecycle is no reason to launch fewer."""
+        """Return the units to launch; a surplus of the other lifecycle does not reduce them."""
         return self._wanted(lifecycle) - self.fulfilled(lifecycle)
 
     def _shed_excess(self, ec2: Ec2) -> None:
-        """Under `termination`, end members that the target can do without."""
+        """With `termination`, end members that the target does not need."""
         if self.excess_policy != "termination" or self.request.fleet_type != "maintain":
             return
         staying = list(self.members)

@@ -1,4 +1,4 @@
-"""What DescribeFleetHistory remembers of a fleet, in EC2's words.
+"""The history of a fleet for DescribeFleetHistory, in EC2's words.
 
 Source: EC2 user guide, "Monitor your EC2 Fleet" (event types and sub-types). The API reference
 names the types instance-change, fleet-change and service-error; answers carry other words.
@@ -38,7 +38,7 @@ class FleetHistory:
         self.fleet_change("submitted", created_at)
 
     def as_it_is(self) -> "FleetHistory":
-        """The records up to now."""
+        """Return a copy of the records up to now."""
         still = copy.copy(self)
         still._records = list(self._records)  # noqa: SLF001 - of its own class
         return still
@@ -61,7 +61,7 @@ class FleetHistory:
     def instance_change(
         self, sub_type: str, at: datetime, instance_id: str, description: str | None = None
     ) -> None:
-        """An instance was launched or went."""
+        """Record that an instance was launched or ended."""
         self._records.append(
             HistoryRecord(
                 event_type="instanceChange",
@@ -87,7 +87,7 @@ class FleetHistory:
         self.instance_change("launched", at, member.instance_id, description)
 
     def refused(self, pool: Pool, refusal: LaunchRefusal, at: datetime) -> None:
-        """A pool gave nothing: the error, and that the pool is left alone for a while."""
+        """Record that a pool refused: the error, and that the pool is not used for a while."""
         place = f"{pool.instance_type}, {pool.image_id or 'ami'}, Linux/UNIX, {pool.zone}"
         cause = f"{refusal.message} (Service: AmazonEC2; Error Code: {refusal.code})"
         self._records.append(
@@ -112,7 +112,7 @@ class FleetHistory:
         )
 
     def all_blacklisted(self, at: datetime) -> None:
-        """Every pool of the fleet is left alone for a while."""
+        """Record that no pool of the fleet is used for a while."""
         self._records.append(
             HistoryRecord(
                 event_type="error",

@@ -1,4 +1,4 @@
-"""From the parameters of CreateFleet and ModifyFleet to checked values, with EC2's defaults.
+"""Parses the parameters of CreateFleet and ModifyFleet, with EC2's defaults.
 
 Parameters come by botocore's names (`TargetCapacitySpecification`), already typed.
 """
@@ -46,7 +46,7 @@ def parse_create(params: Parameters, places: Places) -> FleetRequest:
     """Check a CreateFleet request.
 
     Raises:
-        Ec2Fault: Something is missing, out of bounds or not there.
+        Ec2Fault: Something is missing, out of bounds or does not exist.
     """
     configs = _configs(params)
     if not configs:
@@ -119,7 +119,8 @@ def parse_pools(configs: Sequence[Parameters], places: Places) -> tuple[Pool, ..
         for override in config.get("Overrides") or [{}]:
             for zone, subnet_id in _zones(override, data, places):
                 pool = _pool(ref, {**data, **override}, zone, subnet_id, len(pools))
-                # What the override leaves open is that of the version at the time of each launch.
+                # What the override does not state is taken from the version at the time of each
+                # launch.
                 pools.append(replace(pool, image_id=override.get("ImageId")))
     return tuple(pools)
 
@@ -232,7 +233,7 @@ def _policy(params: Parameters) -> TerminationPolicy | None:
 
 
 def _spot_options(given: Parameters) -> dict[str, Any]:
-    """As EC2 answers them: defaults filled in, a pool count only where it means something."""
+    """Return them as EC2 answers: defaults filled in, a pool count only where it applies."""
     strategy = _as_answered(given.get("AllocationStrategy") or "lowestPrice")
     options = {
         **given,

@@ -110,7 +110,7 @@ class FleetOperations:
         )
 
     def delete_fleets(self, account: str, region: str, params: Parameters) -> Answer:
-        """DeleteFleets: each id on its own; what cannot be deleted is listed with its reason."""
+        """DeleteFleets: each id separately; what cannot be deleted is listed with its reason."""
         place = self._world.region(account, region)
         terminate = bool(params.get("TerminateInstances"))
         done: list[Answer] = []
@@ -184,20 +184,20 @@ class FleetOperations:
     def create_launch_template(
         self, account: str, region: str, params: Parameters
     ) -> Answer | None:
-        """CreateLaunchTemplate stays moto's, but for a client token that was seen before."""
+        """CreateLaunchTemplate stays moto's, except for a client token that was used before."""
         token, name = params.get("ClientToken") or "", params.get("LaunchTemplateName") or ""
         known = self._world.region(account, region).moto.template_tokens.made(token, name)
         return None if known is None else {"LaunchTemplate": dict(known)}
 
     def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:
-        """DescribeLaunchTemplates stays moto's, with the templates put right before."""
+        """DescribeLaunchTemplates stays moto's, with the templates corrected before."""
         self._world.region(account, region).moto.refresh_templates()
 
     describe_launch_template_versions = describe_launch_templates
 
 
 def _was_launched(instance: Any, patterns: Sequence[str] | None) -> bool:
-    """Whether an instance passes the filter that moto lacks; `*` stands for any characters."""
+    """Return whether an instance passes the filter that moto lacks; `*` matches any characters."""
     if patterns is None:
         return True
     moment = instance.launch_time.strftime("%Y-%m-%dT%H:%M:%S.000Z")

@@ -1,4 +1,4 @@
-"""The front of the server: logs AWS calls, serves the control API, hands the rest to moto.
+"""The front of the server: logs AWS calls, serves the control API, passes the rest to moto.
 
 One WSGI application. EC2 and what launches instances in it run under the world's lock, because
 moto's state is not made for threads; SQS must not, since its long polls wait inside moto.
@@ -121,7 +121,7 @@ class Gateway:
         start_response: StartResponse,
         rule: CallFault | None,
     ) -> tuple[int, Iterable[bytes]]:
-        """Let moto carry a call out: the status and the body."""
+        """Let moto execute a call; return the status and the body."""
         statuses: list[int] = []
 
         def noting_status(status: str, *rest: Any) -> Any:
@@ -164,7 +164,7 @@ class Gateway:
 
 
 def _ignore(*_answer: Any) -> None:
-    """Discard an answer: the client is not to receive it."""
+    """Discard an answer: the client must not receive it."""
 
 
 def _instance_ids(call: AwsCall) -> list[str]:

@@ -2,8 +2,8 @@
 
 Knows Allow and Deny, wildcards in actions and resources, and StringEquals, StringLike, ArnLike and
 their IfExists forms, Null, and ForAllValues:StringNotEquals for `aws:TagKeys`. Any other condition
-is taken as not fulfilled, so that a policy is never proven by what this file does not know. Source:
-IAM user guide, "Policy evaluation logic", read 2026-08.
+counts as not fulfilled, so that an unknown condition never proves a policy. Source: IAM user guide,
+"Policy evaluation logic", read 2026-08.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ _BETWEEN_KEYS = "\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One resource that a call is about."""
+    """One resource of a call."""
 
     arn: str = "*"
-    """`*` for calls that know no resource, describes above all."""
+    """`*` for calls without a resource, above all describes."""
     context: Mapping[str, str] = field(default_factory=dict)
     """Condition keys of this resource and request, such as `aws:ResourceTag/cluster`."""
 
 
 def is_allowed(policies: Sequence[Document], action: str, subjects: Sequence[Subject]) -> bool:
-    """Whether the policies allow the action on every subject.
+    """Return whether the policies allow the action on every subject.
 
     Args:
         policies: The documents of the caller.
@@ -69,7 +69,7 @@ def _fulfilled(operator: str, value: str | None, wanted: Sequence[str]) -> bool:
     if operator == "Null":
         return (value is None) == (wanted == ["true"])
     if operator == "ForAllValues:StringNotEquals":
-        # Fulfilled by a request without the key, too: a policy has to ask for it with Null.
+        # A request without the key fulfils it too: a policy has to require the key with Null.
         return not set((value or "").split(_BETWEEN_KEYS)) & set(wanted)
     if value is None:
         return bare != operator
@@ -115,7 +115,7 @@ def subjects_of(
     tags: Mapping[str, Mapping[str, str]],
     place: str,
 ) -> list[Subject]:
-    """What an EC2 call is about.
+    """Return the resources of an EC2 call.
 
     Args:
         action: Without its service.
@@ -135,7 +135,7 @@ def scaling_subjects_of(
     members: Mapping[str, str],
     place: str,
 ) -> list[Subject]:
-    """What an Auto Scaling call is about: a group, also where only an instance is named.
+    """Return the resource of an Auto Scaling call: a group, also where only an instance is named.
 
     Source: Service Authorization Reference, "Actions, resources, and condition keys for Amazon EC2
     Auto Scaling", read 2026-11: describes know no resource.
@@ -191,7 +191,7 @@ def _subjects(
 def _launched(
     parameters: Mapping[str, Any], tags: Mapping[str, Mapping[str, str]], place: str
 ) -> list[Subject]:
-    """The instance, and the launch template when there is one, of which the instance then knows.
+    """Return the instance and, if there is one, its launch template, which the instance then has.
 
     Source: EC2 user guide, "Control access to launching instances with templates", read 2026-11.
     """

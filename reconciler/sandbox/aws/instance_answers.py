@@ -1,4 +1,4 @@
-"""DescribeInstances over a thousand instances: what was once put into words is said again.
+"""DescribeInstances for a thousand instances: serialized parts of answers are reused.
 
 Moto's serializer takes 2 ms for an instance, and holds up every other call for as long.
 """
@@ -16,31 +16,31 @@ _KEPT_MAX = 20_000
 class SaidReservations:
     """The XML of reservations by their id, for as long as nothing of their instances changes.
 
-    What time and fleets change is looked at each time; after any other call that may change an
-    instance all is forgotten (`forget`).
+    What time and fleets change is checked each time; any other call that may change an instance
+    clears all (`forget`).
     """
 
     def __init__(self) -> None:
         self._said: dict[str, tuple[object, str]] = {}
 
     def forget(self) -> None:
-        """Something may have changed that is not looked at."""
+        """Clear all: something unchecked may have changed."""
         self._said.clear()
 
     def get(self, reservation: Any, tags: Any) -> str | None:
-        """The XML, if it still holds."""
+        """Return the XML, if it is still valid."""
         looks, xml = self._said.get(reservation.id, (None, ""))
         return xml if looks == _looks_of(reservation, tags) else None
 
     def put(self, reservation: Any, tags: Any, xml: str) -> None:
-        """Remember the XML."""
+        """Store the XML."""
         if len(self._said) >= _KEPT_MAX:
             self._said.clear()
         self._said[reservation.id] = _looks_of(reservation, tags), xml
 
 
 class InstancesResult(ActionResult):
-    """An answer of DescribeInstances, each reservation serialized by moto or said again."""
+    """An answer of DescribeInstances, each reservation serialized by moto or reused."""
 
     def __init__(self, answer: Mapping[str, Any], said: SaidReservations, tags: Any) -> None:
         super().__init__(answer)
@@ -51,7 +51,7 @@ class InstancesResult(ActionResult):
         around = {**self._answer, "Reservations": []}
         status, headers, body = ActionResult(around).execute_result(context)
         text = str(body)
-        if _EMPTY not in text:  # moto words it another way: let it do all of it
+        if _EMPTY not in text:  # moto uses another form: let it serialize everything
             return super().execute_result(context)
         xml = "".join(self._xml(each, context) for each in self._answer["Reservations"])
         return status, headers, text.replace(_EMPTY, f"{_BEGIN}{xml}{_END}", 1)
@@ -66,7 +66,7 @@ class InstancesResult(ActionResult):
 
 
 def _looks_of(reservation: Any, tags: Any) -> object:
-    """All of a reservation's instances that changes without a call about an instance."""
+    """Return everything of a reservation's instances that changes without a call about them."""
     return [
         (
             instance.id,

@@ -1,4 +1,4 @@
-"""Spot interruptions: the notice two minutes ahead, then the end; subscribers get both."""
+"""Spot interruptions: the notice two minutes before the end; subscribers get both."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class _Notice:
 
 
 class Interruptions:
-    """The notices that were given. Not safe for threads: the caller holds the world's lock."""
+    """The notices that were given. Not thread-safe: the caller holds the world's lock."""
 
     def __init__(self, faults: ScriptedFaults) -> None:
         self._faults = faults
@@ -33,7 +33,7 @@ class Interruptions:
     def notice(
         self, region: Ec2Region, instance_id: str, now: datetime, notice_seconds: float
     ) -> None:
-        """Tell that an instance will be taken back; a second notice changes nothing."""
+        """Announce that an instance will be taken back; a second notice changes nothing."""
         if instance_id in self._notices:
             return
         ends_at = now + timedelta(seconds=notice_seconds)
@@ -42,7 +42,7 @@ class Interruptions:
         region.moto.announce(interruption(instance_id), now)
 
     def advance(self, now: datetime, places: Places) -> bool:
-        """Give the notices and make the ends that are due; whether there were any."""
+        """Send the notices and make the ends that are due; return whether there were any."""
         before = len(self._notices)
         for rule, trigger in self._faults.interruptions:
             seen = self._seen.setdefault(trigger, set())

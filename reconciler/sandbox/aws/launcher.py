@@ -52,7 +52,7 @@ class InstanceHandle(Protocol):
         ...
 
     def forget(self) -> None:
-        """Let the API not know it any more."""
+        """Remove the instance from the API."""
         ...
 
 
@@ -80,22 +80,22 @@ class Launcher:
         self._timed: dict[str, _Timed] = {}
 
     def __contains__(self, instance_id: object) -> bool:
-        """Whether the instance is one of these."""
+        """Return whether the instance is one of these."""
         return instance_id in self._timed
 
     def handles(self) -> tuple[InstanceHandle, ...]:
-        """Every instance that is not yet forgotten, oldest first."""
+        """Return every instance that still exists in the API, oldest first."""
         return tuple(timed.handle for timed in self._timed.values())
 
     def started(
         self, handle: InstanceHandle, now: datetime, launch_seconds: float | None = None
     ) -> None:
-        """Take an instance that was just created: it is pending until the launch time is over.
+        """Add an instance that was just created: it is pending until the launch time is over.
 
         Args:
             handle: The instance.
             now: When its launch began.
-            launch_seconds: How long it takes; None: as long as every launch.
+            launch_seconds: How long it takes; None: as usual.
         """
         seconds = self._delays.launch_seconds if launch_seconds is None else launch_seconds
         handle.show_state(InstanceState.PENDING)
@@ -108,7 +108,7 @@ class Launcher:
     def terminate(
         self, instance_ids: Iterable[str], now: datetime, reason: EndReason
     ) -> tuple[Transition, ...]:
-        """Begin to end instances; those that are ending already are left alone."""
+        """Begin to end instances; those that are ending already are unchanged."""
         begun = []
         for instance_id in instance_ids:
             timed = self._timed[instance_id]
@@ -121,7 +121,7 @@ class Launcher:
         return tuple(begun)
 
     def advance(self, now: datetime) -> Sequence[Transition]:
-        """Take every instance as far as it is due, and notice those that others ended."""
+        """Advance every instance as far as it is due, and notice those that others ended."""
         reached: list[Transition] = []
         for instance_id, timed in list(self._timed.items()):
             while (step := self._step(timed, now)) is not None:
@@ -135,7 +135,7 @@ class Launcher:
         return min((t.due for t in self._timed.values() if t.due is not None), default=None)
 
     def _step(self, timed: _Timed, now: datetime) -> InstanceState | None:
-        """One transition of one instance, or None when nothing is due."""
+        """Return one transition of one instance, or None when nothing is due."""
         if timed.state != InstanceState.TERMINATED and timed.handle.state == "terminated":
             return self._terminated(timed, now)
         if timed.due is None or timed.due > now:

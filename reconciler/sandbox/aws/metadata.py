@@ -1,4 +1,4 @@
-"""Instance metadata (IMDSv2) of emulated instances: one HTTP server for each that is asked for.
+"""Instance metadata (IMDSv2) of emulated instances: one HTTP server per requested instance.
 
 Source: EC2 user guide, "How Instance Metadata Service Version 2 works": a session token comes from
 a PUT that names its TTL and no proxy passed on; without a valid one every GET is answered 401.
@@ -73,7 +73,7 @@ def _rfc3339(text: str) -> str:
 
 
 class MetadataServers:
-    """The servers that were asked for, each on a loopback port of its own.
+    """The requested servers, each on its own loopback port.
 
     Args:
         facts: The facts of an instance; None when there is none of this id.
@@ -101,7 +101,7 @@ class MetadataServers:
         return f"http://127.0.0.1:{server.server_port}"
 
     def stop(self) -> None:
-        """End them all."""
+        """Stop all of them."""
         with self._lock:
             servers, self._servers = self._servers, {}
         for server, thread in servers.values():
@@ -161,7 +161,7 @@ class _Service:
 
     @property
     def silent(self) -> bool:
-        """Whether the instance does not run, so that nothing on it gets an answer."""
+        """Return whether the instance does not run, so that requests get no answer."""
         facts = self._facts()
         return facts is None or facts["state"] in _GONE
 
@@ -199,4 +199,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Do nothing: requests are not logged."""

@@ -1,7 +1,7 @@
-"""Auto Scaling groups as moto keeps them: what their owner asks for, and the members it shows.
+"""Auto Scaling groups in moto: the owner's settings, and the members that it shows.
 
-Moto launches and ends at once, without activities, hooks or failures. Here it only keeps what a
-group is; `scaling_group` decides what happens. Untyped, as moto is.
+Moto launches and ends at once, without activities, hooks or failures. Here it only stores groups;
+`scaling_group` decides what happens. Untyped, as moto is.
 """
 
 import inspect
@@ -41,7 +41,7 @@ def _only_note_desired(group: Any, new_capacity: int | None) -> None:
 
 
 def _update_what_is_stated(group: Any, *arguments: Any, **named: Any) -> None:
-    """Update a group; moto drops the mixed instances policy that the call says nothing about."""
+    """Update a group; moto drops a mixed instances policy that the call does not mention."""
     told = inspect.signature(_update_as_moto_does).bind(group, *arguments, **named)
     given = told.arguments
     launches = ("launch_config_name", "launch_template", "mixed_instances_policy")
@@ -88,7 +88,7 @@ class MotoGroups:
         return list(self._backend.autoscaling_groups)
 
     def shape(self, name: str) -> GroupShape:
-        """What its owner wants of a group just now."""
+        """Return the owner's current settings of a group."""
         group = self._backend.autoscaling_groups[name]
         policy = group.mixed_instances_policy or {}
         distribution = policy.get("InstancesDistribution") or {}
@@ -119,7 +119,7 @@ class MotoGroups:
         self._backend.autoscaling_groups[name].desired_capacity = desired
 
     def show(self, name: str, members: Iterable[GroupMember]) -> None:
-        """Have the API answer with these members from now on."""
+        """Make the API answer with these members from now on."""
         group = self._backend.autoscaling_groups[name]
         group.instance_states = [_ShownMember(group, each) for each in members]
 
@@ -148,7 +148,7 @@ class MotoGroups:
         )
 
     def _pools(self, group: Any, data: Mapping[str, Any]) -> Iterable[Pool]:
-        """Every override in every subnet; a group with a launch configuration has none here."""
+        """Return every override in every subnet; none for a group with a launch configuration."""
         if group.ec2_launch_template is None:
             return
         mixed = (group.mixed_instances_policy or {}).get("LaunchTemplate") or {}

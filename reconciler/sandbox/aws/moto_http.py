@@ -31,7 +31,7 @@ from reconciler.sandbox.aws.moto_groups import let_groups_rest
 __all__ = ["MotoRequestHandler", "Operation", "create_application"]
 
 _SEEN = ("Describe", "Get", "CreateFleet", "ModifyFleet", "DeleteFleets", "TerminateInstances")
-"""Calls that change nothing of an instance, or only what each answer looks at."""
+"""Calls that change nothing of an instance, or only what each answer checks."""
 
 Parameters = Mapping[str, Any]
 Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
@@ -45,7 +45,7 @@ def create_application(
 
     Args:
         operations: Of EC2, by Python name of the action (`describe_fleets`).
-        auto_scaling: Of Auto Scaling, likewise.
+        auto_scaling: The same for Auto Scaling.
     """
     let_groups_rest()
 
@@ -100,7 +100,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     said = SaidReservations()
 
     def call_action(response: Any) -> Any:
-        """As moto does; a call that may change instances makes their answers new."""
+        """Call as moto does; a call that may change instances clears their cached answers."""
         if not str(response._get_action()).startswith(_SEEN):  # noqa: SLF001 - moto gives no other way
             said.forget()
         return EC2Response.call_action(response)
@@ -124,7 +124,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
         return call
 
     def authorize(response: Any, resource: str = "*") -> None:
-        """With conditions on tags; EC2's own word for what others call AccessDenied."""
+        """Authorize with conditions on tags, and with EC2's own code for AccessDenied."""
         del resource  # moto never says which
         try:
             response._authenticate_and_authorize_action(_request_class(response, _ec2_subjects))  # noqa: SLF001 - as the method we stand in for
@@ -170,12 +170,12 @@ def _request_class(response: Any, subjects: Callable[[Any, str], list[Subject]])
 
     class SandboxIamRequest(IAMRequest):
         def check_signature(self) -> None:
-            """Moto reckons another signature than clients do for the paths of EKS."""
+            """Do nothing: moto computes another signature than clients for the paths of EKS."""
             if not self._action.startswith("eks:"):
                 super().check_signature()
 
         def check_action_permitted(self, resource: str) -> None:
-            """Raises what AWS answers when the policies do not allow the call."""
+            """Raise AWS's error when the policies do not allow the call."""
             del resource
             documents = [
                 IAMPolicy(each)._policy_json  # noqa: SLF001 - moto parses every form of it there
@@ -203,14 +203,14 @@ def _scaling_subjects(response: Any, action: str) -> list[Subject]:
 
 
 def _parameter_subjects(response: Any, _action: str) -> list[Subject]:
-    """A parameter of SSM; those that AWS publishes belong to no account."""
+    """Return a parameter of SSM; those that AWS publishes belong to no account."""
     name = str(response._get_param("Name") or "")  # noqa: SLF001 - moto gives no other way
     account = "" if name.startswith("/aws/") else response.current_account
     return [Subject(arn=f"arn:aws:ssm:{response.region}:{account}:parameter{name}")]
 
 
 def _cluster_subjects(response: Any, _action: str) -> list[Subject]:
-    """An EKS cluster, which stands in the path of the call."""
+    """Return an EKS cluster, which is in the path of the call."""
     named = re.search(r"/clusters/([^/?]+)", response.uri)
     place = f"{response.region}:{response.current_account}"
     return [Subject(arn=f"arn:aws:eks:{place}:cluster/{named[1] if named else ''}")]

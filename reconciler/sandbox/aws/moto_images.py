@@ -14,13 +14,13 @@ _PREFIXES = ("/aws/service/eks/optimized-ami", "/aws/service/bottlerocket")
 
 
 def know_images() -> None:
-    """Have moto's SSM know the parameters of each Region, from the first question on."""
+    """Add the parameters of each Region to moto's SSM, from the first request on."""
     if not issubclass(models.ParameterDict, _WithImages):
         models.ParameterDict = _WithImages  # type: ignore[misc]
 
 
 class _WithImages(models.ParameterDict):
-    """Moto's parameters of a Region; those of images are made when one is asked for."""
+    """Moto's parameters of a Region; those of images are made on first request."""
 
     _published = False
 

@@ -1,7 +1,7 @@
-"""Questions that moto answers by a walk over everything it has, answered by a look.
+"""Replaces moto's linear searches by look-ups.
 
-Each asks moto itself where it is asked anything else. With a thousand instances the walks take
-most of a launch, and every other call waits for it.
+Each passes any other question to moto. With a thousand instances the searches take most of a
+launch, and every other call waits for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class _QuickTags:
 
 
 class _QuickInstance:
-    """Moto's `get_instance`, newest first: who launches one asks for it at once.
+    """Moto's `get_instance`, newest first: a launched instance is requested at once.
 
     Moto copies every reservation first.
     """
@@ -74,7 +74,7 @@ class _QuickInstance:
 
 
 class _QuickImages:
-    """Moto's `describe_images`, with one image looked up: each launch asks for its own.
+    """Moto's `describe_images`, with one image looked up: each launch reads its own.
 
     Moto matches a thousand images' names.
     """

@@ -1,4 +1,4 @@
-"""All that touches moto's state, which is untyped; else only `moto_*` beside it imports moto.
+"""Everything that uses moto's state, which is untyped; only the other `moto_*` import moto too.
 
 Only translation lives here: an instance of moto behind `InstanceHandle`, a Region behind
 `MotoRegion`.
@@ -63,7 +63,7 @@ class MotoInstance:
         self.joins = True
         """Whether it becomes a node."""
         self.interrupted_at: datetime | None = None
-        """When EC2 takes it back, once it has said so."""
+        """When EC2 takes it back, once it has been announced."""
         self.rebalance_at: datetime | None = None
         """When EC2 recommended to replace it."""
         self.scheduled_at: datetime | None = None
@@ -84,17 +84,17 @@ class MotoInstance:
     def end(self, reason: EndReason) -> None:
         """Free what the instance holds; its state is terminated afterwards."""
         for interface in self._instance.nics.values():
-            interface.delete_on_termination = True  # moto would keep it, and its address, for good
+            interface.delete_on_termination = True  # moto would keep it, and its address
         self._instance.terminate()
         self._show_reason(reason)
 
     def forget(self) -> None:
-        """Let the API not know it any more."""
+        """Remove the instance from the API."""
         self._backend.reservations.pop(self._reservation_id, None)
         self._backend.tags.pop(self.instance_id, None)
 
     def facts(self) -> dict[str, Any]:
-        """What a node that boots on it needs to know, ready for JSON."""
+        """Return what a node that boots on it needs to know, for JSON."""
         instance = self._instance
         tags = dict(self._backend.tags.get(self.instance_id, {}))
         return {
@@ -231,7 +231,7 @@ class MotoRegion:
             raise _fault(error) from error
         except Ec2Fault:
             raise
-        except Exception as error:  # moto fails in any way on templates that it does not expect
+        except Exception as error:  # moto fails in various ways on unexpected templates
             raise Ec2Fault("InternalError", f"{type(error).__name__}: {error}") from error
         instance = reservation.instances[0]
         instance.launch_time = at
@@ -244,7 +244,7 @@ class MotoRegion:
         """The states (code, name) of instances that may be terminated, by id.
 
         Raises:
-            Ec2Fault: One is unknown or protected; then none may be touched.
+            Ec2Fault: One is unknown or protected; then none may be terminated.
         """
         try:
             instances = self._backend.get_multi_instances_by_id(list(instance_ids))
@@ -288,7 +288,7 @@ class MotoRegion:
 
     @property
     def has_event_rules(self) -> bool:
-        """Whether somebody made a rule on the default event bus."""
+        """Return whether somebody made a rule on the default event bus."""
         bus = events_backends[self._backend.account_id][self.name].event_buses.get("default")
         return bool(bus is not None and bus.rules)
 
@@ -335,7 +335,7 @@ def new_fleet_id() -> str:
 
 
 def reset_moto() -> None:
-    """Forget every resource of every account: moto's state is one per process."""
+    """Delete every resource of every account: moto's state is one per process."""
     enforce_iam(enforced=False)
     know_images()
     BackendDict.reset()
@@ -355,7 +355,7 @@ def _refuse_to_wait(_seconds: float) -> None:
 
 
 def enforce_iam(*, enforced: bool) -> None:
-    """Check signatures and IAM policies of every call from now on, or take any credentials."""
+    """Check signatures and IAM policies of every call from now on, or accept any credentials."""
     settings.INITIAL_NO_AUTH_ACTION_COUNT = 0 if enforced else float("inf")
     ActionAuthenticatorMixin.request_count = 0
 

@@ -17,7 +17,7 @@ def page(
     limit: int | None,
     token: str | None,
 ) -> tuple[list[Item], str | None]:
-    """One page and the token of the next; None when this is the last.
+    """Return one page and the token of the next; None when this is the last.
 
     Args:
         items: All that match now, by rising `position`.
@@ -26,7 +26,7 @@ def page(
         token: What the page before this one gave; None for the first page.
 
     Raises:
-        Ec2Fault: The token is none of ours.
+        Ec2Fault: The token is not one of ours.
     """
     after = -1 if token is None else _decode(token)
     rest = [item for item in items if position(item) > after]

@@ -1,4 +1,4 @@
-"""What a Region looked like a while ago, for answers that lag behind."""
+"""Earlier states of a Region, for stale answers."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -26,18 +26,18 @@ class Past:
         self._views: deque[View] = deque()
 
     def keep(self, view: View, keep_seconds: float) -> None:
-        """Add the newest view; those that no answer can ask for any more go."""
+        """Add the newest view; remove those that no answer can need any more."""
         self._views.append(view)
         oldest = view.at - timedelta(seconds=keep_seconds)
         while len(self._views) > 1 and self._views[1].at <= oldest:
             self._views.popleft()
 
     def forget(self) -> None:
-        """Nothing of the past is asked for."""
+        """Remove all views."""
         self._views.clear()
 
     def at(self, moment: datetime) -> View | None:
-        """How it looked then; the oldest view when none is that old, None when there is none."""
+        """Return the state at that time, or the oldest one; None when there is none."""
         found = None
         for view in self._views:
             if found is None or view.at <= moment:

@@ -1,4 +1,4 @@
-"""Made-up but stable prices and depths of capacity pools, only for choosing between pools.
+"""Made-up but stable prices and depths of capacity pools, used only to choose pools.
 
 Real prices live elsewhere: here they must exist for every type, also for unknown ones.
 """
@@ -26,5 +26,5 @@ def spot_usd_per_hour(instance_type: str, zone: str) -> float:
 
 
 def spot_depth(instance_type: str, zone: str) -> int:
-    """How much spare capacity a pool has, from 0 to 99; for the capacity-optimized strategies."""
+    """Return a pool's spare capacity, from 0 to 99; for the capacity-optimized strategies."""
     return crc32(f"depth/{instance_type}/{zone}".encode()) % 100

@@ -1,4 +1,4 @@
-"""The emulated AWS as a child process: for a world that is to outlive nothing of its starter."""
+"""The emulated AWS as a child process, which ends with its parent."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from reconciler.sandbox.processes import start_child, stop_child
 class AwsProcess:
     """`python -m reconciler.sandbox.aws` as a child.
 
-    Start it from a thread that lives on: the kernel ends the child with the thread that made it.
+    Start it from a long-lived thread: the kernel ends the child with the thread that started it.
     """
 
     def __init__(self, *, port: int = 0, delays: Delays | None = None) -> None:
@@ -38,10 +38,10 @@ class AwsProcess:
         return ControlClient(self.url)
 
     def start(self) -> str:
-        """Start the child and wait until it serves; returns the URL.
+        """Start the child and wait until it serves; return the URL.
 
         Raises:
-            ToolError: It ended instead; its own words are passed on.
+            ToolError: It ended instead; the error has its output.
         """
         command = [sys.executable, "-m", "reconciler.sandbox.aws", "--port", str(self._port)]
         command += ["--parent", str(os.getpid())]

@@ -1,4 +1,4 @@
-"""The interruption queue of a sandbox and the rules that fill it, as the module makes them."""
+"""The interruption queue of a sandbox with its rules, as the Terraform module makes them."""
 
 import json
 from typing import Any, Final
@@ -21,7 +21,7 @@ RULES: Final = {
     },
     "scheduled-change": {"source": ["aws.health"], "detail-type": ["AWS Health Event"]},
 }
-"""What terraform/reconciler sends to its queue, less what the sandbox never announces."""
+"""What terraform/reconciler sends to its queue, without what the sandbox never announces."""
 
 
 def count_messages(url: str, region: str, name: str = QUEUE_NAME) -> int:
@@ -38,7 +38,7 @@ def count_messages(url: str, region: str, name: str = QUEUE_NAME) -> int:
 
 
 def make_interruption_queue(url: str, region: str, name: str = QUEUE_NAME) -> str:
-    """Make queue and rules through the API, as often as one likes; returns the queue's URL.
+    """Create queue and rules through the API, repeatably; return the queue's URL.
 
     Args:
         url: Endpoint of the emulated AWS; never a real one, the credentials are dummies.

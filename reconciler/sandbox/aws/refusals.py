@@ -38,12 +38,12 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 def status_of(code: str) -> int:
-    """The HTTP status that goes with an error code. Source: EC2 API reference, error codes."""
+    """Return the HTTP status of an error code. Source: EC2 API reference, error codes."""
     return _STATUSES.get(code, 400)
 
 
 def words_of(code: str, parameters: Mapping[str, str]) -> str:
-    """AWS's text for an error code, as far as it is known."""
+    """Return AWS's text for an error code, as far as it is known."""
     words = _WORDS.get(code, code)
     return words.format(instance=parameters.get("InstanceId.1", ""))
 

@@ -28,7 +28,7 @@ FLEET_ID_TAG = "aws:ec2:fleet-id"
 
 
 class Ec2Region:
-    """The fleets of one Region. Not safe for threads: the caller holds the world's lock."""
+    """The fleets of one Region. Not thread-safe: the caller holds the world's lock."""
 
     def __init__(self, moto: MotoRegion, *, delays: Delays, faults: Faults) -> None:
         self.moto = moto
@@ -43,10 +43,10 @@ class Ec2Region:
         self._past = Past()
         self.groups = ScalingRegion(self, moto, delays)
         self.hidden: frozenset[str] = frozenset()
-        """Instances that a stale answer does not know yet."""
+        """Instances that a stale answer does not have yet."""
 
     def fleet(self, fleet_id: str) -> Fleet:
-        """One fleet, deleted ones too.
+        """Return one fleet, deleted ones too.
 
         Raises:
             Ec2Fault: There is none of that id.
@@ -56,7 +56,7 @@ class Ec2Region:
         return self.fleets[fleet_id]
 
     def create_fleet(self, request: FleetRequest, tags: Mapping[str, str], now: datetime) -> Fleet:
-        """Create a fleet; a client token that was seen before gives the fleet made then."""
+        """Create a fleet; a repeated client token returns the fleet made earlier."""
         known = self._by_token.get(request.client_token or "")
         if known is not None:
             return self.fleets[known]
@@ -87,12 +87,12 @@ class Ec2Region:
         self.terminate(fleet.delete(terminate=terminate, now=now), now, EndReason.FLEET)
 
     def terminate(self, instance_ids: Sequence[str], now: datetime, reason: EndReason) -> None:
-        """Begin to end instances that came from fleets; foreign ids are a mistake."""
+        """Begin to end instances from fleets; foreign ids are a bug."""
         begun = self._launcher.terminate(instance_ids, now, reason)
         self._note(begun, now)
 
     def is_member(self, instance_id: str) -> bool:
-        """Whether the instance came from a fleet and is not yet forgotten."""
+        """Return whether the instance came from a fleet and still exists in the API."""
         return instance_id in self._launcher
 
     def instances(self) -> Mapping[str, MotoInstance]:
@@ -100,7 +100,7 @@ class Ec2Region:
         return MappingProxyType(self._instances)
 
     def running_under(self, rule: PoolFault) -> Iterator[str]:
-        """Running spot members that a fault is about, oldest first."""
+        """Yield the running spot members that a fault applies to, oldest first."""
         for fleet in self.fleets.values():
             names = self._names(fleet)
             for member in fleet.members:
@@ -114,7 +114,7 @@ class Ec2Region:
         return frozenset({fleet.id, self.moto.tags(fleet.id).get("fleet", fleet.id)})
 
     def record(self, now: datetime, keep_seconds: float) -> None:
-        """Remember how it looks now for as long as stale answers may ask; 0: not at all."""
+        """Record the present state for as long as stale answers may need it; 0: not at all."""
         if not keep_seconds:
             self._past.forget()
             return
@@ -124,7 +124,7 @@ class Ec2Region:
 
     @contextmanager
     def as_of(self, moment: datetime) -> Iterator[None]:
-        """Let describes of the block see the Region as it was; what was not recorded is as now."""
+        """Let describes in the block see an earlier state; what was not recorded is current."""
         view = self._past.at(moment)
         if view is None:
             yield
@@ -144,7 +144,7 @@ class Ec2Region:
             self._instances[instance_id].show_state(state)
 
     def advance(self, now: datetime) -> tuple[Transition, ...]:
-        """Do all that is due in this Region; returns what became of instances since last time."""
+        """Do all that is due in this Region; return the new transitions of instances."""
         while True:
             reached = self._launcher.advance(now)
             self._note(reached, now)
@@ -170,7 +170,7 @@ class Ec2Region:
         fleet.advance(now, _FleetHands(self, now))
 
     def _note(self, transitions: Sequence[Transition], now: datetime) -> None:
-        """Tell the fleets and groups what became of their members."""
+        """Report to fleets and groups what happened to their members."""
         self._transitions.extend(transitions)
         for transition in transitions:
             fleet = self.fleets.get(self._owner_ids[transition.instance_id])
@@ -185,7 +185,7 @@ class Ec2Region:
     def launch(
         self, fleet: Fleet, pool: Pool, lifecycle: Lifecycle, now: datetime
     ) -> Member | LaunchRefusal:
-        """Start one instance for a fleet, or say why not."""
+        """Start one instance for a fleet, or return why not."""
         tags = {**fleet.request.instance_tags, FLEET_ID_TAG: fleet.id}
         instance = self.start(fleet.id, self._names(fleet), tags, pool, lifecycle, now)
         if isinstance(instance, LaunchRefusal):
@@ -208,12 +208,12 @@ class Ec2Region:
         lifecycle: Lifecycle,
         now: datetime,
     ) -> MotoInstance | LaunchRefusal:
-        """Start one instance, or say why not.
+        """Start one instance, or return why not.
 
         Args:
             owner: Id of the fleet, or name of the group, that it belongs to.
-            names: What faults may call the owner.
-            tags: Beside those of the launch template.
+            names: The owner's names in faults.
+            tags: Tags in addition to those of the launch template.
             pool: Where it comes from.
             lifecycle: Spot or on-demand.
             now: The time.

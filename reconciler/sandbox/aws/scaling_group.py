@@ -1,8 +1,8 @@
-"""The state machine of one Auto Scaling group: pure logic, driven by the time it is handed.
+"""The state machine of one Auto Scaling group: pure logic, driven by the time it is given.
 
-It launches and terminates through `Hands`, which the caller gives; it never sleeps, never looks
-at a clock and knows neither moto nor HTTP. Source: EC2 Auto Scaling user guide, "Amazon EC2 Auto
-Scaling instance lifecycle", "Verify a scaling activity" and "Lifecycle hooks", read 2026-11.
+It launches and terminates through `Hands` of the caller; it never sleeps, never reads a clock and
+uses neither moto nor HTTP. Source: EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling instance
+lifecycle", "Verify a scaling activity" and "Lifecycle hooks", read 2026-11.
 """
 
 import uuid
@@ -18,7 +18,7 @@ from reconciler.sandbox.aws.values import Delays, LaunchRefusal, Lifecycle, Pool
 Transition = Literal["launch", "terminate"]
 ACTIVITIES_KEPT: Final = 200
 HOOK_SECONDS_MAX: Final = 172_800.0
-"""However often a heartbeat is recorded, a hook is over after 48 hours or 100 times its timeout."""
+"""Whatever heartbeats are recorded, a hook is over after 48 hours or 100 times its timeout."""
 
 
 class GroupState(StrEnum):
@@ -49,7 +49,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupShape:
-    """What its owner wants of a group just now."""
+    """The owner's current settings of a group."""
 
     name: str
     desired: int
@@ -130,7 +130,7 @@ class ScalingGroup:
     activities: list[Activity] = field(default_factory=list)
     """Newest first."""
     refreshes_until: datetime | None = None
-    """Until when an instance refresh is under way."""
+    """Until when an instance refresh is in progress."""
     _short_since: datetime | None = None
     _retry_at: datetime | None = None
     _desired: int | None = None
@@ -142,7 +142,7 @@ class ScalingGroup:
         return [each for each in self.members.values() if each.state not in aside]
 
     def end(self, shape: GroupShape, instance_id: str, now: datetime, hands: Hands) -> Activity:
-        """Take one member out of service; those that leave already go on."""
+        """Take one member out of service; those that are leaving already go on."""
         member = self.members[instance_id]
         if member.state not in LEAVING:
             self._leave(shape, member, "a user request", now, hands)
@@ -165,7 +165,7 @@ class ScalingGroup:
             self._shrink(shape, -missing, now, hands)
 
     def running(self, shape: GroupShape, instance_id: str, now: datetime, hands: Hands) -> None:
-        """An instance runs: it is in service, or waits for a hook."""
+        """Note that an instance runs: it is in service, or waits for a hook."""
         member = self.members.get(instance_id)
         if member is None or member.state != GroupState.PENDING:
             return
@@ -173,13 +173,13 @@ class ScalingGroup:
             self._in_service(member, now)
 
     def gone(self, instance_id: str, now: datetime) -> None:
-        """An instance ends, whoever ended it: it is off the list."""
+        """Note that an instance ended, whoever ended it, and remove it from the list."""
         member = self.members.pop(instance_id, None)
         if member is not None and member.activity is not None:
             self._finish(member.activity, now)
 
     def complete(self, member: GroupMember, now: datetime, hands: Hands) -> None:
-        """Go on after a lifecycle action, or after its time."""
+        """Continue after a lifecycle action, or after its timeout."""
         member.waits_until, member.token, member.hook = None, "", None
         if member.state == GroupState.PENDING_WAIT:
             self._in_service(member, now)
@@ -188,7 +188,7 @@ class ScalingGroup:
             hands.terminate(member.instance_id)
 
     def heartbeat(self, member: GroupMember, now: datetime) -> None:
-        """Give a waiting member the hook's time once more."""
+        """Restart the hook's timeout for a waiting member."""
         assert member.hook is not None, "it waits for a hook"
         assert member.waits_at_most_until is not None, "a wait ends"
         longer = now + timedelta(seconds=member.hook.timeout_seconds)
@@ -219,7 +219,7 @@ class ScalingGroup:
         self._short_since = self._retry_at = None
 
     def _launch(self, shape: GroupShape, cause: str, now: datetime, hands: Hands) -> bool:
-        """One instance in the zone with the fewest, of the first type that EC2 has there."""
+        """Launch one instance in the zone with the fewest, of the first type that EC2 has there."""
         lifecycle = self._next_lifecycle(shape)
         refusal = LaunchRefusal(code="ValidationError", message="It names no instance type.")
         for pool in self._balanced(shape.pools):
@@ -248,7 +248,7 @@ class ScalingGroup:
         return False
 
     def _next_lifecycle(self, shape: GroupShape) -> Lifecycle:
-        """On-demand up to the base, then by share."""
+        """Return on-demand up to the base, then by share."""
         counts = Counter(each.lifecycle for each in self.counting())
         above = max(0, counts["on-demand"] + counts["spot"] + 1 - shape.on_demand_base)
         return "spot" if counts["spot"] < above * shape.spot_above_base else "on-demand"
@@ -258,7 +258,7 @@ class ScalingGroup:
         return sorted(pools, key=lambda pool: (in_zone[pool.zone], pool.order))
 
     def _shrink(self, shape: GroupShape, excess: int, now: datetime, hands: Hands) -> None:
-        """End members of the group's own choice, as AWS does: of the fullest zone, the oldest."""
+        """End surplus members as AWS chooses them: of the fullest zone, the oldest."""
         for _ in range(excess):
             staying = [each for each in self.counting() if not each.protected]
             in_zone = Counter(each.pool.zone for each in self.counting())
@@ -293,7 +293,7 @@ class ScalingGroup:
         now: datetime,
         hands: Hands,
     ) -> bool:
-        """Have the member wait for the group's hook; returns whether there is one."""
+        """Make the member wait for the group's hook; return whether there is one."""
         hook = next((each for each in shape.hooks if each.transition == transition), None)
         if hook is None:
             return False

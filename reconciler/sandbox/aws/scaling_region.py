@@ -40,7 +40,7 @@ class Ec2(Protocol):
 
 
 class ScalingRegion:
-    """The groups of one Region. Not safe for threads: the caller holds the world's lock."""
+    """The groups of one Region. Not thread-safe: the caller holds the world's lock."""
 
     def __init__(self, ec2: Ec2, moto: MotoRegion, delays: Delays) -> None:
         self._ec2 = ec2
@@ -93,7 +93,7 @@ class ScalingRegion:
             self.moto.show(name, group.members.values())
 
     def _take_over(self, group: ScalingGroup) -> None:
-        """What callers of moto's own operations changed of members."""
+        """Take over changes of members that callers made through moto's own operations."""
         for instance_id, (protected, aside) in self.moto.shown(group.name).items():
             member = group.members.get(instance_id)
             if member is None:
@@ -117,7 +117,7 @@ class ScalingRegion:
         self.moto.show(name, group.members.values())
 
     def _was_ended(self, group: ScalingGroup, transition: Transition) -> bool:
-        """Whether an instance ends that its group had not taken out of service."""
+        """Return whether an instance ends that its group had not taken out of service."""
         member = group.members.get(transition.instance_id)
         ending = transition.state == InstanceState.SHUTTING_DOWN
         return ending and member is not None and member.activity is None

@@ -1,6 +1,6 @@
 """The Auto Scaling operations that the sandbox answers itself, by botocore's names on both sides.
 
-What is not here is moto's own: a group's settings, tags, hooks, protection, standby.
+Moto answers everything else: a group's settings, tags, hooks, protection, standby.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Parameters = Mapping[str, Any]
 Answer = Mapping[str, Any]
 PAGE: Final = 100
 REFRESH_SECONDS: Final = 3600.0
-"""How long an instance refresh takes here: it is under way, and replaces nothing by itself."""
+"""How long an instance refresh is in progress here; it does not replace instances."""
 SCALING_OPERATIONS: Final = (
     "create_auto_scaling_group",
     "update_auto_scaling_group",
@@ -51,7 +51,7 @@ class ScalingOperations:
         self._groups(account, region).group(params["AutoScalingGroupName"])
 
     def delete_auto_scaling_group(self, account: str, region: str, params: Parameters) -> None:
-        """DeleteAutoScalingGroup: moto's own, of a group without instances unless it is forced.
+        """DeleteAutoScalingGroup: moto's own, for a group without instances unless it is forced.
 
         Raises:
             Ec2Fault: No such group, or it still has instances.
@@ -69,7 +69,7 @@ class ScalingOperations:
         """SetDesiredCapacity within the group's limits.
 
         Raises:
-            Ec2Fault: No such group, or it is asked for fewer or more than its limits.
+            Ec2Fault: No such group, or the number is outside of its limits.
         """
         groups, name = self._groups(account, region), params["AutoScalingGroupName"]
         groups.group(name)
@@ -110,14 +110,14 @@ class ScalingOperations:
     def record_lifecycle_action_heartbeat(
         self, account: str, region: str, params: Parameters
     ) -> Answer:
-        """RecordLifecycleActionHeartbeat: the hook's time once more."""
+        """RecordLifecycleActionHeartbeat: restarts the hook's timeout."""
         groups = self._groups(account, region)
         group = groups.group(params["AutoScalingGroupName"])
         group.heartbeat(_waiting(groups, params), self._now())
         return {}
 
     def start_instance_refresh(self, account: str, region: str, params: Parameters) -> Answer:
-        """StartInstanceRefresh: it is under way for an hour, or until it is cancelled."""
+        """StartInstanceRefresh: in progress for an hour, or until it is cancelled."""
         group = self._groups(account, region).group(params["AutoScalingGroupName"])
         group.refreshes_until = self._now() + timedelta(seconds=REFRESH_SECONDS)
         return {"InstanceRefreshId": group.name}

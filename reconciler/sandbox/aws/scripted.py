@@ -51,7 +51,7 @@ class LaunchPlace:
         )
 
     def falls_under(self, rule: PoolFault) -> bool:
-        """Whether a fault is about this place."""
+        """Return whether a fault applies to this place."""
         return (
             (rule.fleet == ANY or rule.fleet in self.fleet_names)
             and rule.instance_type in {ANY, self.instance_type}
@@ -62,15 +62,15 @@ class LaunchPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFate:
-    """What becomes of one launched instance."""
+    """What happens to one launched instance."""
 
     launch_seconds: float | None = None
-    """None: as long as every launch takes."""
+    """None: as long as usual."""
     joins: bool = True
 
 
 class ScriptedFaults:
-    """Safe to use from several threads."""
+    """The faults of scripts; thread-safe."""
 
     def __init__(self) -> None:
         self.interruptions = Rules[InterruptionFault]("aws.interruptions")
@@ -83,7 +83,7 @@ class ScriptedFaults:
         self._remaining: dict[Trigger, int] = {}
 
     def put(self, faults: AwsFaults, now: datetime, seed: int) -> None:
-        """Put faults in force, beside those that are; throttling takes the place of an older."""
+        """Put faults in force, in addition to existing ones; throttling replaces an older one."""
         self._capacity.put(faults.capacity, now, seed)
         self._launches.put(faults.launches, now, seed)
         self._modifying.put(faults.modifying, now, seed)
@@ -93,7 +93,7 @@ class ScriptedFaults:
             self._throttle = Throttle(faults.throttling)
 
     def clear(self) -> None:
-        """Take all faults away; instances that got their notice still end."""
+        """Remove all faults; instances that got their notice still end."""
         for rules in (self._capacity, self._launches, self._modifying, self._calls):
             rules.clear()
         self.interruptions.clear()
@@ -102,7 +102,7 @@ class ScriptedFaults:
             self._remaining.clear()
 
     def shown(self) -> Mapping[str, Any]:
-        """The faults in force in the words of a script, each with how often it has `shown`."""
+        """Return the faults in force as in a script, each with how often it has `shown`."""
         throttle = self._throttle
         found: dict[str, Any] = {
             "capacity": self._capacity.shown(),
@@ -116,7 +116,7 @@ class ScriptedFaults:
         return found
 
     def shortage(self, place: LaunchPlace, now: datetime) -> CapacityFault | None:
-        """Why a pool gives no instance now; otherwise one is taken of what remains."""
+        """Return why a pool has no instance now; otherwise use one up."""
         spared: list[Trigger] = []
         with self._lock:
             for rule, trigger in self._capacity:
@@ -131,7 +131,7 @@ class ScriptedFaults:
         return None
 
     def launch(self, place: LaunchPlace, image: str, now: datetime) -> LaunchFate:
-        """What becomes of an instance of this image that is launched there now."""
+        """Return what happens to an instance of this image that is launched there now."""
         for rule, trigger in self._launches:
             meant = place.falls_under(rule) and rule.image in {ANY, image}
             if meant and trigger.fires(now):
@@ -139,23 +139,23 @@ class ScriptedFaults:
         return LaunchFate()
 
     def modifying(self, fleet_names: frozenset[str], now: datetime) -> ModifyingFault | None:
-        """Why a ModifyFleet takes long; None for as long as every one takes."""
+        """Return why a ModifyFleet takes long; None when it takes as long as usual."""
         return self._modifying.first(lambda r: r.fleet == ANY or r.fleet in fleet_names, now)
 
     def throttles(self, call: AwsCall) -> bool:
-        """Whether a call is one too many."""
+        """Return whether a call exceeds the limit."""
         throttle = self._throttle
         exempt = throttle is None or CLIENT in call.user_agent
         return not exempt and throttle is not None and not throttle.admits(call)
 
     def meet(self, call: AwsCall, is_vanished: Callable[[], bool]) -> CallFault | None:
-        """The fault that a call meets, counted; None for most. The sandbox's own meet none."""
+        """Return the fault that applies to a call, counted; None for the sandbox's own."""
         if CLIENT in call.user_agent:
             return None
         return self._calls.first(lambda rule: _is_about(rule, call, is_vanished), call.at)
 
     def staleness_seconds(self) -> float:
-        """How far back a stale answer may have to look; 0 when none is asked for."""
+        """Return how old a stale answer may be; 0 when there are none."""
         ages = [rule.age_seconds or 0.0 for rule, _ in self._calls if rule.fault == "stale"]
         return max(ages, default=0.0)
 

@@ -1,4 +1,4 @@
-"""The emulated AWS as a server on a loopback port: nothing of it stays after `stop`."""
+"""The emulated AWS as a server on a loopback port; nothing of it remains after `stop`."""
 
 import socket
 from contextlib import suppress
@@ -53,7 +53,7 @@ class AwsServer:
         return f"http://{_LOOPBACK}:{self._http.port}"
 
     def start(self) -> str:
-        """Serve from now on; returns the URL.
+        """Serve from now on; return the URL.
 
         Raises:
             UsageError: Another one runs in this process, or the port is taken.
@@ -73,7 +73,7 @@ class AwsServer:
         return self.url
 
     def stop(self) -> None:
-        """Stop serving; afterwards no thread, connection or state of it is left."""
+        """Stop serving; no thread, connection or state remains."""
         if self._http is None or self._thread is None or self._gateway is None:
             return
         self._gateway.stop()
@@ -126,7 +126,7 @@ class AwsServer:
 
 
 def _listen(port: int, application: Gateway) -> "_HttpServer":
-    """Bind; werkzeug itself would end the process when the port is taken."""
+    """Bind; werkzeug itself would end the process when the port is in use."""
     listener = socket.socket()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -149,7 +149,7 @@ class _Handler(MotoRequestHandler):
 
 
 class _HttpServer(ThreadedWSGIServer):
-    """Werkzeug's threaded server, one that leaves neither threads nor connections behind."""
+    """Werkzeug's threaded server, made to leave neither threads nor connections behind."""
 
     daemon_threads = False
     block_on_close = True
@@ -167,7 +167,7 @@ class _HttpServer(ThreadedWSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """A connection is done."""
+        """Forget a connection that ended."""
         with self._lock:
             self._connections.discard(request)
         super().shutdown_request(request)

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class TemplateTokens:
-    """Remembers which request made a launch template.
+    """Stores which request made a launch template.
 
     EC2 answers a repeated CreateLaunchTemplate as it did the first time. Clients repeat a request
     whose answer was slow.
@@ -24,7 +24,7 @@ class TemplateTokens:
 
         Args:
             token: Of the request; empty: it has none.
-            name: Of the template that is asked for.
+            name: Name of the requested template.
         """
         known = {each.name: each for each in self._backend.launch_templates.values()}
         if self._names.get(token) == name and name in known:

@@ -13,7 +13,7 @@ _ALL = "/all"
 
 
 class Throttle:
-    """The buckets of all Regions; safe to use from several threads."""
+    """The buckets of all Regions; thread-safe."""
 
     def __init__(self, settings: Throttling) -> None:
         self.settings = settings
@@ -23,7 +23,7 @@ class Throttle:
         self._levels: dict[tuple[str, str], BucketLevel] = {}
 
     def admits(self, call: AwsCall) -> bool:
-        """Take the call's tokens from its buckets; False when one has too few, none is taken."""
+        """Take the call's tokens from its buckets; False, taking none, if one has too few."""
         if call.service != "ec2":
             return True
         now = (call.at - _EPOCH).total_seconds()
@@ -40,7 +40,7 @@ class Throttle:
         return True
 
     def _wanted(self, call: AwsCall) -> list[tuple[str, TokenBucket, int]]:
-        """Bucket by bucket, what a call takes."""
+        """Return what a call takes from each bucket."""
         action = call.action
         narrowed = any(key.startswith(("Filter.", "MaxResults")) for key in call.parameters)
         own = _own(self.settings.requests, action)
@@ -53,7 +53,7 @@ class Throttle:
 
 
 def _own(buckets: Mapping[str, Bucket], action: str) -> TokenBucket | None:
-    """The bucket that the script gives to an action."""
+    """Return the script's bucket for an action."""
     found = buckets.get(action)
     if found is None:
         return None
@@ -61,7 +61,7 @@ def _own(buckets: Mapping[str, Bucket], action: str) -> TokenBucket | None:
 
 
 def _instances_of(call: AwsCall) -> int:
-    """How many instances a call is about."""
+    """Return how many instances a call is about."""
     if call.action == "RunInstances":
         asked = call.parameters.get("MaxCount", "1")
         return int(asked) if asked.isdigit() else 1

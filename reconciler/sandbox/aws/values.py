@@ -1,4 +1,4 @@
-"""The value model of an EC2 Fleet: what is asked for, what was launched, what is remembered."""
+"""The value model of an EC2 Fleet: requests, launches, history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,9 +36,9 @@ class Delays:
     modify_seconds: float = 1.0
     """How long a fleet is `modifying` after ModifyFleet."""
     dispatch_seconds: float = 0.0
-    """From a shortfall of capacity to the launch that mends it."""
+    """From a shortfall of capacity to the launch that fills it."""
     retry_seconds: float = 15.0
-    """How long a pool without capacity is left alone (EC2: 13 minutes and more)."""
+    """How long a pool without capacity is not used (EC2: 13 minutes and more)."""
     forget_seconds: float = 3600.0
     """How long a terminated instance can still be described (EC2: about an hour)."""
 
@@ -83,7 +83,7 @@ class TargetCapacity:
     unit_type: str | None = None
 
     def with_total(self, total: int) -> "TargetCapacity":
-        """Aimed at another total: the fixed part stays, the default type takes the rest."""
+        """Return it with another total: the fixed part stays, the default type gets the rest."""
         if self.default_type == "spot":
             fixed = min(self.on_demand, total)
             on_demand, spot = fixed, total - fixed
@@ -148,7 +148,7 @@ class Member:
 
     instance_id: str
     number: int
-    """Rises with every launch; the place of a member on pages."""
+    """It rises with every launch and orders members on pages."""
     pool: Pool
     lifecycle: Lifecycle
     spot_request_id: str | None
@@ -157,7 +157,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRefusal:
-    """Why a pool gave no instance."""
+    """Why a pool refused an instance."""
 
     code: str
     """EC2's error code, such as `InsufficientInstanceCapacity`."""

@@ -1,4 +1,4 @@
-"""All Regions of the emulated EC2 under one lock, and the thread that lets time pass in them."""
+"""All Regions of the emulated EC2 under one lock, and the thread that advances them."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,9 +43,9 @@ class Ec2World:
 
     @contextmanager
     def turn(self) -> Iterator[datetime]:
-        """Hold EC2's state for one request; what fell due is done before.
+        """Hold EC2's state for one request; everything due is done before.
 
-        What follows from the request is left to the thread and to the next turn: EC2 answers a
+        Effects of the request are left to the thread and to the next turn: EC2 answers a
         ModifyFleet before it launches anything.
         """
         with self._changed:
@@ -66,7 +66,7 @@ class Ec2World:
             yield
 
     def is_vanished(self, instance_ids: Iterable[str]) -> bool:
-        """Whether one of the instances is terminated or unknown in every Region."""
+        """Return whether one of the instances is terminated or unknown in every Region."""
         with self.turn():
             living = {
                 key
@@ -98,7 +98,7 @@ class Ec2World:
     def announce(
         self, kind: AnnouncementKind, instance_ids: Iterable[str], starts_in_seconds: float = 0.0
     ) -> tuple[str, ...]:
-        """Tell EventBridge and instance metadata of a rebalance or of a scheduled change.
+        """Announce a rebalance or a scheduled change to EventBridge and instance metadata.
 
         Nothing happens to the instances.
 
@@ -127,7 +127,7 @@ class Ec2World:
         return tuple(found)
 
     def facts(self, instance_id: str) -> Mapping[str, Any] | None:
-        """The facts of one fleet instance; None when there is none of this id."""
+        """Return the facts of one fleet instance; None when it does not exist."""
         with self.turn():
             for region in self._regions.values():
                 instance = region.instances().get(instance_id)
@@ -140,7 +140,7 @@ class Ec2World:
         return self._clock.now()
 
     def region(self, account_id: str, name: str) -> Ec2Region:
-        """One Region, made on first use. Only inside `turn`."""
+        """Return one Region, created on first use. Only inside `turn`."""
         key = (account_id, name)
         if key not in self._regions:
             moto = MotoRegion(account_id, name)
@@ -152,7 +152,7 @@ class Ec2World:
         return MappingProxyType(self._regions)
 
     def terminate(self, instance_ids: list[str], reason: EndReason) -> tuple[str, ...]:
-        """End fleet instances from outside, in whatever Region; returns those that were found."""
+        """End fleet instances from outside, in any Region; return those that were found."""
         found: list[str] = []
         with self.turn() as now:
             for region in self._regions.values():
@@ -205,7 +205,7 @@ class Ec2World:
                 self._changed.wait(self._seconds_to_sleep())
 
     def _seconds_to_sleep(self) -> float | None:
-        """Do what is due; None when nothing else will be without a request."""
+        """Do what is due; return None when nothing else will be due without a request."""
         try:
             due = self._advance(self._clock.now())
         except Exception:  # noqa: BLE001 - a dead thread would stop time for good, unseen
@@ -214,7 +214,7 @@ class Ec2World:
         return None if due is None else self._clock.seconds_until(due)
 
     def _advance(self, now: datetime) -> datetime | None:
-        """Do all that is due; returns when the next thing is."""
+        """Do all that is due; return when the next thing is due."""
         changes = self._advance_regions(now)
         while self._interruptions.advance(now, self._regions):
             changes += 1 + self._advance_regions(now)

@@ -1,4 +1,4 @@
 """A simulated Kubernetes cluster: API over HTTP, controllers, kubelets, scheduler.
 
-True to the API server where clients can see it; what runs in pods is only imagined.
+It behaves like the API server where clients can see it; what runs in pods is only simulated.
 """

@@ -1,7 +1,7 @@
 """The verbs of the API server on objects: create, update, patch, delete, bind.
 
-HTTP is `http`'s business, storage is `store`'s. Controllers, kubelets and the scheduler of the
-sandbox call these same verbs, so that nothing in it can do what a client could not.
+`http` does HTTP and `store` does storage. Controllers, kubelets and the scheduler of the sandbox
+call the same verbs, so that they can do only what a client can.
 """
 
 import hashlib
@@ -46,10 +46,10 @@ Change = Callable[[JsonObject], JsonObject | None]
 
 
 class Api:
-    """The verbs; every method may be called from any thread.
+    """The verbs; every method is thread-safe.
 
     Args:
-        store: Where the objects are.
+        store: The store of the objects.
         now: The clock behind every timestamp.
     """
 
@@ -65,7 +65,7 @@ class Api:
         """Add an object after defaults, admission and validation.
 
         `namespace` is that of the URL, empty for cluster-scoped types. `body` may have kind and
-        apiVersion; it is taken over, not copied.
+        apiVersion; it is stored itself, not a copy.
 
         Raises:
             ApiError: 400, 403, 404 (namespace), 409, 422.
@@ -107,7 +107,7 @@ class Api:
             metadata["generation"] = 1
 
     def _preview(self, resource: Resource, body: JsonObject) -> Entry:
-        """What would have been stored."""
+        """Return what would have been stored."""
         metadata = body["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if self.store.find(resource, key) is not None and "resourceVersion" not in metadata:
@@ -145,7 +145,7 @@ class Api:
         subresource: str = "",
         dry_run: bool = False,
     ) -> Entry:
-        """Change the present version; `change` gets a copy with kind and apiVersion.
+        """Change the current version; `change` gets a copy with kind and apiVersion.
 
         Raises:
             ApiError: 404, 409 (a resourceVersion or uid in the patch), 422.
@@ -162,7 +162,7 @@ class Api:
     def mutate(
         self, resource: Resource, key: Key, change: Change, *, subresource: str = ""
     ) -> Entry | None:
-        """As `patch`, for controllers: an object that is gone is no error."""
+        """Change like `patch`, for controllers: a missing object is not an error."""
         with self.store.transaction():
             if self.store.find(resource, key) is None:
                 return None
@@ -225,7 +225,7 @@ class Api:
             body["metadata"]["generation"] = old.body["metadata"]["generation"] + 1
 
     def _settle_finalizers(self, entry: Entry) -> Entry:
-        """An object that is being deleted goes with its last finalizer."""
+        """Remove an object that is being deleted when its last finalizer is gone."""
         metadata = entry.body["metadata"]
         if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
             return entry
@@ -240,7 +240,7 @@ class Api:
         """The binding subresource: give a pod its node.
 
         Raises:
-            ApiError: 404, 409 when it has one already, is going or is gated.
+            ApiError: 404, 409 when it has one already, is being deleted or is gated.
         """
         with self.store.transaction():
             old = self.store.get(PODS, key)
@@ -273,7 +273,7 @@ class Api:
         """Begin or finish the deletion of an object; `options` are metav1.DeleteOptions.
 
         Returns:
-            The object, and whether it is gone already.
+            The object, and whether it is removed already.
 
         Raises:
             ApiError: 404, 409 for a precondition that fails.
@@ -307,7 +307,7 @@ class Api:
 
 
 def check_type(resource: Resource, body: JsonObject) -> None:
-    """Take kind and apiVersion off a body.
+    """Remove kind and apiVersion from a body.
 
     Raises:
         ApiError: 400 when they are those of another type.
@@ -328,7 +328,7 @@ def _restore(target: JsonObject, source: JsonObject, field: str) -> None:
 
 
 def _keep_all_but_status(old: JsonObject, body: JsonObject) -> None:
-    """The status subresource changes the status, and annotations and labels with it."""
+    """Keep all of the old object but status, annotations and labels, as the subresource does."""
     for field in set(old) | set(body):
         if field not in {"status", "metadata"}:
             _restore(body, old, field)
@@ -363,7 +363,7 @@ def _check_preconditions(entry: Entry, preconditions: Mapping[str, Any]) -> None
 
 
 def _grace_seconds(entry: Entry, asked: int | None) -> int:
-    """How long a pod may still run; 0 for everything else, unbound and finished pods."""
+    """Return how long a pod may still run; 0 for everything else, unbound and finished pods."""
     if entry.resource is not PODS:
         return 0
     spec, status = entry.body["spec"], entry.body["status"]
@@ -383,7 +383,7 @@ def _add_cascade(metadata: JsonObject, options: Mapping[str, Any]) -> None:
 
 
 def _is_held(resource: Resource, body: JsonObject) -> bool:
-    """Whether something has to be done before the object may go."""
+    """Return whether something has to happen before the object may be removed."""
     if body["metadata"].get("finalizers"):
         return True
     return resource is NAMESPACES and bool((body.get("spec") or {}).get("finalizers"))

@@ -1,4 +1,4 @@
-"""Which requests the API server had, counted where they arrive: verb, resource, client, answer."""
+"""The log of requests to the API server: verb, resource, client, answer."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class KubeCall:
     status: int = 0
     """HTTP status of the answer; 0 when there was none."""
     fault: str = ""
-    """The fault of the script that it met."""
+    """The fault of the script that applied."""
 
     def to_json(self) -> dict[str, object]:
         """Ready for JSON."""
@@ -47,19 +47,19 @@ class KubeCall:
 
 
 class KubeCallLog:
-    """The requests so far, oldest first; safe to use from several threads."""
+    """The requests so far, oldest first; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._calls: deque[KubeCall] = deque(maxlen=_KEEP)
 
     def add(self, call: KubeCall) -> None:
-        """Remember a request that was answered, or dropped."""
+        """Add a request that was answered, or dropped."""
         with self._lock:
             self._calls.append(call)
 
     def clear(self) -> None:
-        """Forget all requests."""
+        """Remove all requests."""
         with self._lock:
             self._calls.clear()
 
@@ -89,11 +89,11 @@ def counts(calls: tuple[KubeCall, ...]) -> Mapping[str, int]:
 
 
 def read_call(request: Request, at: datetime) -> KubeCall:
-    """Make out what a request asks for, before it is answered."""
+    """Return what a request asks for, before it is answered."""
     verb = _VERBS.get(request.method, request.method.lower())
     target = read_target(request.path)
     if target is None:
-        # Access reviews are created and nothing of them is stored.
+        # Access reviews are created but nothing of them is stored.
         resource, namespace, name = "/" + "/".join(request.path), "", ""
     else:
         namespace, name = target.namespace, target.name
@@ -112,7 +112,7 @@ def read_call(request: Request, at: datetime) -> KubeCall:
 
 
 def _verb_of(verb: str, request: Request, name: str) -> str:
-    """RBAC tells lists, watches and the end of many from their simple forms."""
+    """Return RBAC's verb: lists, watches and deletions of many have their own verbs."""
     if verb == "get":
         if request.flag("watch"):
             return "watch"

@@ -27,7 +27,7 @@ class Certificate:
     key: bytes
 
     def server_context(self) -> ssl.SSLContext:
-        """TLS for the server's side; the key touches the disk only for as long as this takes."""
+        """Return TLS for the server's side; the key is on the disk only during this call."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         with tempfile.NamedTemporaryFile(suffix=".pem") as file:

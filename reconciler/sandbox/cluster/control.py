@@ -1,4 +1,4 @@
-"""The control API beside the simulated API server; the bearer token opens it too.
+"""The control API of the simulated API server; it needs the same bearer token.
 
 GET    /_sandbox/health   {"status": "ok"}
 GET    /_sandbox/calls    ?verb= &resource= &mutating=true|false &user_agent= -> {"counts", "calls"}

@@ -1,4 +1,4 @@
-"""The control API of the simulated cluster from another process."""
+"""Calls the control API of the simulated cluster from another process."""
 
 import base64
 import ssl
@@ -35,7 +35,7 @@ class KubeControlClient:
         )
 
     def put_faults(self, faults: KubernetesFaults, seed: int = 0) -> None:
-        """Put faults in force, beside those that are already."""
+        """Put faults in force, in addition to existing ones."""
         self._api.ask("POST", "faults", body={"seed": seed, **to_document(faults)})
 
     def faults(self) -> Sequence[Mapping[str, Any]]:
@@ -43,17 +43,17 @@ class KubeControlClient:
         return list(self._api.ask("GET", "faults")["requests"])
 
     def clear_faults(self) -> None:
-        """Take all faults away."""
+        """Remove all faults."""
         self._api.ask("DELETE", "faults")
 
     def calls(self, **wanted: str) -> Sequence[Mapping[str, Any]]:
-        """Requests so far that match `verb`, `resource`, `mutating`, a part of `user_agent`."""
+        """Return requests that match `verb`, `resource`, `mutating`, a part of `user_agent`."""
         return list(self._api.ask("GET", "calls", query=wanted)["calls"])
 
     def call_counts(self, **wanted: str) -> Mapping[str, int]:
-        """The same requests, counted per `verb resource`."""
+        """Return the number of such requests per `verb resource`."""
         return dict(self._api.ask("GET", "calls", query=wanted)["counts"])
 
     def forget_calls(self) -> None:
-        """Start the log of requests afresh."""
+        """Clear the log of requests."""
         self._api.ask("DELETE", "calls")

@@ -1,4 +1,4 @@
-"""What the API server fills in when an object leaves it out.
+"""Fills in what an object omits, as the API server does.
 
 Source: pkg/apis/*/v1/defaults.go and the registries' PrepareForCreate of Kubernetes 1.36.
 """
@@ -51,7 +51,7 @@ def _container(container: JsonObject) -> None:
 
 
 def pod_spec(spec: JsonObject) -> None:
-    """Defaults of a PodSpec, in a pod and in a template."""
+    """Set the defaults of a PodSpec, in a pod and in a template."""
     _fill(
         spec,
         restartPolicy="Always",
@@ -90,7 +90,7 @@ def _tolerates_no_execute(toleration: JsonObject, key: str) -> bool:
 
 
 def qos_class(spec: JsonObject) -> str:
-    """Guaranteed, Burstable or BestEffort. Source: pkg/apis/core/helper/qos."""
+    """Return Guaranteed, Burstable or BestEffort. Source: pkg/apis/core/helper/qos."""
     requests: list[dict[str, str]] = []
     limits: list[dict[str, str]] = []
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
@@ -158,7 +158,7 @@ def _stateful_set(body: JsonObject) -> None:
 
 
 def job_spec(spec: JsonObject) -> None:
-    """Defaults of a JobSpec. Source: pkg/apis/batch/v1/defaults.go."""
+    """Set the defaults of a JobSpec. Source: pkg/apis/batch/v1/defaults.go."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         _fill(spec, completions=1)
     _fill(spec, parallelism=1, backoffLimit=6, completionMode="NonIndexed", suspend=False)
@@ -224,7 +224,7 @@ _DEFAULTS: dict[Resource, Callable[[JsonObject], None]] = {
 
 
 def apply_defaults(resource: Resource, body: JsonObject) -> None:
-    """Fill in, in place, what the type's objects have when nothing was said."""
+    """Fill in, in place, the type's defaults for omitted fields."""
     fill = _DEFAULTS.get(resource)
     if fill is not None:
         fill(body)
@@ -241,11 +241,11 @@ _ALWAYS_COUNTED: dict[Resource, tuple[str, ...]] = {
     ),
     BUDGETS: ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
 }
-"""Numbers that the API server shows from the beginning, and that clients rely on."""
+"""Numbers that the API server shows from the beginning, and that clients need."""
 
 
 def initial_status(resource: Resource, body: JsonObject) -> None:
-    """Drop, in place, a status that the creator has no say in, and set the first one."""
+    """Drop, in place, a status that the creator may not set, and set the first one."""
     if resource.has_status and not resource.keeps_status_on_create:
         body.pop("status", None)
     if resource is PODS:

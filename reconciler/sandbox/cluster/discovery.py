@@ -1,4 +1,4 @@
-"""What clients read to learn which resources there are: /api, /apis, OpenAPI, /version."""
+"""What clients read to learn which resources exist: /api, /apis, OpenAPI, /version."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,7 +13,7 @@ _REVIEWS = (
     ("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
     ("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview"),
 )
-"""Types that can only be created, and are answered rather than stored."""
+"""Types that can only be created, and are answered but not stored."""
 REVIEW_KINDS = {(group, plural): kind for group, plural, kind in _REVIEWS}
 
 VERSION: JsonObject = {
@@ -31,7 +31,7 @@ VERSION: JsonObject = {
 
 
 def _groups() -> dict[str, str]:
-    """API groups and their version, in discovery order, without the core group."""
+    """Return API groups and their version, in discovery order, without the core group."""
     found = {r.group: r.version for r in RESOURCES if r.group}
     return found | {group: "v1" for group, _, _ in _REVIEWS}
 

@@ -13,7 +13,7 @@ class Recorder:
     """Writes core/v1 Events.
 
     Args:
-        api: Where they go.
+        api: Stores the events.
         events_max: How many of its own it keeps.
     """
 
@@ -25,7 +25,7 @@ class Recorder:
     def record(
         self, about: Entry, reason: str, message: str, *, component: str, warning: bool = False
     ) -> None:
-        """Tell that something happened to an object."""
+        """Record that something happened to an object."""
         identity = (about.uid, reason, message)
         if identity in self._known and self._repeat(self._known[identity]):
             return

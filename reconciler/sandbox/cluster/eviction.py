@@ -1,4 +1,4 @@
-"""pods/eviction: what policy/v1 budgets allow, answered as the API server answers.
+"""pods/eviction: applies policy/v1 budgets, with the API server's answers.
 
 Source: pkg/registry/core/pod/storage/eviction.go of Kubernetes 1.36.
 """
@@ -50,13 +50,13 @@ def evict(api: Api, key: Key, eviction: JsonObject, *, dry_run: bool) -> JsonObj
 
 
 def _ignores_budgets(pod: Entry) -> bool:
-    """Pods whose going disrupts nothing any more, or nothing yet."""
+    """Return whether the pod's end disrupts nothing any more, or nothing yet."""
     done = pod.body["status"].get("phase") in {"Succeeded", "Failed", "Pending"}
     return done or "deletionTimestamp" in pod.body["metadata"]
 
 
 def budgets_of(api: Api, pod: Entry) -> list[Entry]:
-    """The budgets that cover a pod; an empty selector covers nothing."""
+    """Return the budgets that cover a pod; an empty selector covers nothing."""
     budgets, _ = api.store.objects(BUDGETS, pod.key[0])
     selectors = [(entry, selector_of(entry.body["spec"].get("selector"))) for entry in budgets]
     labels = labels_of(pod.body)
@@ -75,7 +75,7 @@ def _ask_budgets(api: Api, pod: Entry, *, simulate: bool) -> None:
 
 
 def _unhealthy_may_go(pod: Entry, budget: JsonObject) -> bool:
-    """A pod that is not Ready counts for no budget, under the budget's policy for such pods."""
+    """Return whether the budget's policy lets an unready pod be evicted without counting."""
     if is_true(pod.body, "Ready"):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -119,7 +119,7 @@ def _spend(body: JsonObject, pod: str, at: str) -> None:
 
 
 def _mark(api: Api, pod: Entry) -> None:
-    """Tell observers why the pod ends."""
+    """Note in the pod why it ends."""
     condition = {
         "type": "DisruptionTarget",
         "status": "True",

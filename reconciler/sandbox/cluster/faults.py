@@ -1,4 +1,4 @@
-"""What goes wrong at the API server on purpose: which request meets what, and how it shows."""
+"""Injected faults of the API server: which request meets what, and how it shows."""
 
 import threading
 import time
@@ -23,13 +23,13 @@ _CONTINUE_TOO_OLD = (
 
 
 class KubeFaults(Rules[RequestFault]):
-    """The faults in force; safe to use from several threads."""
+    """The faults in force; thread-safe."""
 
     def __init__(self) -> None:
         super().__init__("kubernetes.requests")
 
     def meet(self, call: KubeCall, request: Request, now: datetime) -> RequestFault | None:
-        """The fault that a request meets, counted; None for most. The sandbox's own meet none."""
+        """Return the fault that a request meets, counted; None for the sandbox's own."""
         if CLIENT in call.user_agent:
             return None
         return self.first(lambda rule: _is_about(rule, call, request), now)
@@ -49,7 +49,7 @@ def _is_about(rule: RequestFault, call: KubeCall, request: Request) -> bool:
 def refusal(  # noqa: PLR0911 - one per fault
     rule: RequestFault, request: Request, call: KubeCall
 ) -> Response | None:
-    """The answer in place of the real one; None for faults that let the request through."""
+    """Return the answer in place of the real one; None for faults that let the request through."""
     match rule.fault:
         case "conflict":
             target = read_target(request.path)
@@ -79,7 +79,7 @@ def refusal(  # noqa: PLR0911 - one per fault
 
 
 def altered(rule: RequestFault, response: Response, stopping: threading.Event) -> Response:
-    """The real answer with what the fault makes of it."""
+    """Return the real answer as the fault changes it."""
     match rule.fault:
         case "lost-reply":
             return Response(code=response.code, abandoned=True)
@@ -102,13 +102,13 @@ def _retry_after(rule: RequestFault) -> dict[str, str]:
 
 
 def _expired_watch() -> Iterator[bytes]:
-    """A watch that begins and says at once that it cannot: so answers the watch cache."""
+    """Yield a watch that starts and expires at once, as the watch cache answers."""
     status = orjson.dumps(expired(_TOO_OLD).status())
     yield b'{"type":"ERROR","object":' + status + b"}\n"
 
 
 def _emptied(response: Response) -> Response:
-    """A list of the same version without anything in it."""
+    """Return a list of the same version without items."""
     if response.code != 200:
         return response
     body = orjson.loads(response.body)
@@ -128,7 +128,7 @@ def _slow(
 
 
 def _dropped(stream: Iterator[bytes], rule: RequestFault) -> Iterator[bytes]:
-    """The stream up to the point where the connection breaks, without an end to it."""
+    """Yield the stream up to the point where the connection breaks."""
     began, seen = time.monotonic(), 0
     for chunk in stream if rule.events or rule.lasts_seconds else ():
         for line in chunk.splitlines(keepends=True) or [b""]:

@@ -1,4 +1,4 @@
-"""What a request passes before the API server's own work: the log, the faults, the control API."""
+"""What a request passes before the API server itself: the log, the faults, the control API."""
 
 import threading
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Front:
         self._stopping.set()
 
     def answer(self, request: Request) -> Response:
-        """Answer one request, well or badly."""
+        """Answer one request, correctly or with a fault."""
         if request.path[:1] == (_CONTROL,):
             return self._control.answer(request)
         now = self._now()

@@ -1,4 +1,4 @@
-"""HTTPS on loopback: keep-alive, chunked watch streams, bearer tokens. Knows no resources."""
+"""HTTPS on loopback: keep-alive, chunked watch streams, bearer tokens; independent of resources."""
 
 import contextlib
 import hmac
@@ -35,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not logged: the sandbox's output is its one line of JSON."""
+        """Do nothing: the sandbox's output is its one line of JSON."""
 
     def _serve(self) -> None:
         body = self._body()
@@ -99,13 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _drop(self) -> None:
-        """Break the connection, as one does that is lost with its answer."""
+        """Break the connection, as when it is lost together with its answer."""
         self.close_connection = True
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
 
     def _peer_left(self) -> bool:
-        """Whether the other side has closed: during a watch it sends nothing else."""
+        """Return whether the client has disconnected: during a watch it sends nothing else."""
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable)
 
@@ -125,10 +125,10 @@ class HttpServer(ThreadingHTTPServer):
     """Listens on 127.0.0.1 and answers each connection in a thread of its own.
 
     Args:
-        port: 0 takes a free one.
+        port: 0 chooses a free one.
         context: TLS of the server's side.
         token: Bearer token that every request but health and version must carry.
-        answer: What makes a response of a request; called from many threads.
+        answer: Makes the response to a request; called from many threads.
     """
 
     daemon_threads = True
@@ -149,7 +149,7 @@ class HttpServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         return f"https://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
@@ -157,20 +157,20 @@ class HttpServer(ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the port and every connection; returns when nothing is served any more."""
+        """Close the port and every connection; return when nothing is served any more."""
         self.shutdown()
         self.server_close()
         with self._guard:
             connections = list(self._connections)
         for connection in connections:
             with contextlib.suppress(OSError):
-                # The socket's own shutdown: TLS's would pull the session from under its thread.
+                # The socket's own shutdown: TLS's would end the session during its thread's use.
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)
         self._thread.join()
 
     @override
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept; the handshake is made in the connection's thread, where it may take its time."""
+        """Accept; the handshake runs in the connection's thread, where it may take time."""
         plain, address = super().get_request()
         secured = self._context.wrap_socket(
             plain, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True

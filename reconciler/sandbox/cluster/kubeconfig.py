@@ -10,7 +10,7 @@ NAME = "sandbox"
 
 
 def kubeconfig_text(url: str, token: str, certificate: bytes) -> str:
-    """A kubeconfig for one cluster, with its certificate (PEM) and a bearer token."""
+    """Return a kubeconfig for one cluster, with its certificate (PEM) and a bearer token."""
     cluster = {
         "server": url,
         "certificate-authority-data": base64.b64encode(certificate).decode(),

@@ -1,7 +1,7 @@
-"""The kubelets: what they report of the pods that are bound to their nodes.
+"""The kubelets: they report the pods that are bound to their nodes.
 
-Containers are imagined. A pod starts, runs for a time that its annotations or its command tell,
-ends with a code, and stops when it is deleted. A node whose kubelet is stopped reports nothing.
+Containers are simulated. A pod starts, runs for the time in its annotations or its command, ends
+with a code, and stops when it is deleted. A node whose kubelet is stopped reports nothing.
 """
 
 import itertools
@@ -44,7 +44,7 @@ def _annotation_seconds(pod: Entry, key: str) -> float | None:
 
 
 def _command(pod: Entry) -> list[str]:
-    """The words that the first container runs, those of a shell's script included."""
+    """Return the words that the first container runs, with those of a shell's script."""
     container = pod.body["spec"]["containers"][0]
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     return " ".join(str(word) for word in words).replace(";", " ").replace("&&", " ").split()
@@ -78,13 +78,13 @@ class PodKubelet:
         self._settings = settings
         self._addresses = 0
         self._moments: dict[tuple[str, str], datetime] = {}
-        """When something began, more exactly than the whole seconds of the API."""
+        """When something began, more precisely than the API's whole seconds."""
 
     def _since(self, pod: Entry, what: str, otherwise: datetime) -> datetime:
         return self._moments.get((pod.uid, what), otherwise)
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """Bound pods; and all of a node's when the node comes or its kubelet is back."""
+        """Return bound pods; and all of a node's when the node joins or its kubelet is back."""
         entry = change.entry
         if entry.resource is PODS:
             return self._observe_pod(change)
@@ -105,7 +105,7 @@ class PodKubelet:
         return [pod.key] if pod.body["spec"].get("nodeName") else []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One step in the life of one pod."""
+        """Do one step in the life of one pod."""
         pod = self._api.store.find(PODS, cast("Key", key))
         if pod is None or not pod.body["spec"].get("nodeName"):
             return None
@@ -124,7 +124,7 @@ class PodKubelet:
         return self._run(pod)
 
     def _admit(self, pod: Entry, node: Entry) -> float | None:
-        """First sight of a pod: accepted, its containers being created."""
+        """Accept a new pod: its containers are being created."""
         if self._settings.pod_start_seconds <= 0:
             return self._start(pod, node)
         at = format_time(self._api.now())
@@ -138,7 +138,7 @@ class PodKubelet:
         return self._settings.pod_start_seconds
 
     def _start(self, pod: Entry, node: Entry | None = None) -> float | None:
-        """Containers are up."""
+        """Mark the containers as running."""
         now = self._api.now()
         started = pod.body["status"].get("startTime")
         if started:
@@ -169,7 +169,7 @@ class PodKubelet:
         return f"10.{128 + high // 256 % 64}.{high % 256}.{low}"
 
     def _run(self, pod: Entry) -> float | None:
-        """A running pod ends when its time is over."""
+        """End a running pod when its time is over."""
         seconds = self._duration(pod)
         if seconds is None:
             return None
@@ -190,7 +190,7 @@ class PodKubelet:
         return None
 
     def _pause_seconds(self, restarts: int) -> float:
-        """The pause before this run, as if the container had waited in CrashLoopBackOff."""
+        """Return the pause before this run, as if the container had been in CrashLoopBackOff."""
         if not restarts:
             return 0.0
         return float(
@@ -198,7 +198,7 @@ class PodKubelet:
         )
 
     def _duration(self, pod: Entry) -> float | None:
-        """Seconds until the containers end; None: never."""
+        """Return seconds until the containers end; None: never."""
         seconds = _annotation_seconds(pod, DURATION)
         if seconds is None:
             seconds = _number_after(_command(pod), "sleep")
@@ -244,7 +244,7 @@ class PodKubelet:
         self._api.mutate(PODS, pod.key, change, subresource="status")
 
     def _stop(self, pod: Entry) -> float | None:
-        """A pod that is being deleted: containers stop, then the object goes."""
+        """Stop a pod that is being deleted: containers end, then the object is removed."""
         metadata = pod.body["metadata"]
         grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
         told = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)

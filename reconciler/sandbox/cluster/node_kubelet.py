@@ -20,11 +20,11 @@ _PRESSURES = (
     ("PIDPressure", "KubeletHasSufficientPID"),
 )
 _PLAIN_NODE = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "50Gi", "pods": "110"}
-"""What a Node object offers that says nothing about itself."""
+"""What a Node object without resources of its own offers."""
 
 
 def is_kubelet_stopped(node: Entry) -> bool:
-    """Whether a node's kubelet answers no more."""
+    """Return whether a node's kubelet does not answer any more."""
     annotations = node.body["metadata"].get("annotations") or {}
     return bool(annotations.get(KUBELET) == KUBELET_STOPPED)
 
@@ -37,7 +37,7 @@ class NodeKubelet:
         self._settings = settings
 
     def observe(self, change: Change) -> Iterable[str]:
-        """Nodes that come, and kubelets that stop or are back."""
+        """Return nodes that join, and kubelets that stop or are back."""
         entry = change.entry
         if entry.resource is not NODES or change.type == "DELETED":
             return []
@@ -101,11 +101,11 @@ class NodeKubelet:
             self._api.create(LEASES, _LEASE_NAMESPACE, body)
         except ApiError as error:
             if error.code != 404:
-                raise  # 404: somebody deleted the namespace; nodes live on without leases
+                raise  # 404: somebody deleted the namespace; nodes work without leases
 
 
 def _conditions(status: JsonObject) -> list[JsonObject]:
-    """Everything is well; a Ready that somebody set to False stays as it is."""
+    """Return conditions of a healthy node; a Ready that somebody set to False stays False."""
     found = [
         {"type": kind, "status": "False", "reason": reason, "message": reason}
         for kind, reason in _PRESSURES

@@ -1,4 +1,4 @@
-"""What controllers of pods share: owners, templates, and which pods count as what."""
+"""Shared by controllers of pods: owners, templates, and how pods are counted."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -14,13 +14,13 @@ from reconciler.sandbox.cluster.store import Entry, Key
 
 
 def controller_of(entry: Entry) -> JsonObject | None:
-    """The owner reference that controls an object."""
+    """Return the owner reference that controls an object."""
     owners: list[JsonObject] = entry.body["metadata"].get("ownerReferences") or []
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def owner_key(entry: Entry, kind: Resource) -> Key | None:
-    """Key of the controlling owner if it is of that kind."""
+    """Return the key of the controlling owner if it is of that kind."""
     owner = controller_of(entry)
     if owner is None or owner.get("kind") != kind.kind:
         return None
@@ -28,7 +28,7 @@ def owner_key(entry: Entry, kind: Resource) -> Key | None:
 
 
 def owner_reference(owner: Entry) -> JsonObject:
-    """The reference that a controller puts on what it makes."""
+    """Return the reference that a controller puts on what it makes."""
     return {
         "apiVersion": owner.resource.group_version,
         "kind": owner.resource.kind,
@@ -40,13 +40,13 @@ def owner_reference(owner: Entry) -> JsonObject:
 
 
 def owned(api: Api, owner: Entry, kind: Resource) -> list[Entry]:
-    """What an owner controls, oldest first."""
+    """Return what an owner controls, oldest first."""
     found = api.store.owned_by(owner.uid, kind)
     return [e for e in found if (controller_of(e) or {}).get("uid") == owner.uid]
 
 
 def pod_from_template(owner: Entry, template: JsonObject, **metadata: object) -> JsonObject:
-    """A pod body made of a template; keyword arguments replace metadata fields."""
+    """Return a pod body made from a template; keyword arguments replace metadata fields."""
     copy: JsonObject = orjson.loads(orjson.dumps(template))
     found = copy.get("metadata") or {}
     kept = {key: found[key] for key in ("labels", "annotations", "finalizers") if key in found}
@@ -55,7 +55,7 @@ def pod_from_template(owner: Entry, template: JsonObject, **metadata: object) ->
 
 
 def create_pod(api: Api, owner: Entry, body: JsonObject) -> Entry | None:
-    """Create a pod; None when its namespace is going or the name is taken."""
+    """Create a pod; None when its namespace is being deleted or the name is taken."""
     try:
         return api.create(PODS, owner.key[0], body)
     except ApiError as error:
@@ -65,35 +65,35 @@ def create_pod(api: Api, owner: Entry, body: JsonObject) -> Entry | None:
 
 
 def delete_pod(api: Api, pod: Entry) -> None:
-    """Delete a pod gracefully unless it is going or gone."""
+    """Delete a pod gracefully unless it is being deleted or gone."""
     if "deletionTimestamp" in pod.body["metadata"] or api.store.find(PODS, pod.key) is None:
         return
     api.delete(PODS, pod.key)
 
 
 def is_finished(pod: Entry) -> bool:
-    """Succeeded or Failed."""
+    """Return whether it has Succeeded or Failed."""
     return pod.body["status"].get("phase") in {"Succeeded", "Failed"}
 
 
 def is_going(entry: Entry) -> bool:
-    """Being deleted."""
+    """Return whether it is being deleted."""
     return "deletionTimestamp" in entry.body["metadata"]
 
 
 def is_active(pod: Entry) -> bool:
-    """Neither finished nor being deleted."""
+    """Return whether it is neither finished nor being deleted."""
     return not is_finished(pod) and not is_going(pod)
 
 
 def is_ready(pod: Entry) -> bool:
-    """The Ready condition is True."""
+    """Return whether the Ready condition is True."""
     condition = get_condition(pod.body, "Ready")
     return condition is not None and condition["status"] == "True"
 
 
 def available_in(api: Api, pod: Entry, min_ready_seconds: int) -> float | None:
-    """Seconds until a pod has been Ready long enough; 0 when it has, None when not Ready."""
+    """Return seconds until a pod has been Ready long enough; None when it is not Ready."""
     condition = get_condition(pod.body, "Ready")
     if condition is None or condition["status"] != "True":
         return None

@@ -45,7 +45,7 @@ _SETS = {"finalizers"}
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: objects merge, null removes, everything else replaces."""
+    """Merge by RFC 7386: objects merge, null removes, everything else replaces."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -61,8 +61,8 @@ def strategic_merge_patch(target: Any, patch: Any) -> Any:
     """Merge as `kubectl patch` does by default, directives (`$patch` and so on) included.
 
     Args:
-        target: The present object; it is not changed.
-        patch: What to lay over it.
+        target: The current object; it is not changed.
+        patch: The patch to apply.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -211,12 +211,12 @@ def _remove(document: Any, path: list[str]) -> Any:
 
 
 def _without_nulls(patch: JsonObject) -> JsonObject:
-    """In an applied manifest null means "nothing said", not "remove"."""
+    """Remove nulls: in an applied manifest null means "not stated", not "remove"."""
     return {key: value for key, value in patch.items() if value is not None}
 
 
 def patch_function(content_type: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
-    """What a PATCH request does to an object, by its content type.
+    """Return what a PATCH request does to an object, by its content type.
 
     Raises:
         ApiError: 400 for a patch of the wrong shape, 415 for a type that does not exist.

@@ -1,4 +1,4 @@
-"""Why no node takes a pod, in kube-scheduler's words."""
+"""Explains why no node takes a pod, in kube-scheduler's words."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 def unschedulable_message(sim: Simulation, pod_class: PodClass) -> str:
-    """The message of the PodScheduled condition: how many nodes refused, and for what."""
+    """Return the PodScheduled condition's message: how many nodes refused, and why."""
     if not sim.rows:
         return "no nodes available to schedule pods"
     counts: Counter[str] = Counter()
@@ -49,7 +49,7 @@ def _words(code: str) -> str:
 
 
 def _dynamic(sim: Simulation, pod_class: PodClass, row: int) -> set[str]:
-    """What a node lacks that static filters allow."""
+    """Return what a node lacks that static filters allow."""
     lacking = {
         _words(sim.dimensions.code(int(column), pod_class.spec.requests))
         for column in pod_class.columns

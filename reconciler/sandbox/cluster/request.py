@@ -1,4 +1,4 @@
-"""A request after HTTP and before its meaning: which resource, which object, which options."""
+"""A parsed request: which resource, which object, which options."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ class Request:
     body: bytes = b""
 
     def flag(self, name: str) -> bool:
-        """A boolean parameter."""
+        """Return a boolean parameter."""
         return self.query.get(name, "").lower() in {"true", "1"}
 
     def number(self, name: str) -> int:
-        """A whole-number parameter; 0 when it is not there.
+        """Return a whole-number parameter; 0 when it is missing.
 
         Raises:
             ApiError: 400.
@@ -44,7 +44,7 @@ class Request:
 
     @property
     def dry_run(self) -> bool:
-        """Whether `dryRun=All` was asked for.
+        """Return whether `dryRun=All` was requested.
 
         Raises:
             ApiError: 400 for any other value.
@@ -55,7 +55,7 @@ class Request:
         return value == "All"
 
     def document(self) -> Any:
-        """The parsed body; an empty object when there is none.
+        """Return the parsed body; an empty object when there is none.
 
         Raises:
             ApiError: 400 for broken JSON or YAML, 415 for protobuf.
@@ -72,7 +72,7 @@ class Request:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
 
     def object(self) -> JsonObject:
-        """The parsed body, which must be an object.
+        """Return the parsed body, which must be an object.
 
         Raises:
             ApiError: 400, 415.
@@ -85,7 +85,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What goes back; `stream` instead of `body` for a watch."""
+    """The answer; with `stream` instead of `body` for a watch."""
 
     code: int = 200
     body: bytes = b""
@@ -93,7 +93,7 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
     stream: Iterator[bytes] | None = None
     abandoned: bool = False
-    """The connection is closed in place of an answer."""
+    """Whether the connection is closed instead of answering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +107,12 @@ class Target:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The object's key in the store."""
+        """Return the object's key in the store."""
         return (self.namespace if self.resource.namespaced else "", self.name)
 
 
 def read_request(method: str, url: str, headers: dict[str, str], body: bytes) -> Request:
-    """Take a request apart.
+    """Parse a request.
 
     Args:
         method: HTTP method, upper case.
@@ -133,7 +133,7 @@ def read_request(method: str, url: str, headers: dict[str, str], body: bytes) ->
 
 
 def read_target(path: tuple[str, ...]) -> Target | None:
-    """The resource that a path means; None when it means none."""
+    """Return the resource that a path means; None when it means none."""
     match path:
         case ("api", version, *segments):
             group = ""

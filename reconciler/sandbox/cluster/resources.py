@@ -1,7 +1,7 @@
 """Which resource types the sandbox cluster serves, and how each of them behaves.
 
-Names, scopes, short names and subresources are those of Kubernetes 1.36. Behaviour that differs
-between types (generation, unconditional updates, what DELETE answers) is data here, not code.
+Names, scopes, short names and subresources are those of Kubernetes 1.36. Differences between types
+(generation, unconditional updates, DELETE's answer) are data here, not code.
 """
 
 from dataclasses import dataclass, field
@@ -170,7 +170,7 @@ _STORED = (
         namespaced=False, subresources=_STATUS,
     ),
 )  # fmt: skip
-"""Types that manifests contain and that nothing in the sandbox acts on: stored and served."""
+"""Types in manifests that nothing in the sandbox acts on: they are stored and served."""
 
 RESOURCES: tuple[Resource, ...] = (
     PODS, NODES, NAMESPACES, EVENTS, PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS,
@@ -181,7 +181,7 @@ RESOURCES: tuple[Resource, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Look-up of resource types by the parts of a URL and by the parts of an object."""
+    """Looks up resource types by the parts of a URL or of an object."""
 
     by_path: dict[tuple[str, str, str], Resource] = field(
         default_factory=lambda: {(r.group, r.version, r.plural): r for r in RESOURCES}

@@ -1,4 +1,4 @@
-"""From requests to verbs, and from their results to answers."""
+"""Maps requests to verbs, and results to answers."""
 
 import logging
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class Router:
     token: str
 
     def answer(self, request: Request) -> Response:
-        """Carry out one request; errors become Status answers."""
+        """Execute one request; errors become Status answers."""
         try:
             return self._answer(request)
         except ApiError as error:
@@ -98,7 +98,7 @@ class Router:
         return _json(body)
 
     def _review(self, request: Request) -> Response:
-        """Access reviews: the token's owner may do everything."""
+        """Answer access reviews: the token's owner may do everything."""
         kind = discovery.REVIEW_KINDS.get((request.path[1], request.path[3]))
         if kind is None:
             raise no_such_path()

@@ -1,7 +1,7 @@
-"""One thread that runs every controller: changes in, keys reconciled, timers kept.
+"""One thread that runs every controller: takes changes, reconciles keys, keeps timers.
 
-Level-triggered, as Kubernetes' controllers are: a change only says which keys to look at, and
-`reconcile` looks at the present state. A single thread makes runs repeatable and costs little.
+Level-triggered, as Kubernetes' controllers are: a change only says which keys to check, and
+`reconcile` reads the current state. A single thread makes runs repeatable and costs little.
 """
 
 import heapq
@@ -22,14 +22,14 @@ _RETRY_SECONDS = 1.0
 
 
 class Controller(Protocol):
-    """Brings one kind of thing to where its spec says."""
+    """Brings objects of one kind to the state in their specs."""
 
     def observe(self, change: Change) -> Iterable[Hashable]:
-        """The keys that a change makes worth a look."""
+        """Return the keys to check after a change."""
         ...
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Look at one key; returns the seconds until the next look, None: when it changes."""
+        """Reconcile one key; return the seconds until the next time, None: at its next change."""
         ...
 
 
@@ -53,11 +53,11 @@ class Runtime:
 
     @property
     def running(self) -> bool:
-        """Whether controllers act."""
+        """Return whether controllers run."""
         return self._running and self._thread.is_alive()
 
     def start(self) -> None:
-        """Look at everything that exists, then follow changes."""
+        """Reconcile everything that exists, then follow changes."""
         with self._store.transaction():
             self._store.listen(self._changes.put)
             for resource in RESOURCES:
@@ -67,7 +67,7 @@ class Runtime:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread after the key it is at."""
+        """End the thread after the current key."""
         self._running = False
         self._changes.put(None)
         if self._thread.is_alive():
@@ -82,7 +82,7 @@ class Runtime:
                 self._reconcile(place, key)
 
     def _take_changes(self) -> None:
-        """All changes that are waiting; when there are none, wait for one or for a timer."""
+        """Take all waiting changes; when there are none, wait for one or for a timer."""
         try:
             change = self._changes.get(timeout=self._wait_seconds())
             while change is not None:

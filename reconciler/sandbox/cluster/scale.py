@@ -11,7 +11,7 @@ _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def _selector_text(selector: JsonObject | None) -> str:
-    """Only what replicas are counted by in practice: matchLabels."""
+    """Return only what replicas are counted by in practice: matchLabels."""
     labels = (selector or {}).get("matchLabels") or {}
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 

@@ -1,1 +1,1 @@
-"""The controllers of kube-controller-manager that manifests and evictions rely on."""
+"""The controllers of kube-controller-manager that manifests and evictions need."""

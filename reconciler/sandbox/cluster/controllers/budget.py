@@ -1,4 +1,4 @@
-"""PodDisruptionBudget status: what the eviction subresource goes by.
+"""PodDisruptionBudget status, which the eviction subresource uses.
 
 Source: pkg/controller/disruption of Kubernetes 1.36.
 """
@@ -40,7 +40,7 @@ class BudgetController:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The budget itself, and those that the pod or its owner's scale concerns."""
+        """Return the budget itself, and those that the pod or its owner's scale concerns."""
         entry = change.entry
         if entry.resource is BUDGETS:
             return [entry.key]
@@ -80,7 +80,7 @@ class BudgetController:
             return again
 
     def _expected(self, budget: Entry, pods: list[Entry]) -> tuple[int, int]:
-        """Pods that should be there, and how many of them must be healthy."""
+        """Return how many pods should exist, and how many of them must be healthy."""
         spec = budget.body["spec"]
         most, fewest = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
@@ -94,7 +94,7 @@ class BudgetController:
         return 0, 0
 
     def _scale_of(self, pods: list[Entry]) -> int:
-        """Sum of the replicas of the pods' controllers, each counted once."""
+        """Return the sum of the replicas of the pods' controllers, each counted once."""
         scales: dict[str, int] = {}
         for pod in pods:
             owner = self._top_owner(pod)
@@ -103,7 +103,7 @@ class BudgetController:
         return sum(scales.values())
 
     def _top_owner(self, entry: Entry) -> Entry | None:
-        """The Deployment, or else the ReplicaSet or StatefulSet, that a pod belongs to."""
+        """Return the Deployment, else the ReplicaSet or StatefulSet, that a pod belongs to."""
         reference = controller_of(entry)
         if reference is None:
             return None
@@ -116,7 +116,7 @@ class BudgetController:
         return self._top_owner(owner) or owner
 
     def _disrupted(self, budget: Entry, pods: list[Entry]) -> tuple[dict[str, str], float | None]:
-        """Approved evictions whose pods are not being deleted yet; seconds until one lapses."""
+        """Return approved evictions of pods not yet deleted; and the seconds until one lapses."""
         known = {pod.key[1]: pod for pod in pods}
         noted = (budget.body.get("status") or {}).get("disruptedPods") or {}
         kept: dict[str, str] = {}

@@ -1,8 +1,7 @@
 """DaemonSets: one pod on every node that the template's affinity and tolerations allow.
 
 Source: pkg/controller/daemon of Kubernetes 1.36: the pods are pinned by node affinity on
-metadata.name and placed by the scheduler. Which nodes are allowed is asked of the planner's
-filters.
+metadata.name and placed by the scheduler. The planner's filters say which nodes are allowed.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ _TOLERATED = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
-"""What every daemon pod tolerates."""
+"""What every daemon pod tolerates in addition."""
 
 
 class DaemonSetController:
@@ -50,7 +49,7 @@ class DaemonSetController:
         self._decoder = ObjectDecoder()
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The set itself, the owner of a pod, and every set when a node changes in kind."""
+        """Return the set itself, the owner of a pod, and every set when a node changes in kind."""
         entry = change.entry
         if entry.resource is DAEMON_SETS:
             return [entry.key]
@@ -113,7 +112,7 @@ class DaemonSetController:
     def _update(
         self, entry: Entry, nodes: list[str], pods: dict[str, list[Entry]], revision: str
     ) -> None:
-        """RollingUpdate: replace old pods while no more than maxUnavailable are missing."""
+        """Update as RollingUpdate: replace old pods while at most maxUnavailable are missing."""
         strategy = entry.body["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
@@ -158,7 +157,7 @@ def _is_eligible(spec: PodSpec, node: Node) -> bool:
 
 
 def _matters(change: Change) -> bool:
-    """Whether a node came, went, or has other labels or taints."""
+    """Return whether a node was added or removed, or has other labels or taints."""
     if change.before is None or change.type == "DELETED":
         return True
     old, new = change.before.body, change.entry.body
@@ -190,7 +189,7 @@ def _pod(entry: Entry, node: str, revision: str) -> JsonObject:
 
 
 def _node_of(pod: Entry) -> str:
-    """The node a daemon pod is on, or is pinned to."""
+    """Return the node that a daemon pod is on, or is pinned to."""
     spec = pod.body["spec"]
     if spec.get("nodeName"):
         return str(spec["nodeName"])

@@ -38,7 +38,7 @@ def share(value: int | str, total: int, *, up: bool) -> int:
 class _Rollout:
     deployment: Entry
     current: Entry
-    """The ReplicaSet of the present template."""
+    """The ReplicaSet of the current template."""
     older: list[Entry]
 
     @property
@@ -46,7 +46,7 @@ class _Rollout:
         return int(self.deployment.body["spec"]["replicas"])
 
     def bounds(self) -> tuple[int, int]:
-        """Most pods at once, fewest available pods."""
+        """Return the maximum of pods at once, and the minimum of available pods."""
         rolling = self.deployment.body["spec"]["strategy"].get("rollingUpdate") or {}
         surge = share(rolling.get("maxSurge", 0), self.replicas, up=True)
         missing = share(rolling.get("maxUnavailable", 0), self.replicas, up=False)
@@ -70,7 +70,7 @@ class DeploymentController:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The deployment itself, the owner of a ReplicaSet, or of a pod that went."""
+        """Return the deployment itself, the owner of a ReplicaSet, or of a deleted pod."""
         if change.entry.resource is DEPLOYMENTS:
             return [change.entry.key]
         if change.entry.resource is REPLICA_SETS:
@@ -81,14 +81,14 @@ class DeploymentController:
         return []
 
     def _owner_of_pod(self, pod: Entry) -> list[Key]:
-        """Recreate waits for the last old pod."""
+        """Return the owner of a pod: Recreate waits for the last old pod."""
         key = owner_key(pod, REPLICA_SETS)
         owner = self._api.store.find(REPLICA_SETS, key) if key else None
         deployment = owner_key(owner, DEPLOYMENTS) if owner else None
         return [deployment] if deployment else []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One step of a rollout, and the status."""
+        """Do one step of a rollout, and write the status."""
         entry = self._api.store.find(DEPLOYMENTS, cast("Key", key))
         if entry is None or is_going(entry):
             return None
@@ -149,7 +149,7 @@ class DeploymentController:
             self._scale(rollout.current, rollout.replicas)
 
     def _roll_step(self, rollout: _Rollout) -> None:
-        """Up as far as the surge allows, down as far as availability allows."""
+        """Add pods as far as the surge allows, remove as far as availability allows."""
         pods_max, available_min = rollout.bounds()
         total = _wanted(rollout.current) + sum(_wanted(old) for old in rollout.older)
         room = max(0, pods_max - total)
@@ -167,7 +167,7 @@ class DeploymentController:
                 surplus -= step
 
     def _drop_unavailable(self, older: list[Entry], surplus: int) -> int:
-        """Delete old pods that are not ready first; returns how many."""
+        """Delete old pods that are not ready first; return how many."""
         dropped = 0
         for old in older:
             idle = max(0, _wanted(old) - _number(old, "availableReplicas"))
@@ -252,7 +252,7 @@ def _conditions(*, available: bool, done: bool) -> list[JsonObject]:
 
 
 def _same(before: JsonObject, status: dict[str, Any], *, done: bool, body: JsonObject) -> bool:
-    """Whether a status says already what would be written, times aside."""
+    """Return whether a status already equals the new one, apart from times."""
     if before.get("observedGeneration") != body["metadata"]["generation"]:
         return False
     if any(before.get(field, 0) != value for field, value in status.items()):

@@ -1,4 +1,4 @@
-"""Garbage collection by ownerReferences, and the contents of namespaces that are going."""
+"""Garbage collection by ownerReferences, and of the contents of deleted namespaces."""
 
 from collections.abc import Hashable, Iterable
 from typing import cast
@@ -17,7 +17,7 @@ class GarbageCollector:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[tuple[Resource, Key]]:
-        """Dependents of what went, owners that wait for them, and new dependents."""
+        """Return dependents of what was deleted, owners that wait for them, and new dependents."""
         entry = change.entry
         finalizers = entry.body["metadata"].get("finalizers") or ()
         if change.type == "DELETED":
@@ -46,7 +46,7 @@ class GarbageCollector:
         return owner if owner is not None and owner.uid == reference["uid"] else None
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Settle one object: as a dependent, then as an owner that is going."""
+        """Settle one object: as a dependent, then as an owner that is being deleted."""
         resource, place = cast("tuple[Resource, Key]", key)
         entry = self._api.store.find(resource, place)
         if entry is None:
@@ -63,7 +63,7 @@ class GarbageCollector:
         return None
 
     def _is_abandoned(self, entry: Entry) -> bool:
-        """Whether it has owners and none of them exists; kinds not served count as existing."""
+        """Return whether it has owners and none exists; kinds not served count as existing."""
         references = entry.body["metadata"].get("ownerReferences") or ()
         return bool(references) and all(
             (reference["apiVersion"], reference["kind"]) in CATALOGUE.by_kind
@@ -100,19 +100,19 @@ class GarbageCollector:
 
 
 class NamespaceController:
-    """Gives a namespace its default service account, and empties one that is going."""
+    """Gives a namespace its default service account, and empties one that is being deleted."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[str]:
-        """The namespace itself, or the one that an object left."""
+        """Return the namespace itself, or the one of a deleted object."""
         if change.entry.resource is NAMESPACES:
             return [change.entry.key[1]]
         return [change.entry.key[0]] if change.type == "DELETED" and change.entry.key[0] else []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One namespace."""
+        """Settle one namespace."""
         entry = self._api.store.find(NAMESPACES, ("", str(key)))
         if entry is None:
             return None

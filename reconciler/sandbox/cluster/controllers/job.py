@@ -37,7 +37,7 @@ class JobController:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The job itself, or the one that owns the pod."""
+        """Return the job itself, or the one that owns the pod."""
         if change.entry.resource is JOBS:
             return [change.entry.key]
         if change.entry.resource is PODS:
@@ -71,7 +71,7 @@ class JobController:
     # Counting
 
     def _count(self, job: Entry) -> None:
-        """Move finished pods into the status and let them go."""
+        """Move finished pods into the status and release them."""
         succeeded: list[Entry] = []
         failed: list[Entry] = []
         for pod in owned(self._api, job, PODS):
@@ -114,7 +114,7 @@ class JobController:
         self._api.mutate(PODS, pod.key, change)
 
     def _release_all(self, job: Entry | None, key: Key) -> None:
-        """A job that is gone leaves no pod hanging on its finalizer."""
+        """Remove the finalizer from all pods of a deleted job."""
         pods = owned(self._api, job, PODS) if job else self._api.store.objects(PODS, key[0])[0]
         for pod in pods:
             tracked = _TRACKING in pod.body["metadata"].get("finalizers", ())
@@ -269,7 +269,7 @@ def _index(pod: Entry) -> int | None:
 
 
 def _is_ignored(job: Entry, pod: Entry) -> bool:
-    """A podFailurePolicy rule `Ignore` on a condition of the pod: not counted as a failure."""
+    """Return whether a podFailurePolicy rule `Ignore` applies: then it is not a failure."""
     for rule in (job.body["spec"].get("podFailurePolicy") or {}).get("rules") or ():
         if rule.get("action") != "Ignore":
             continue
@@ -280,7 +280,7 @@ def _is_ignored(job: Entry, pod: Entry) -> bool:
 
 
 def _read_indexes(text: str) -> set[int]:
-    """`0,2-4` as numbers."""
+    """Return `0,2-4` as numbers."""
     found: set[int] = set()
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
@@ -289,7 +289,7 @@ def _read_indexes(text: str) -> set[int]:
 
 
 def _write_indexes(numbers: set[int]) -> str:
-    """Numbers as `0,2-4`."""
+    """Return numbers as `0,2-4`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][1] == number - 1:

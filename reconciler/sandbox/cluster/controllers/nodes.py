@@ -26,7 +26,7 @@ _COMPONENT = "node-controller"
 
 
 class NodeLifecycle:
-    """Follows each node's Ready condition and what its taints do to its pods."""
+    """Updates each node's Ready condition, and applies its taints to its pods."""
 
     def __init__(self, api: Api, settings: ClusterSettings, recorder: Recorder) -> None:
         self._api = api
@@ -36,7 +36,7 @@ class NodeLifecycle:
         self._gone_since: dict[str, datetime] = {}
 
     def observe(self, change: Change) -> Iterable[str]:
-        """Nodes that changed, and nodes that pods were bound to."""
+        """Return nodes that changed, and nodes that pods were bound to."""
         if change.entry.resource is NODES:
             return [change.entry.key[1]]
         if change.entry.resource is PODS and change.type != "DELETED":
@@ -45,7 +45,7 @@ class NodeLifecycle:
         return []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One node; returns the seconds until a grace period of it is over."""
+        """Settle one node; return the seconds until a grace period of it is over."""
         name = str(key)
         node = self._api.store.find(NODES, ("", name))
         if node is None:
@@ -91,7 +91,7 @@ class NodeLifecycle:
             self._mark_pod(pod, at)
 
     def _mark_pod(self, pod: Entry, at: str) -> None:
-        """A pod on a silent node counts as not Ready."""
+        """Mark a pod on a silent node as not Ready."""
         if (get_condition(pod.body, "Ready") or {}).get("status") != "True":
             return
 
@@ -125,7 +125,7 @@ class NodeLifecycle:
         self._api.mutate(NODES, node.key, change)
 
     def _evict(self, node: Entry) -> float | None:
-        """Delete the pods that do not tolerate a NoExecute taint, or not for so long."""
+        """Delete the pods that do not tolerate a NoExecute taint, or not this long."""
         taints = [t for t in node.body["spec"].get("taints") or () if t["effect"] == "NoExecute"]
         if not taints:
             return None
@@ -146,7 +146,7 @@ class NodeLifecycle:
         return min(delays, default=None)
 
     def _tolerated_seconds(self, pod: Entry, taints: list[JsonObject]) -> float | None:
-        """Seconds that a pod may stay on; None: without limit."""
+        """Return how long a pod may stay; None: without limit."""
         ends: list[float] = []
         for body in taints:
             taint = Taint(key=body["key"], value=body.get("value", ""), effect="NoExecute")
@@ -163,7 +163,7 @@ class NodeLifecycle:
         return min(ends, default=None)
 
     def _collect(self, name: str) -> float | None:
-        """Pods of a node that is gone: failed, and removed without waiting for anybody."""
+        """Fail and remove pods of a deleted node without waiting for anybody."""
         pods = self._api.store.pods_on(name)
         if not pods:
             return None

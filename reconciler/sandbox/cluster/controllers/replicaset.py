@@ -29,7 +29,7 @@ class ReplicaSetController:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The set itself, or the one that owns the pod."""
+        """Return the set itself, or the one that owns the pod."""
         if change.entry.resource is REPLICA_SETS:
             return [change.entry.key]
         if change.entry.resource is PODS:
@@ -38,7 +38,7 @@ class ReplicaSetController:
         return []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Make the number of pods right, then report it."""
+        """Correct the number of pods, then report it."""
         entry = self._api.store.find(REPLICA_SETS, cast("Key", key))
         if entry is None:
             return None

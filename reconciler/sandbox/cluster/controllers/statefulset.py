@@ -32,7 +32,7 @@ class StatefulSetController:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """The set itself, or the one that owns the pod."""
+        """Return the set itself, or the one that owns the pod."""
         if change.entry.resource is STATEFUL_SETS:
             return [change.entry.key]
         if change.entry.resource is PODS:
@@ -41,7 +41,7 @@ class StatefulSetController:
         return []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One step towards the spec, and the status."""
+        """Do one step towards the spec, and write the status."""
         entry = self._api.store.find(STATEFUL_SETS, cast("Key", key))
         if entry is None:
             return None
@@ -52,7 +52,7 @@ class StatefulSetController:
         return self._report(entry, revision)
 
     def _step_up(self, entry: Entry, pods: dict[int, Entry], revision: str) -> bool:
-        """Create what is missing; True while something lower is not Ready yet."""
+        """Create missing pods; return True while a lower one is not Ready yet."""
         parallel = entry.body["spec"]["podManagementPolicy"] == "Parallel"
         for ordinal in range(int(entry.body["spec"]["replicas"])):
             pod = pods.get(ordinal)
@@ -95,7 +95,7 @@ class StatefulSetController:
             self._api.create(PERSISTENT_VOLUME_CLAIMS, entry.key[0], body)
 
     def _step_down(self, entry: Entry, pods: dict[int, Entry], revision: str) -> None:
-        """Surplus pods first, then one of an older template, highest ordinal first."""
+        """Delete surplus pods first, then one of an older template, highest ordinal first."""
         spec = entry.body["spec"]
         if (
             any(is_going(pod) for pod in pods.values())

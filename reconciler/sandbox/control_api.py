@@ -1,7 +1,7 @@
-"""The control APIs of the sandbox's servers, seen from outside: one way to ask them.
+"""A client of the control APIs of the sandbox's servers.
 
-They stand beside what the servers emulate, under a path of their own, and let tests and the
-sandbox itself read counters and put faults in force.
+They are under a separate path of the servers, and let tests and the sandbox itself read counters
+and inject faults.
 """
 
 import json
@@ -15,7 +15,7 @@ from reconciler.model.errors import InputError, Unavailable, why_not_reached
 PREFIX = "/_sandbox/"
 """Path of the control APIs."""
 CLIENT = "sandbox-joiner"
-"""In the User-Agent of the sandbox's own parts, which no fault is meant for."""
+"""In the User-Agent of the sandbox's own parts, to which no fault applies."""
 TIMEOUT_SECONDS = 90.0
 """Longer than the longest wait that a control API allows."""
 
@@ -24,8 +24,8 @@ class ControlApi:
     """One control API.
 
     Args:
-        name: What to call it in errors: its URL.
-        connect: Makes a connection to it.
+        name: Its name in errors: its URL.
+        connect: Creates a connection to it.
         headers: Sent along with everything.
     """
 
@@ -47,7 +47,7 @@ class ControlApi:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Mapping[str, Any]:
-        """One request on a connection of its own.
+        """Send one request on a connection of its own.
 
         Raises:
             Unavailable: No server answers there.
@@ -71,7 +71,7 @@ class ControlApi:
 
 
 def read_body(body: bytes) -> Mapping[str, Any]:
-    """A request's JSON object; empty when there is none.
+    """Return a request's JSON object; empty when there is none.
 
     Raises:
         InputError: It is something else.

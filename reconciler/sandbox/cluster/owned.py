@@ -102,7 +102,7 @@ def available_in(api: Api, pod: Entry, min_ready_seconds: int) -> float | None:
 
 
 def deletion_order(pods: Iterable[Entry]) -> list[Entry]:
-    """Whom a smaller ReplicaSet deletes first: unbound, pending, not ready, cheap, young.
+    """Return a ReplicaSet's deletion order: unbound, pending, unready, cheap, young.
 
     Source: pkg/controller ActivePodsWithRanks, without the spreading rank.
     """

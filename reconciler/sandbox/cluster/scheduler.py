@@ -31,7 +31,7 @@ from reconciler.sandbox.cluster.volumes import VolumeBinder
 _NAME = "default-scheduler"
 _CYCLE = "cycle"
 _REST_FACTOR = 2.0
-"""After a cycle the scheduler rests this many times as long as the cycle took."""
+"""After a cycle the scheduler pauses this many times as long as the cycle took."""
 _GATED = {
     "type": "PodScheduled",
     "status": "False",
@@ -52,7 +52,7 @@ class Scheduler:
         self._rest_until = 0.0
 
     def observe(self, change: Change) -> Iterable[str]:
-        """One cycle for everything that could let a waiting pod be bound."""
+        """Return a cycle for every change that could let a waiting pod be bound."""
         relevant = self._view.note(change)
         entry = change.entry
         if entry.resource is PODS:
@@ -66,7 +66,7 @@ class Scheduler:
         return [_CYCLE] if relevant and self._waiting else []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One scheduling cycle over all waiting pods."""
+        """Run one scheduling cycle over all waiting pods."""
         assert key == _CYCLE
         now = time.monotonic()
         if now < self._rest_until:
@@ -80,7 +80,7 @@ class Scheduler:
         return None
 
     def _candidates(self) -> list[tuple[Entry, Pod]]:
-        """Waiting pods in the order in which they are served."""
+        """Return waiting pods in the order in which they are scheduled."""
         found: list[tuple[Entry, Pod]] = []
         for key in list(self._waiting):
             entry = self._api.store.find(PODS, key)
@@ -121,7 +121,7 @@ class Scheduler:
     def _choose(
         sim: Simulation, pod_class: PodClass, pod: Pod, preferences: Preferences
     ) -> int | None:
-        """The best row that all filters allow; rows without preemption first."""
+        """Return the best row that all filters allow; rows without preemption first."""
         room = sim.room(pod_class)
         if not len(room) or not (room > 0).any():
             return None
@@ -181,7 +181,7 @@ class Scheduler:
             self._recorder.record(entry, "FailedScheduling", message, component=_NAME, warning=True)
 
     def _report(self, entry: Entry, condition: JsonObject) -> bool:
-        """Write a PodScheduled condition; whether it says anything new."""
+        """Write a PodScheduled condition; return whether it differs from the last one."""
         old = get_condition(entry.body, "PodScheduled") or {}
         if all(old.get(field) == value for field, value in condition.items()):
             return False
@@ -194,7 +194,7 @@ class Scheduler:
 
 
 def _turn(entry: Entry, pod: Pod) -> tuple[int, str, Key]:
-    """Priority first, then age, then name."""
+    """Return the order: priority first, then age, then name."""
     return -pod.spec.priority, entry.body["metadata"]["creationTimestamp"], entry.key
 
 
@@ -209,7 +209,7 @@ def _wants_a_node(entry: Entry) -> bool:
 
 
 def _lets_retry(change: Change) -> bool:
-    """A waiting pod whose spec or labels changed; its own new condition is no reason."""
+    """Return whether spec or labels of a waiting pod changed; its own condition does not count."""
     before = change.before
     if before is None:
         return True
@@ -220,7 +220,7 @@ def _lets_retry(change: Change) -> bool:
 
 
 def _frees_room(change: Change) -> bool:
-    """A bound pod that came, went, finished or is being deleted."""
+    """Return whether a bound pod was added, removed, finished or is being deleted."""
     if change.type != "MODIFIED" or change.before is None:
         return True
     old, new = change.before.body, change.entry.body

@@ -1,4 +1,4 @@
-"""The cluster as the planner's model sees it, kept up to date change by change."""
+"""The cluster in the planner's model, updated with each change."""
 
 from typing import TypeVar
 
@@ -56,7 +56,7 @@ class SchedulerView:
         self._stale: dict[tuple[Resource, Key], None] = {}
 
     def note(self, change: Change) -> bool:
-        """Remember that an object changed; whether placement reads its kind at all."""
+        """Note that an object changed; return whether placement reads its kind at all."""
         entry = change.entry
         if entry.resource not in self._values:
             return False
@@ -75,7 +75,7 @@ class SchedulerView:
                 self._values[resource][key] = decoded.value
 
     def decode_pod(self, raw: bytes) -> Pod | None:
-        """A pod that is not in the store (yet), as the model has it."""
+        """Return a pod that is not in the store (yet), in the model."""
         decoded = self._decoder.decode(PODS.kind, raw)
         return decoded.value if decoded and isinstance(decoded.value, Pod) else None
 
@@ -84,16 +84,16 @@ class SchedulerView:
 
     @property
     def pods(self) -> list[Pod]:
-        """Every pod that holds or wants a place."""
+        """Return every pod that has or needs a node."""
         return [pod for pod in self._all(PODS, Pod) if not pod.finished]
 
     @property
     def nodes(self) -> list[Node]:
-        """Every node, by name."""
+        """Return every node, by name."""
         return sorted(self._all(NODES, Node), key=lambda node: node.name)
 
     def simulation(self, waiting: list[Pod]) -> Simulation:
-        """The what-if cluster with all nodes as rows and all bound pods on them.
+        """Return the what-if cluster with all nodes as rows and all bound pods on them.
 
         Args:
             waiting: Pods that questions will be asked about.
@@ -123,7 +123,7 @@ class SchedulerView:
 
 
 def _row(node: Node, limits: FrozenMap[str, int | None] | None) -> RowSpec:
-    """A node as kube-scheduler sees it: unready and cordoned are taints, which may be tolerated."""
+    """Return a node as kube-scheduler sees it: unready and cordoned are taints."""
     cordoned = (_CORDONED,) if node.unschedulable and _CORDONED not in node.taints else ()
     return RowSpec(
         name=node.name,

@@ -1,4 +1,4 @@
-"""Label and field selectors as they come in a query string, and as they stand in objects.
+"""Label and field selectors, as in a query string and as in objects.
 
 Grammar: k8s.io/apimachinery/pkg/labels, `Parse`; fields: pkg/registry and pkg/apis/*/v1/conversion.
 """
@@ -61,7 +61,7 @@ def parse_label_selector(text: str) -> LabelSelector:
 
 
 def selector_of(body: Mapping[str, Any] | None) -> LabelSelector | None:
-    """A metav1.LabelSelector of an object; None when it is absent or empty (matches nothing)."""
+    """Return a metav1.LabelSelector of an object; None, matching nothing, when absent or empty."""
     if not body or not (body.get("matchLabels") or body.get("matchExpressions")):
         return None
     return LabelSelector(
@@ -78,7 +78,7 @@ def selector_of(body: Mapping[str, Any] | None) -> LabelSelector | None:
 
 
 def labels_of(body: JsonObject) -> Mapping[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     return cast("Mapping[str, str]", body["metadata"].get("labels") or {})
 
 
@@ -117,7 +117,7 @@ def _field(body: JsonObject, path: str) -> str:
 
 
 def _field_term(resource: Resource, text: str) -> tuple[str, bool, str]:
-    """Path, whether equality is meant, value."""
+    """Return path, whether equality is meant, and value."""
     match = _EQUALITY.match(text)
     if match is None or match.group(2) in "<>":
         raise bad_request(f"invalid selector: '{text}'; can't understand '{text}'")
@@ -141,7 +141,7 @@ def parse_field_selector(resource: Resource, text: str) -> tuple[tuple[str, bool
 
 
 def matcher(resource: Resource, label_text: str, field_text: str) -> Matches | None:
-    """One predicate for both selectors of a query; None when it would match everything."""
+    """Return one predicate for both selectors of a query; None when it would match everything."""
     labels = parse_label_selector(label_text)
     fields = parse_field_selector(resource, field_text)
     if not labels.match_expressions and not fields:

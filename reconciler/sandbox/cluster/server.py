@@ -40,7 +40,7 @@ class ClusterServer:
 
     Args:
         settings: Times and limits; fast by default.
-        port: 0 takes a free one.
+        port: 0 chooses a free one.
         now: The clock behind timestamps.
     """
 
@@ -70,7 +70,7 @@ class ClusterServer:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def _add_controllers(self) -> None:
-        """Kubelets first: what they report is what the others wait for."""
+        """Add the controllers, kubelets first, as the others wait for their reports."""
         api, settings = self.api, self.settings
         recorder = Recorder(api, settings.events_max)
         binder = VolumeBinder(api)
@@ -94,12 +94,12 @@ class ClusterServer:
 
     @property
     def url(self) -> str:
-        """Address of the API server."""
+        """Return the address of the API server."""
         return self._http.url
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig file that lives as long as the server runs."""
+        """Return a kubeconfig file that exists as long as the server runs."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="sandbox-cluster-")
             self.write_kubeconfig(Path(self._folder.name) / "kubeconfig")
@@ -140,7 +140,7 @@ class ClusterServer:
 
 
 def default_storage_class() -> JsonObject:
-    """EKS's habit: volumes of the EBS CSI driver, bound when a pod is placed."""
+    """Return EKS's usual class: volumes of the EBS CSI driver, bound when a pod is placed."""
     annotation = {"storageclass.kubernetes.io/is-default-class": "true"}
     return {
         "metadata": {"name": "gp3", "annotations": annotation},

@@ -1,15 +1,15 @@
-"""How fast the simulated cluster is, and what objects may ask of it."""
+"""The speed of the simulated cluster, and annotations with which objects change it."""
 
 from dataclasses import dataclass
 
 DURATION = "sandbox.fleet-reconciler.io/duration"
 """Pod annotation: seconds until its containers end by themselves."""
 EXIT_CODE = "sandbox.fleet-reconciler.io/exit-code"
-"""Pod annotation: with which code they end; 0 without it."""
+"""Pod annotation: the exit code of its containers; 0 without it."""
 TERMINATION = "sandbox.fleet-reconciler.io/termination"
 """Pod annotation: seconds its containers take to stop; cut off at the grace period."""
 KUBELET = "sandbox.fleet-reconciler.io/kubelet"
-"""Node annotation: `stopped` is a kubelet that answers no more, as when its instance is gone."""
+"""Node annotation: `stopped` is a kubelet that does not answer, as when its instance is gone."""
 KUBELET_STOPPED = "stopped"
 
 
@@ -20,11 +20,11 @@ class ClusterSettings:
     pod_start_seconds: float = 0.0
     """From binding to Running and Ready."""
     job_seconds: float = 5.0
-    """How long a Job's pod runs that does not say so itself."""
+    """How long a Job's pod runs without an annotation of its own."""
     termination_seconds: float = 0.0
     """How long containers take to stop, unless their pod is annotated."""
     restart_seconds: float = 10.0
-    """Pause before a container that ended is started again; doubles up to 5 min."""
+    """The pause before an ended container is restarted; doubles up to 5 min."""
     node_ready_seconds: float = 0.0
     """From a Node object without conditions to Ready."""
     node_monitor_grace_seconds: float = 1.0
@@ -40,4 +40,4 @@ class ClusterSettings:
     watch_log_length: int = 10_000
     """Changes that a watch may lag behind, per resource type; beyond it is 410 Expired."""
     events_max: int = 5_000
-    """Event objects kept; the oldest go (API server: by age, 1 h)."""
+    """The number of Event objects kept; the oldest are removed (API server: by age, 1 h)."""

@@ -44,7 +44,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_share(value: Any) -> bool:
-    """An IntOrString that is a number or a percentage."""
+    """Return whether an IntOrString is a number or a percentage."""
     return _is_whole(value) or (isinstance(value, str) and bool(_PERCENTAGE.match(value)))
 
 
@@ -64,7 +64,7 @@ def _is_text_list(value: Any) -> bool:
 
 
 def _is_scalar_list(value: Any) -> bool:
-    """Texts in selectors, exit codes in a podFailurePolicy."""
+    """Return whether it is a list of texts (selectors) or of exit codes (podFailurePolicy)."""
     return isinstance(value, list) and all(isinstance(item, (str, int)) for item in value)
 
 
@@ -115,7 +115,7 @@ _PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_shape(resource: Resource, body: JsonObject) -> None:
-    """Drop nulls, which mean "not said", and refuse fields of the wrong JSON types.
+    """Drop nulls, which mean "not stated", and refuse fields of the wrong JSON types.
 
     Raises:
         ApiError: 400.

@@ -33,12 +33,12 @@ class ApiError(ReconcilerError):
 
     @property
     def retry_after_seconds(self) -> int | None:
-        """What goes into the Retry-After header."""
+        """Return the value of the Retry-After header."""
         seconds = (self.details or {}).get("retryAfterSeconds")
         return int(seconds) if seconds else None
 
     def status(self) -> JsonObject:
-        """The Status object of the answer's body."""
+        """Return the Status object of the answer's body."""
         body: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -54,7 +54,7 @@ class ApiError(ReconcilerError):
 
 
 def success(resource: Resource | None = None, name: str = "", uid: str = "") -> JsonObject:
-    """The Status of a request that has no object to answer with."""
+    """Return the Status of a request that has no object to answer with."""
     body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if resource is not None:
         body["details"] = _details(resource, name) | {"uid": uid}
@@ -67,24 +67,24 @@ def _details(resource: Resource, name: str) -> JsonObject:
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
-    """404 for an object."""
+    """Return a 404 for an object."""
     message = f'{resource.qualified} "{name}" not found'
     return ApiError(404, "NotFound", message, _details(resource, name))
 
 
 def no_such_path() -> ApiError:
-    """404 for a URL that no resource answers."""
+    """Return a 404 for a URL that no resource answers."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str) -> ApiError:
-    """409 for a name that is taken."""
+    """Return a 409 for a name that is taken."""
     message = f'{resource.qualified} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, _details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str) -> ApiError:
-    """409 for a stale resourceVersion or a precondition that fails."""
+    """Return a 409 for a stale resourceVersion or a precondition that fails."""
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return ApiError(409, "Conflict", message, _details(resource, name))
 
@@ -95,12 +95,12 @@ STALE = (
 
 
 def bad_request(message: str) -> ApiError:
-    """400 for what cannot be understood."""
+    """Return a 400 for what cannot be parsed."""
     return ApiError(400, "BadRequest", message)
 
 
 def invalid(resource: Resource, name: str, field: str, message: str) -> ApiError:
-    """422 for an object that breaks one rule at `field`."""
+    """Return a 422 for an object that breaks one rule at `field`."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details: JsonObject = {
         "name": name,
@@ -113,29 +113,29 @@ def invalid(resource: Resource, name: str, field: str, message: str) -> ApiError
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiError:
-    """403 by admission."""
+    """Return a 403 by admission."""
     message = f'{resource.qualified} "{name}" is forbidden: {why}'
     return ApiError(403, "Forbidden", message, _details(resource, name))
 
 
 def internal_error(message: str) -> ApiError:
-    """500 for an unexpected error."""
+    """Return a 500 for an unexpected error."""
     return ApiError(500, "InternalError", f"Internal error occurred: {message}", {})
 
 
 def unauthorized() -> ApiError:
-    """401 for a missing or wrong bearer token."""
+    """Return a 401 for a missing or wrong bearer token."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> ApiError:
-    """405 for a verb that the resource does not have."""
+    """Return a 405 for a verb that the resource does not have."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(405, "MethodNotAllowed", message, {})
 
 
 def unsupported_media_type(given: str) -> ApiError:
-    """415 for a patch type that does not exist."""
+    """Return a 415 for a patch type that does not exist."""
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json-patch+json, application/merge-patch+json, "
@@ -145,12 +145,12 @@ def unsupported_media_type(given: str) -> ApiError:
 
 
 def expired(message: str) -> ApiError:
-    """410 for a resourceVersion that the watch log no longer holds."""
+    """Return a 410 for a resourceVersion that the watch log no longer has."""
     return ApiError(410, "Expired", message)
 
 
 def too_many_requests(message: str, cause: str, retry_after_seconds: int = 0) -> ApiError:
-    """429 for an eviction that a budget does not allow now."""
+    """Return a 429 for an eviction that a budget does not allow now."""
     details: JsonObject = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     if retry_after_seconds:
         details["retryAfterSeconds"] = retry_after_seconds

@@ -46,18 +46,18 @@ class Entry:
 
     @property
     def raw(self) -> bytes:
-        """The body as JSON, without kind and apiVersion: an item of a list."""
+        """Return the body as JSON, without kind and apiVersion: an item of a list."""
         if self._raw is None:
             self._raw = orjson.dumps(self.body)
         return self._raw
 
     def typed(self) -> bytes:
-        """The whole object as JSON, with kind and apiVersion."""
+        """Return the whole object as JSON, with kind and apiVersion."""
         head = f'{{"kind":"{self.resource.kind}","apiVersion":"{self.resource.group_version}",'
         return head.encode() + self.raw[1:]
 
     def copy(self) -> JsonObject:
-        """A body of one's own, to change and to put back."""
+        """Return a copy of the body, to change and to put back."""
         body: JsonObject = orjson.loads(self.raw)
         return body
 
@@ -85,7 +85,7 @@ class _Shelf:
         self.log: deque[Change] = deque(maxlen=log_length)
         self.changed = threading.Condition(lock)
         self.compacted = 0
-        """Version of the newest change that the log has lost."""
+        """Version of the newest change that the log has dropped."""
 
     def get(self, key: Key) -> Entry | None:
         return self.objects.get(key[0], {}).get(key[1])
@@ -103,7 +103,7 @@ class _Shelf:
 
 
 class Store:
-    """All objects of the cluster; every method may be called from any thread.
+    """All objects of the cluster; thread-safe.
 
     Args:
         seed: Uids are derived from it and a counter.
@@ -128,7 +128,7 @@ class Store:
 
     @property
     def version(self) -> int:
-        """The newest resourceVersion."""
+        """Return the newest resourceVersion."""
         return self._version
 
     def listen(self, listener: Callable[[Change], None]) -> None:
@@ -144,7 +144,7 @@ class Store:
 
     @property
     def closed(self) -> bool:
-        """Whether watches are to end."""
+        """Return whether watches are to end."""
         return self._closed
 
     def _shelf(self, resource: Resource) -> _Shelf:
@@ -156,12 +156,12 @@ class Store:
     # Reading
 
     def find(self, resource: Resource, key: Key) -> Entry | None:
-        """The present version, or None."""
+        """Return the current version, or None."""
         with self.lock:
             return self._shelf(resource).get(key)
 
     def get(self, resource: Resource, key: Key) -> Entry:
-        """The present version.
+        """Return the current version.
 
         Raises:
             ApiError: 404.
@@ -172,7 +172,7 @@ class Store:
         return entry
 
     def objects(self, resource: Resource, namespace: str = "") -> tuple[list[Entry], int]:
-        """All objects of a type, or of one namespace, in key order, and the version."""
+        """Return all objects of a type, or of one namespace, in key order, and the version."""
         with self.lock:
             objects = self._shelf(resource).objects
             names = [namespace] if namespace else sorted(objects)
@@ -184,25 +184,25 @@ class Store:
             return entries, self._version
 
     def owned_by(self, uid: str, resource: Resource) -> list[Entry]:
-        """Objects of a type whose ownerReferences name the uid, oldest first."""
+        """Return objects of a type whose ownerReferences name the uid, oldest first."""
         with self.lock:
             keys = [key for kind, key in self._owned.get(uid, ()) if kind is resource]
             return [self._shelves[resource].objects[key[0]][key[1]] for key in keys]
 
     def dependents(self, uid: str) -> list[Entry]:
-        """Objects of every type whose ownerReferences name the uid."""
+        """Return objects of every type whose ownerReferences name the uid."""
         with self.lock:
             owned = list(self._owned.get(uid, ()))
             return [self._shelves[kind].objects[key[0]][key[1]] for kind, key in owned]
 
     def pods_on(self, node: str) -> list[Entry]:
-        """Pods bound to a node, oldest binding first."""
+        """Return pods bound to a node, oldest binding first."""
         with self.lock:
             pods = self._shelf(PODS).objects
             return [pods[key[0]][key[1]] for key in self._pods_on.get(node, ())]
 
     def namespaced(self, namespace: str) -> list[Entry]:
-        """Everything inside a namespace."""
+        """Return everything inside a namespace."""
         with self.lock:
             shelves = list(self._shelves.values())
             return [e for shelf in shelves for e in shelf.objects.get(namespace, {}).values()]
@@ -210,7 +210,7 @@ class Store:
     # Writing
 
     def next_uid(self) -> str:
-        """A uid that no object had before."""
+        """Return a uid that no object had before."""
         with self.lock:
             self._made += 1
             return str(uuid.uuid5(self._namespace, str(self._made)))
@@ -231,7 +231,7 @@ class Store:
             return entry
 
     def replace(self, old: Entry, body: JsonObject) -> Entry:
-        """Put a new body in the place of `old`; an equal body changes nothing.
+        """Replace the body of `old`; an equal body changes nothing.
 
         Raises:
             ApiError: 409 Conflict when `old` is no longer the present version.
@@ -248,7 +248,7 @@ class Store:
             return entry
 
     def remove(self, old: Entry) -> Entry:
-        """Take an object out; returns its last state, stamped with the version of the removal.
+        """Remove an object; return its last state, with the version of the removal.
 
         Raises:
             ApiError: 409 Conflict when `old` is no longer the present version.
@@ -279,7 +279,7 @@ class Store:
             listener(change)
 
     def _reindex(self, change: Change) -> None:
-        """Follow owners and bindings; untouched ones keep their place, which is their age."""
+        """Update the indexes of owners and bindings; unchanged entries keep their order, by age."""
         reference = (change.entry.resource, change.entry.key)
         old = _links(change.before)
         new = _links(change.entry) if change.type != "DELETED" else _NO_LINKS
@@ -316,7 +316,7 @@ class Store:
     # Paging
 
     def keep_page(self, token: str, version: int, rest: Iterable[Entry]) -> None:
-        """Remember what a paged list has not handed out yet."""
+        """Store what a paged list has not returned yet."""
         with self.lock:
             self._pages[token] = (version, list(rest))
             while len(self._pages) > self._snapshots_max:
@@ -338,7 +338,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the store still over a read-modify-write sequence."""
+        """Lock the store during a read-modify-write sequence."""
         with self.lock:
             yield
 
@@ -353,7 +353,7 @@ _NO_LINKS = _Links()
 
 
 def _links(entry: Entry | None) -> _Links:
-    """What the indexes know an object by."""
+    """Return the index keys of an object."""
     if entry is None:
         return _NO_LINKS
     owners = entry.body["metadata"].get("ownerReferences") or ()

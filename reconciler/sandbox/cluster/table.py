@@ -149,7 +149,7 @@ _ONLY_AGE: dict[str, Cell | None] = {_AGE: None}
 
 
 def _age(body: JsonObject, now: datetime) -> str:
-    """As kubectl writes durations: the largest unit that says enough."""
+    """Return a duration as kubectl writes it: in the largest sufficient unit."""
     seconds = int((now - parse_time(body["metadata"]["creationTimestamp"])).total_seconds())
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * length:
@@ -185,7 +185,7 @@ def _definitions(resource: Resource) -> list[JsonObject]:
 def table(
     resource: Resource, entries: list[Entry], metadata: JsonObject, now: datetime
 ) -> JsonObject:
-    """Objects of one type as a Table."""
+    """Return objects of one type as a Table."""
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -196,7 +196,7 @@ def table(
 
 
 def table_lines(resource: Resource, lines: Iterator[bytes], now: Now) -> Iterator[bytes]:
-    """A watch stream whose objects are Tables of one row, for `kubectl get --watch`."""
+    """Yield a watch stream whose objects are Tables of one row, for `kubectl get --watch`."""
     for chunk in lines:
         yield b"".join(_table_line(resource, line, now()) for line in chunk.splitlines())
 

@@ -191,7 +191,7 @@ _RULES: dict[Resource, Callable[[JsonObject], Iterator[Fault]]] = {
 
 
 def validate(resource: Resource, body: JsonObject) -> None:
-    """Refuse what breaks a rule; the body has its defaults already.
+    """Refuse what breaks a rule; defaults are already applied to the body.
 
     Raises:
         ApiError: 422 for the first broken rule, 400 for a shape that cannot be read at all.
@@ -250,7 +250,7 @@ def _selector_faults(old: JsonObject, new: JsonObject) -> Iterator[Fault]:
 
 
 def validate_update(resource: Resource, old: JsonObject, new: JsonObject) -> None:
-    """Refuse changes of what may not change.
+    """Refuse changes of immutable fields.
 
     Raises:
         ApiError: 422.

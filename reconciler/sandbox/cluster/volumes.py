@@ -1,4 +1,4 @@
-"""Claims get volumes: those of existing ones that fit, or new ones in the zone of the node.
+"""Binds claims to volumes: existing ones that fit, or new ones in the node's zone.
 
 What the PersistentVolume controller and a CSI provisioner do, as far as placement depends on it.
 """
@@ -31,7 +31,7 @@ class VolumeBinder:
         self._api = api
 
     def observe(self, change: Change) -> Iterable[Key]:
-        """Claims that change, and every unbound one when a volume comes."""
+        """Return claims that change, and every unbound one when a volume is added."""
         entry = change.entry
         if entry.resource is PERSISTENT_VOLUME_CLAIMS and change.type != "DELETED":
             return [entry.key]
@@ -41,7 +41,7 @@ class VolumeBinder:
         return []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One claim: to the volume it names or that waits for it, or to a new one."""
+        """Bind one claim: to the volume it names or that is reserved for it, or to a new one."""
         claim = self._api.store.find(PERSISTENT_VOLUME_CLAIMS, cast("Key", key))
         if claim is None or is_going(claim) or _is_bound(claim):
             return None

@@ -13,7 +13,7 @@ from reconciler.sandbox.cluster.status import ApiError, JsonObject, bad_request,
 from reconciler.sandbox.cluster.store import Change, Entry, Store
 
 _IDLE_SECONDS = 2.0
-"""A quiet stream comes up for air this often, so that a client that left is noticed."""
+"""A quiet stream yields this often, so that a disconnected client is noticed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Selection:
     """None: all of them."""
 
     def admits(self, entry: Entry) -> bool:
-        """Whether an object belongs to the selection."""
+        """Return whether an object belongs to the selection."""
         if self.namespace and entry.key[0] != self.namespace:
             return False
         return self.matches is None or self.matches(entry.body)
@@ -45,7 +45,7 @@ class Page:
     """Objects after this page; None where the API server does not count them."""
 
     def metadata(self) -> JsonObject:
-        """metav1.ListMeta."""
+        """Return its metav1.ListMeta."""
         body: JsonObject = {"resourceVersion": str(self.version)}
         if self.token:
             body["continue"] = self.token
@@ -57,7 +57,7 @@ class Page:
 def list_page(
     store: Store, selection: Selection, *, limit: int = 0, token: str = "", exact: int = 0
 ) -> Page:
-    """One page, from the beginning or from a `continue` token; pages show one moment.
+    """Return one page, from the start or a `continue` token; all pages show one moment.
 
     `exact` asks for one version; only the newest is kept, any other one is 410 Expired.
 
@@ -82,7 +82,7 @@ def list_page(
 
 
 def list_body(resource: Resource, page: Page) -> bytes:
-    """The list object; its items carry no kind and apiVersion, as with the API server."""
+    """Return the list object; its items have no kind and apiVersion, as in the API server."""
     head = {"kind": resource.list_kind, "apiVersion": resource.group_version}
     text = orjson.dumps({**head, "metadata": page.metadata()})
     return text[:-1] + b',"items":[' + b",".join(entry.raw for entry in page.entries) + b"]}"
@@ -114,7 +114,7 @@ def _bookmark(resource: Resource, version: int, *, initial_end: bool = False) ->
 
 
 def _change_line(selection: Selection, change: Change) -> bytes | None:
-    """A change as the selection sees it: objects come into sight and leave it."""
+    """Return a change for the selection: an object may enter or leave it."""
     before = change.before is not None and selection.admits(change.before)
     after = change.type != "DELETED" and selection.admits(change.entry)
     if after:
@@ -140,7 +140,7 @@ def check_watch(options: WatchOptions, match: str) -> None:
 
 
 def watch(store: Store, selection: Selection, options: WatchOptions) -> Iterator[bytes]:
-    """Lines of a watch stream until its time is over or the store closes.
+    """Yield lines of a watch stream until its time is over or the store closes.
 
     An empty chunk means that nothing happened for a while. A version that the log no longer
     holds is an ERROR event with a 410 Status, after which the stream ends.

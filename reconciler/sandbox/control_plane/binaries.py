@@ -1,4 +1,4 @@
-"""The control plane's programs: ready ones, cached ones, or built from the Go module here.
+"""The control plane's programs: existing ones, cached ones, or built from the Go module here.
 
 For every function `environment` is the process's, or a test's own.
 """
@@ -28,11 +28,11 @@ _KUBERNETES = re.compile(r"k8s\.io/kubernetes v((\d+)\.(\d+)\.\S+)")
 
 
 def provide_binaries(environment: Mapping[str, str], say: Callable[[str], None]) -> Path:
-    """The directory of programs: those that are there, else new ones.
+    """Return the directory of programs: an existing one, else a new one.
 
     Args:
         environment: The process's.
-        say: Hears of a build before it begins: it takes minutes.
+        say: Called before a build, which takes minutes.
 
     Raises:
         ToolError: There are none and none can be built; it names what is missing.
@@ -46,7 +46,7 @@ def provide_binaries(environment: Mapping[str, str], say: Callable[[str], None])
 
 
 def find_binaries(environment: Mapping[str, str]) -> Path | None:
-    """The directory of programs that are there already, or None.
+    """Return the directory of existing programs, or None.
 
     Raises:
         ToolError: RECONCILER_E2E_BIN names a directory that lacks some.
@@ -66,7 +66,7 @@ def find_binaries(environment: Mapping[str, str]) -> Path | None:
 
 
 def build_binaries(environment: Mapping[str, str]) -> Path:
-    """Build them into the cache, once for any number of processes that ask at a time.
+    """Build them into the cache, once for any number of processes that ask at the same time.
 
     Costs 600 MB of modules and 5 to 10 minutes on two cores when Go's own cache is cold.
 
@@ -130,13 +130,13 @@ def _run(argv: list[str], environment: Mapping[str, str]) -> None:
 
 
 def _go_version() -> str:
-    """Major and minor version that the module asks for."""
+    """Return the major and minor version that the module requires."""
     match = _GO.search((MODULE / "go.mod").read_text())
     return match.group(1) if match else ""
 
 
 def _link_flags() -> str:
-    """Without a version the API server says v0.0.0, and clients misbehave."""
+    """Return the link flags: without a version the API server says v0.0.0, and clients fail."""
     match = _KUBERNETES.search((MODULE / "go.mod").read_text())
     if match is None:
         raise ToolError(f"{MODULE.name}/go.mod", "names no k8s.io/kubernetes")
@@ -147,7 +147,7 @@ def _link_flags() -> str:
 
 
 def _key() -> str:
-    """Another key for other sources or another machine."""
+    """Return a key that differs for other sources or another machine."""
     digest = hashlib.sha256()
     for name in ("go.mod", "go.sum", "main.go"):
         digest.update((MODULE / name).read_bytes())

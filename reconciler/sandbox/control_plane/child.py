@@ -1,7 +1,7 @@
-"""Runs a program that dies with the process that asked for it: `child.py PARENT PROGRAM ARG...`.
+"""Runs a program that ends with the process that started it: `child.py PARENT PROGRAM ARG...`.
 
-A file of its own, run by path: it becomes the program through exec, which keeps the kernel's
-promise of a signal at the parent's death.
+A file of its own, run by path: it becomes the program through exec, which keeps the kernel's signal
+at the parent's end.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Ask for the signal, and leave if the parent is gone already."""
+    """Request the signal, and end if the parent is gone already."""
     parent, program, *arguments = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -10,9 +10,9 @@ from reconciler.sandbox.control_plane.provisioner import Provisioner
 
 
 class ControlPlaneCluster:
-    """A control plane with its storage, in a directory that goes with it.
+    """A control plane with its storage, in a directory that is removed with it.
 
-    Start it from a thread that lives on: the kernel ends children with the thread that made them.
+    Start it from a long-lived thread: the kernel ends children with the thread that started them.
 
     Args:
         programs: Directory with etcd, the three of Kubernetes and KWOK.
@@ -36,10 +36,10 @@ class ControlPlaneCluster:
         return self._plane.kubeconfig
 
     def launch(self) -> None:
-        """Nothing is started without waiting: one component needs the other."""
+        """Do nothing: components need each other, so `wait_until_ready` starts them."""
 
     def wait_until_ready(self) -> None:
-        """Start everything; returns when pods can be created.
+        """Start everything; return when pods can be created.
 
         Raises:
             ToolError: A component ended or never became ready.
@@ -50,7 +50,7 @@ class ControlPlaneCluster:
         self._provisioner.start()
 
     def stop(self) -> None:
-        """End everything; no process, thread or file stays."""
+        """End everything; no process, thread or file remains."""
         provisioner, self._provisioner = self._provisioner, None
         if provisioner is not None:
             provisioner.stop_soon()

@@ -8,7 +8,7 @@ _SILENCE_SECONDS_MIN = 50
 
 
 def etcd_flags(data: Path, url: str, peer: str) -> list[str]:
-    """Etcd with its data in a directory, at two addresses."""
+    """Return etcd's flags, with its data in a directory, at two addresses."""
     return [
         "--name=e2e",
         f"--data-dir={data}",
@@ -24,7 +24,7 @@ def etcd_flags(data: Path, url: str, peer: str) -> list[str]:
 
 
 def api_server_flags(keys: Path, etcd: str, port: int) -> list[str]:
-    """The API server over an etcd, RBAC on.
+    """Return the API server's flags, with RBAC on.
 
     Args:
         keys: Directory with the certificate authority, its own certificate and the signing keys.
@@ -36,7 +36,7 @@ def api_server_flags(keys: Path, etcd: str, port: int) -> list[str]:
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         "--advertise-address=127.0.0.1",
-        "--endpoint-reconciler-type=none",  # a loopback address may be no endpoint
+        "--endpoint-reconciler-type=none",  # a loopback address cannot be an endpoint
         f"--client-ca-file={keys}/ca.crt",
         f"--tls-cert-file={keys}/apiserver.crt",
         f"--tls-private-key-file={keys}/apiserver.key",
@@ -52,7 +52,7 @@ def api_server_flags(keys: Path, etcd: str, port: int) -> list[str]:
 
 
 def controller_flags(keys: Path, kubeconfig: Path, lease_seconds: int) -> list[str]:
-    """The controller manager; a node is lost when its lease is past by some seconds."""
+    """Return the controller manager's flags; a node is lost some seconds after its lease ends."""
     return [
         f"--kubeconfig={kubeconfig}",
         "--secure-port=0",
@@ -69,7 +69,7 @@ def controller_flags(keys: Path, kubeconfig: Path, lease_seconds: int) -> list[s
 
 
 def kwok_flags(kubeconfig: Path, configuration: Path, lease_seconds: int) -> list[str]:
-    """KWOK as the kubelet of every node."""
+    """Return KWOK's flags, as the kubelet of every node."""
     return [
         f"--kubeconfig={kubeconfig}",
         f"--config={configuration}",

@@ -1,8 +1,8 @@
 """A real Kubernetes control plane on loopback, with KWOK as its kubelets.
 
-`with ControlPlane(programs, directory) as plane: plane.kubeconfig`. RBAC is on; every Node
-object is played by KWOK (stages.yaml). All ports are free ones of 127.0.0.1, all files are in the
-directory, and no process outlives this one.
+`with ControlPlane(programs, directory) as plane: plane.kubeconfig`. RBAC is on; KWOK acts as the
+kubelet of every Node object (stages.yaml). All ports are free ones of 127.0.0.1, all files are in
+the directory, and no process outlives this one.
 """
 
 import base64
@@ -39,7 +39,7 @@ _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
 _STOP_SECONDS = 10.0
 _RENEWALS = 4
-"""A lease is renewed that often before it ends."""
+"""How often a lease is renewed within its duration."""
 _PORT_TAKEN = "address already in use"
 _ATTEMPTS = 3
 
@@ -107,13 +107,13 @@ class ControlPlane:
         self.stop()
 
     def stop(self) -> None:
-        """End every component, etcd last; returns when all are gone."""
+        """End every component, etcd last; return when all have ended."""
         for name in reversed(list(self._processes)):
             self.stop_process(name)
-        shutil.rmtree(self._directory / "etcd", ignore_errors=True)  # logs stay for a look
+        shutil.rmtree(self._directory / "etcd", ignore_errors=True)  # logs are kept for inspection
 
     def stop_process(self, name: str) -> None:
-        """End one component; returns when it is gone."""
+        """End one component; return when it has ended."""
         child = self._processes.pop(name)
         child.terminate()
         try:
@@ -123,11 +123,11 @@ class ControlPlane:
             child.wait()
 
     def start_process(self, name: str) -> None:
-        """Start a component again as it was started first; returns at once."""
+        """Start a component again as it was first started; return at once."""
         self._launch(name)
 
     def start_scheduler(self, name: str, configuration: Mapping[str, Any]) -> None:
-        """One more kube-scheduler, with keys of KubeSchedulerConfiguration of its own."""
+        """Start one more kube-scheduler, with KubeSchedulerConfiguration keys of its own."""
         file = self._directory / f"{name}.yaml"
         connection = {
             "kubeconfig": str(self._user("kube-scheduler")),
@@ -145,7 +145,7 @@ class ControlPlane:
         self._spawn(name, f"--config={file}", "--secure-port=0", program="kube-scheduler")
 
     def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of a GET as the administrator."""
+        """Return status and body of a GET as the administrator."""
         keys = self._directory / "pki"
         context = ssl.create_default_context(cafile=str(keys / "ca.crt"))
         context.load_cert_chain(keys / "admin.crt", keys / "admin.key")
@@ -175,7 +175,7 @@ class ControlPlane:
             self._seed(url)
 
     def _start_clients(self, lease_seconds: int) -> None:
-        """Whatever only talks to the API server."""
+        """Start the components that only talk to the API server."""
         keys = self._directory / "pki"
         manager = self._user("kube-controller-manager")
         self._spawn("kube-controller-manager", *controller_flags(keys, manager, lease_seconds))
@@ -196,7 +196,7 @@ class ControlPlane:
             authority.client(name, f"system:{name}")
 
     def _user(self, name: str) -> Path:
-        """The kubeconfig of a user with a client certificate."""
+        """Return the kubeconfig of a user with a client certificate."""
         keys = self._directory / "pki"
         file = self._directory / f"{name}.kubeconfig"
         if not file.exists():
@@ -235,7 +235,7 @@ class ControlPlane:
                 stderr=log,
                 cwd=self._directory,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is ours, which ends them in order
+                start_new_session=True,  # Ctrl-C comes to this process, which ends them in order
             )
 
     def _log(self, name: str) -> Path:
@@ -257,7 +257,7 @@ class ControlPlane:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago; a start that loses the race is tried again."""
+    """Return ports that were free a moment ago; a start that loses the race is retried."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

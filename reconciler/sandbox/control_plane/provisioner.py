@@ -1,4 +1,4 @@
-"""Volumes for claims: what the EBS CSI driver's provisioner does beside a real control plane."""
+"""Makes volumes for claims on a real control plane, as the EBS CSI driver's provisioner does."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ _RETRY_SECONDS = 0.5
 
 
 class Provisioner:
-    """A thread that makes the volumes of claims, in the zone of the node chosen for their pod.
+    """A thread that makes the volumes of claims, in the zone of their pod's node.
 
     The PersistentVolume controller binds the two.
 
@@ -109,7 +109,7 @@ def _volume_name(claim: dict[str, Any]) -> str:
 
 
 def _volume(claim: dict[str, Any], driver: str, zone: str) -> dict[str, Any]:
-    """A PersistentVolume that is reserved for the claim."""
+    """Return a PersistentVolume that is reserved for the claim."""
     metadata, spec = claim["metadata"], claim["spec"]
     reference = {key: metadata[key] for key in ("namespace", "name", "uid")}
     volume: dict[str, Any] = {

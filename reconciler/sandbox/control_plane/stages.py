@@ -1,4 +1,4 @@
-"""KWOK's configuration: how it plays kubelets (stages.yaml), at the speeds of ClusterSettings."""
+"""KWOK's configuration: how it acts as kubelets (stages.yaml), at the speeds of ClusterSettings."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ _WORKERS = 4
 
 
 def kwok_configuration(settings: ClusterSettings) -> str:
-    """The file that KWOK is started with: it refuses to start without stages."""
+    """Return the file that KWOK is started with: it refuses to start without stages."""
     documents = list(yaml.safe_load_all(_STAGES.read_text(encoding="utf-8")))
     delays = {
         "node-ready": settings.node_ready_seconds,
@@ -39,7 +39,7 @@ def _set_termination(expression: dict[str, Any], settings: ClusterSettings) -> N
 
 
 def _options() -> dict[str, Any]:
-    """KWOK refuses to start with any of the parallelisms at its default of 0."""
+    """Return options: KWOK refuses to start with any parallelism at its default of 0."""
     return {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",

@@ -155,7 +155,7 @@ def test_plan_file_that_is_no_plain_file_is_told(
 ) -> None:
     """The same of the plan itself, of which an apply takes the SHA-256."""
     made(tmp_path / "plan.tfplan")
-    with pytest.raises(OSError, match=r"is (a symbolic link|no regular file)"):
+    with pytest.raises(OSError, match=r"is (a symbolic link|not a regular file)"):
         file_sha256(tmp_path / "plan.tfplan")
     assert not file_sha256(tmp_path / "missing")
 

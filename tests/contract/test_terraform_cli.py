@@ -103,14 +103,14 @@ class TestTerraform:
         assert sources["m-/main.tf"].startswith(ROOT)
         assert sources["m-inner/x.tf.json"] == "{}\n"
         assert len(sources) == 2
-        with pytest.raises(ToolError, match="no saved plan"):
+        with pytest.raises(ToolError, match="is not a saved plan"):
             cli.sources(str(folder / "main.tf"))
         with ZipFile(saved.file) as zipped:
             entry = zipped.getinfo("tfconfig/m-/main.tf")
         with Path(saved.file).open("r+b") as stream:
             stream.seek(entry.header_offset + 30 + len(entry.filename))
             stream.write(b"\xff" * 20)
-        with pytest.raises(ToolError, match="no saved plan"):
+        with pytest.raises(ToolError, match="is not a saved plan"):
             cli.sources(saved.file)
 
     def test_half_made_resource_is_listed_and_taken_for_made(self, tmp_path: Path) -> None:

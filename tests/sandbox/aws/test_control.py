@@ -129,7 +129,7 @@ def test_waiting_for_instances_returns_with_the_change(
     ("call", "words"),
     [
         (lambda c: c.limit_capacity(colour="red"), "unknown keys colour"),
-        (lambda c: c.limit_capacity(remaining="two"), "no integer"),
+        (lambda c: c.limit_capacity(remaining="two"), "is not an integer"),
         (lambda c: c.terminate(["i-1"], "boredom"), "boredom"),
         (lambda c: c.lift_capacity(colour="red"), "unknown keys colour"),
     ],

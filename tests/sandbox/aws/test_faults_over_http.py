@@ -383,7 +383,7 @@ def test_sandboxs_own_clients_meet_no_faults(put: Put, aws: AwsServer) -> None:
     [
         ({"calls": [{"fault": "error"}]}, "`error` needs `code`"),
         ({"colour": []}, "colour"),
-        ({"seed": "x"}, "no whole number"),
+        ({"seed": "x"}, "is not a whole number"),
     ],
 )
 def test_nonsense_is_refused_with_its_place(

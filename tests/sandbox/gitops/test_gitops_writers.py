@@ -330,7 +330,7 @@ def test_cluster_that_cannot_be_rendered_holds_up_no_other(work: Path) -> None:
     assert "share a name" in found["linked"].detail
     assert "more than the limit" in found["big"].detail
     assert "--cluster-name" in found["nameless"].detail
-    assert "no path" in found["odd"].detail
+    assert "is not a path" in found["odd"].detail
     assert report.exit_code == 2
     assert loop.once().branch == ""
     repository.close()

@@ -294,7 +294,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"image": "https://u:token@registry.example/a"}, "name of an image"),
         ("", {"config": "#" * (1 << 20) + "\n"}, "ConfigMap takes"),
         ("", {"extra_files": {"c.json": "\u20ac" * (1 << 19)}}, "ConfigMap takes"),
-        ("", {"cluster": "a\nkind: Secret"}, "no label value"),
+        ("", {"cluster": "a\nkind: Secret"}, "is not a valid label value"),
         ("", {"cluster": "a" * 64}, "64 characters"),
         ("", {"priority_class": "High Priority"}, "name of a PriorityClass"),
         ("", {"gitops": Gitops(repository="https://me:token@git.example/c.git")}, "secret"),
@@ -303,8 +303,8 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"gitops": Gitops(repository="https://git.example/c?access_token=abc1")}, "secret"),
         ("", {"gitops": Gitops(repository="git://u:token@git.example/c.git")}, "secret"),
         ("", {"gitops": Gitops(repository="http::https://u:token@git.example/c")}, "secret"),
-        ("", {"gitops": Gitops(repository="ftp://git.example/c.git")}, "no git address"),
-        ("", {"gitops": Gitops(repository="https://[git.example/c.git")}, "no address"),
+        ("", {"gitops": Gitops(repository="ftp://git.example/c.git")}, "is not a git address"),
+        ("", {"gitops": Gitops(repository="https://[git.example/c.git")}, "is not a valid address"),
     ],
 )
 def test_install_that_would_not_run_is_refused(

@@ -100,7 +100,7 @@ def test_nan_in_one_object_spoils_only_that_one() -> None:
         (b"apiVersion: v1\nkind: List\n", "f:1:1", "is not JSON"),
         (b'{"Fleets": []}', "f", "no Kubernetes objects"),
         (b"5", "f", "no Kubernetes objects"),
-        (b'{"kind":"List","items":5}', "f", "no list"),
+        (b'{"kind":"List","items":5}', "f", "is not a list"),
         (b"[" * 200_000, "f", "nested too deeply"),
     ],
 )

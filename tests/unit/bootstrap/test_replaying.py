@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,9 @@ def test_each_commit_is_played_with_the_catalogue_beside_its_config(demand: Path
     doubled = replace(
         own,
         types={
-            name: replace(each, on_demand_usd_per_hour=2 * (each.on_demand_usd_per_hour or 1))
+            name: replace(
+                each, on_demand_usd_per_hour=2 * (each.on_demand_usd_per_hour or Decimal(1))
+            )
             for name, each in own.items()
         },
     )

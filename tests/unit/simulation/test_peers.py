@@ -272,7 +272,7 @@ def test_fault_of_a_fleet_reaches_all_its_groups_in_the_models(peer: str) -> Non
     fault = FaultDemand(at=AT, fault="capacity", fleet="primary-small",
                         until=AT + timedelta(seconds=600))  # fmt: skip
     large = FaultDemand(at=AT, fault="capacity", fleet="primary-large-us-west-2a")
-    lines = [fault, large, *jobs(at=1.0)]
+    lines: list[DemandLine] = [fault, large, *jobs(at=1.0)]
     found = modelled(peer, lines, seconds=1_800, zone=None)
     assert found.launches
     assert min(each.begin for each in found.launches) >= 600

@@ -16,7 +16,7 @@ def node_row(
     closed: bool = False,
     volume_limits: Mapping[str, int | None] = NO_LIMITS,
 ) -> RowSpec:
-    """The row of a node.
+    """Return the row of a node.
 
     Args:
         node: What is known of it.

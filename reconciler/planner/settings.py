@@ -177,7 +177,7 @@ class ScaleInSettings:
     settle_seconds: float = 300
     """No pod is moved off a node to which one was bound less than this long ago."""
     consolidate_after_seconds: float = 300
-    """The same for moves that only save money; never less than `settle_seconds`."""
+    """As `settle_seconds`, for moves that only save money; never less than that."""
     move_cost_usd: Decimal = Decimal("0.0005")
     """What the move of one pod costs; a move must save more than that within an hour."""
     empty_at_once_max: int = 10

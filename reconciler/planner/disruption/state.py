@@ -66,7 +66,7 @@ class Disruption:
     """Until when a cancelled one is not tried again."""
 
     def __str__(self) -> str:
-        """Return the same in words, for people."""
+        """Return the state of the disruption in words."""
         parts = [f"{self.stage} ({self.reason}, {self.kind})"]
         if self.started is not None and self.stage in {"draining", "empty"}:
             parts.append(f"since {self.started:%H:%M:%S}")

@@ -100,7 +100,7 @@ def begins_a_turn(view: ClusterView) -> bool:
 
 
 def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
-    """These in their order; of very many the later ones in turn, as a plan tries `TRIED_MAX`."""
+    """Return the nodes in order; of more than a plan tries, the later ones take turns."""
     if len(ordered) <= TRIED_MAX:
         return ordered
     first, others = ordered[: TRIED_MAX // 2], ordered[TRIED_MAX // 2 :]
@@ -108,7 +108,7 @@ def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
 
 
 def _turned(view: ClusterView, ordered: Sequence[T]) -> Sequence[T]:
-    """These, from the one on that comes first in this turn, and then those before it.
+    """Return the sequence rotated, so that it begins with the one whose turn it is.
 
     By multiples of the golden ratio the turns begin evenly all over them, however far apart plans
     are: if each began where the one before ended, plans at the time that a round takes would always

@@ -133,7 +133,7 @@ def memories_after(
 
 
 def _not_ahead(memory: SavedFleetState, at: datetime) -> SavedFleetState:
-    """What was noted while a clock was ahead: such a time counts as now.
+    """Return the memory with times in the future, noted by a clock that was ahead, set to now.
 
     A fleet would stay closed, or no new error be counted, until the clock has caught up.
     """
@@ -149,7 +149,7 @@ def _not_ahead(memory: SavedFleetState, at: datetime) -> SavedFleetState:
 
 
 def _is_old(memory: SavedFleetState, at: datetime) -> bool:
-    """Of a fleet that the config no longer names: whether nothing of it is of the last hour."""
+    """Return whether nothing remembered of the fleet is of the last hour."""
     moments = (
         memory.unavailable_until,
         memory.last_error_at,
@@ -207,7 +207,7 @@ def _with_errors(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFle
 
 
 def _recovered(memory: SavedFleetState, sign: Signs) -> SavedFleetState:
-    """All that was asked for is there, and some of it came after the last error."""
+    """Forget failures once all instances are there and one was launched after the last error."""
     error, launched = memory.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
         return memory
@@ -217,7 +217,7 @@ def _recovered(memory: SavedFleetState, sign: Signs) -> SavedFleetState:
 
 
 def _with_shortfall(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
-    """Since when EC2 has held less than the target.
+    """Note since when EC2 has held less than the target.
 
     The fleet's history tells whether that began earlier, unless it was known, and whole, before.
     """
@@ -230,7 +230,7 @@ def _with_shortfall(memory: SavedFleetState, sign: Signs, at: datetime) -> Saved
 
 
 def _forgotten(memory: SavedFleetState, stable: timedelta, at: datetime) -> SavedFleetState:
-    """Failures of long ago; the time of the last error stays while EC2 may still show it.
+    """Forget failures of long ago; the time of the last error stays while EC2 may show it.
 
     Nor is that time forgotten before spot capacity counts as stable.
     """

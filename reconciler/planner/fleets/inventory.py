@@ -285,7 +285,7 @@ def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:
 
 
 def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
-    """Home fleets always; others only where their region answered."""
+    """Return whether a plan has the fleet: home ones always, others if their region answered."""
     return cloud is None or key.region == settings.home_region or key.region in cloud.regions
 
 
@@ -377,9 +377,9 @@ def _tier(key: FleetKey, fleet: FleetSettings, settings: PlannerSettings) -> int
 def _minimum(
     key: FleetKey, fleet: FleetSettings, live: Fleet | None, settings: PlannerSettings
 ) -> int:
-    """The config's, kept at home, and the group's own: EC2 ends nothing below that one.
+    """Return the larger of the config's minimum, which is kept at home, and the group's own.
 
-    A group takes no desired capacity above its MaxSize.
+    EC2 ends nothing below a group's own minimum, and takes no desired capacity above its MaxSize.
     """
     least = fleet.min_capacity if key.region == settings.home_region else 0
     if live is None:

@@ -76,7 +76,7 @@ def _seen_by_type(
 def _learning(
     memory: SavedFleetState, seen: Resources | None, version: str, at: datetime
 ) -> SavedFleetState:
-    """What is known after this snapshot; the least counts, so that it comes to rest."""
+    """Return what is known after this snapshot: the least of what was seen."""
     shown = NO_RESOURCES if seen is None else _lasting(seen)
     before = memory.learned if memory.learned_version == version else NO_RESOURCES
     least = least_of([before, shown]) if before and shown else before or shown

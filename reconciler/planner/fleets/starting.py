@@ -24,12 +24,12 @@ def startup_taint(node: Node) -> str | None:
 
 
 def takes_pods(node: Node) -> bool:
-    """Ready, and open to pods: what has come in the place of a node that is to go."""
+    """Return whether the node is Ready and has no start-up taint."""
     return node.ready and startup_taint(node) is None
 
 
 def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
-    """Not Ready for pods and younger than `instance_init_time`: counts as launching."""
+    """Return whether the node takes no pods yet but may still: it counts as launching."""
     if takes_pods(node) or node.created_at is None:
         return False
     return at - node.created_at < timedelta(seconds=init_seconds)

@@ -326,7 +326,7 @@ class ClassTable:
         )
 
     def _namespaces_of(self, term: PodAffinityTerm, namespace: str) -> frozenset[str]:
-        """Source: an unset selector and an empty list mean the pod's own namespace."""
+        """Return the namespaces of a term: the pod's own where it has neither selector nor list."""
         if term.namespace_selector is None:
             return term.namespaces or frozenset({namespace})
         chosen = self._named.chosen_by(term.namespace_selector)

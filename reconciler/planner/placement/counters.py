@@ -192,7 +192,7 @@ class CounterTable:
             self._link_spread(pod_class, links, constraint, keys)
 
     def _link_affinity(self, pod_class: PodClass, links: Links) -> None:
-        """kube-scheduler counts only pods that match every term of the incoming pod."""
+        """Link the affinity terms: as in kube-scheduler, only pods that match all of them count."""
         descriptions = tuple((t.namespaces, t.selector) for t in pod_class.affinity)
         common = self.members(descriptions[0])
         for description in descriptions[1:]:
@@ -203,7 +203,7 @@ class CounterTable:
         links.affinity_itself = any(member is pod_class for member in common)
 
     def _link_claim(self, zone_claim: str, links: Links) -> None:
-        """Users of a claim whose volume is yet to be made: the first one's zone is that of all."""
+        """Link the users of a claim without a volume yet: all go to the zone of the first one."""
         if not self._users_of_claim:
             for member in self._classes:
                 self._users_of_claim.setdefault(member.volumes.zone_claim, []).append(member)

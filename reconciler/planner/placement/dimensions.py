@@ -97,7 +97,7 @@ class Dimensions:
         return row
 
     def _withhold_port(self, row: IntArray, port: HostPort) -> None:
-        """The opposite of taking it; ports that no pod asks for have no column."""
+        """Take a host port off what a node offers; ports that no pod asks for have no column."""
         name = _port_name(port)
         if name not in self.column:
             return
@@ -148,7 +148,7 @@ class Dimensions:
         return row
 
     def _all_taken(self, row: IntArray) -> IntArray:
-        """The row, with all host ports and extended resources that there may be."""
+        """Return the row with so much of host ports and extended resources that no node fits."""
         taken = row.copy()
         for name, column in self.column.items():
             if name not in BASIC and not name.startswith(_VOLUMES):
@@ -157,7 +157,7 @@ class Dimensions:
         return taken
 
     def _take_port(self, row: IntArray, port: HostPort) -> None:
-        """An address takes itself and one share; 0.0.0.0 takes all shares: it collides with any."""
+        """Add what a host port takes: its address and one share, or all shares for 0.0.0.0."""
         name = _port_name(port)
         if port.address == ANY_ADDRESS:
             row[self.column[name]] = self.shares(port)
@@ -219,7 +219,7 @@ def dimensions_for(
 def _dimensions(
     extended: frozenset[str], ports: frozenset[HostPort], drivers: frozenset[str]
 ) -> Dimensions:
-    """Most snapshots need the columns of the one before."""
+    """Return the columns; remembered, as most snapshots need those of the one before."""
     return Dimensions(extended, ports, drivers)
 
 

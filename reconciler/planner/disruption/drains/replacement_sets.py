@@ -94,7 +94,7 @@ class SetsUnderWay:
 
 
 def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -> str:
-    """The text of the annotation."""
+    """Return the set as the text of the annotation."""
     new = {f"{key.name}@{key.region}": count for key, count in sorted(wanted.items())}
     noted = {"at": rfc3339(at), "new": new, "saves_usd_per_hour": saving_nano_usd / NANO}
     return json.dumps(noted, separators=(",", ":"))

@@ -71,7 +71,7 @@ def _is_new(view: ClusterView, name: NodeName, key: FleetKey) -> bool:
 
 
 def _rest(status: FleetStatus) -> timedelta:
-    """For how long a sector and the pods of a set have to be as they are."""
+    """Return for how long a sector and the pods of a set must have been unchanged."""
     settings = status.settings.scale_in
     return timedelta(seconds=max(settings.consolidate_after_seconds, settings.unneeded_seconds))
 

@@ -146,7 +146,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
 def _able(
     run: VoluntaryRun, status: FleetStatus, update: Update, *, closed: Blocker | None
 ) -> Iterator[Node]:
-    """The drifted nodes that could be emptied; of the others it is said why they could not.
+    """Yield the drifted nodes that could be emptied; note why the others could not.
 
     Nodes that could be emptied whichever zone a new node comes up in are the first. Then come those
     that could only in some zone: a new node is asked for twice a day at most in the place of each.

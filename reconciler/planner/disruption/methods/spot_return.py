@@ -98,7 +98,7 @@ def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> B
 
 
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
-    """Those in use, the ones with fewer and cheaper moves first; idle ones leave by themselves."""
+    """Yield nodes in use, those with fewer and cheaper moves first; idle ones go by themselves."""
     pods_on = context.view.pods_on
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
     ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)

@@ -141,7 +141,7 @@ class Departures:
         return found
 
     def _with_one_more(self, candidate: Candidate, spec: RowSpec) -> Relocation | Blocker | None:
-        """Whether it could leave when such a node has come, to which kube-scheduler puts pods too.
+        """Try `leave` with such a new node, on which kube-scheduler puts pods too, in each zone.
 
         Nothing is changed.
         """

@@ -59,7 +59,7 @@ class ProposedSet:
     saving: int
     """Billionths of a dollar per hour."""
     worth: int
-    """The same less what the moves cost: the set with the most is the best one."""
+    """The saving less the cost of the moves; the set with the most is the best one."""
 
 
 class SetSearch:
@@ -212,7 +212,7 @@ class SetSearch:
 
     @contextmanager
     def _without(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
-        """Take the nodes out meanwhile; their pods that fit on no node that stays, by class."""
+        """Take the nodes out meanwhile; yield their pods that fit nowhere else, by class."""
         mark = self._simulator.mark()
         pods: list[Pod] = []
         for each in members:
@@ -311,7 +311,7 @@ class SetSearch:
 
 
 def _sizes(most: int) -> list[int]:
-    """All of them, then fewer and fewer."""
+    """Return the sizes of sets to try: all nodes, then fewer and fewer."""
     found: list[int] = []
     while most > 1:
         found.append(most)
@@ -320,6 +320,6 @@ def _sizes(most: int) -> list[int]:
 
 
 def _in_zone(spec: RowSpec, number: int) -> RowSpec:
-    """The row as it comes up in the zone of that number; as EC2 chooses beyond the last one."""
+    """Return the row in the zone of that number; unchanged where there is no such zone."""
     zones = list(in_each_zone(spec))
     return zones[number] if number < len(zones) else spec

@@ -73,7 +73,7 @@ def _placed(builder: PlanBuilder) -> Iterator[tuple[str, PodSpec, int]]:
 
 
 def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) -> int:
-    """Take free room on nodes that are there, coming or just asked for; how many pieces it holds.
+    """Take free room on nodes that are there, coming or asked for; return the pieces it holds.
 
     The fullest nodes first: emptier ones can leave.
     """
@@ -98,7 +98,7 @@ def _staying(builder: PlanBuilder) -> BoolArray:
 
 
 def _bought(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass, missing: int) -> int:
-    """Ask the sector's fleets for nodes in its preferred region; how many pieces they hold."""
+    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold."""
     view = builder.view
     (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
     usable = _usable(builder, pieces.sector)

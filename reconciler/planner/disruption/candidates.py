@@ -168,7 +168,8 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
         detail = f"its last drain failed: not again before {rests:%H:%M:%S}{more}"
         return Blocker("drain-cool-off", detail, rests)
     replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
-    if not replaced_here and not context.room.may_leave(candidate.status.key):
+    key, name = candidate.status.key, candidate.node.name
+    if not replaced_here and not context.room.may_leave(key, name):
         return at_minimum(candidate.status)
     found = context.ledger.drain_blocker(candidate.moving, overdue=overdue)
     if found is not None:

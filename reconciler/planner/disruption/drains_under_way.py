@@ -1,6 +1,6 @@
 """Drains that earlier plans began: continued, ended with the node, or given back when needed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from reconciler.model.actions import (
@@ -12,7 +12,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
@@ -41,6 +41,7 @@ from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.rounds import overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
+from reconciler.planner.disruption.limits.removals import minimum_stays
 from reconciler.planner.disruption.methods.spot_rules import (
     POLICY,
     by_cpu,
@@ -88,7 +89,7 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
             builder.cancel_drain(ended)
     if not under_way:
         return []
-    drains = _Drains(builder)
+    drains = _Drains(builder, [node.name for node, _ in under_way])
     for node, key in under_way:
         drain = disruption_of(view, node)
         if drain is not None and drain.kind == "graceful":
@@ -124,9 +125,14 @@ def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
 
 
 class _Drains:
-    """Takes the next step of drains, one node after the other."""
+    """Takes the next step of drains, one node after the other.
 
-    def __init__(self, builder: PlanBuilder) -> None:
+    Args:
+        builder: The plan.
+        names: The nodes that drain.
+    """
+
+    def __init__(self, builder: PlanBuilder, names: Iterable[NodeName]) -> None:
         self._builder = builder
         self._simulator = DrainSimulator(builder)
         self._sets = SetsUnderWay(builder.view)
@@ -134,20 +140,24 @@ class _Drains:
         """The moves of the drains that continue."""
         self._going_on: dict[FleetKey, int] = {}
         """Draining nodes per fleet that are not ended yet: they will lower its target too."""
+        self._undecided = set(names)
+        """Nodes whose next step has not been taken."""
 
     def finish(self, node: Node, key: FleetKey, drain: Disruption) -> None:
         """Take the next step of the node's drain, or give it back."""
         builder, status = self._builder, self._builder.view.statuses[key]
+        self._undecided.discard(node.name)
         view = builder.view
         pods = view.pods_on.get(node.name, [])
         judge = self._judge(node, key, drain)
         begun = DRAIN_STARTED in node.annotations
         remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
+        lowers_too_far = not _already_lowered(builder, key) and remaining < status.min
         beside = [pod for pod in pods if not counts(pod)]
         kept = protection(view, node) or irreplaceable_pod(judge, beside)
         if kept is not None:
             kept = Blocker(kept.code, f"{kept.detail}: it may not be removed")
-        elif not _already_lowered(builder, key) and remaining < status.min:
+        elif lowers_too_far or not minimum_stays(builder, status, self._undecided):
             kept = at_minimum(status)
         elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
             kept = Blocker("in-use", "it is used again")

@@ -86,7 +86,8 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
         # Every other limit may allow it later; its fleet's minimum holds it for good.
-        return why.code != "min-capacity"
+        in_time = run.context.room.may_leave_in_time(candidate.status.key, candidate.node.name)
+        return in_time or why.code != "min-capacity"
     run.begin(candidate, moves)
     return True
 

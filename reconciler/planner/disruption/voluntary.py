@@ -25,6 +25,7 @@ from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successor,
     waits_for_successor,
+    waits_for_what_is_owed,
 )
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
@@ -154,6 +155,8 @@ class VoluntaryRun:
         """
         status, outdated = candidate.status, candidate.outdated
         own = outdated is None or not outdated.has_batch
+        if own and waits_for_what_is_owed(self.context, candidate.node, status):
+            return True
         why = self.departures.why_not_for_successor(candidate) if own else None
         if why is not None:
             self.context.builder.block(candidate.node, *why)

@@ -1,6 +1,7 @@
 """What limits all removals together: min_capacity, demand that would come back, the safety stop."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
@@ -12,10 +13,14 @@ from reconciler.model.actions import (
     TerminateInstance,
     ends_drain,
 )
+from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.in_service import in_service
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.starting import is_joining, takes_pods
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
@@ -84,6 +89,9 @@ class FleetRoom:
     target stays. A fleet that has more nodes than its target asks for (somebody lowered it, and
     EC2 ends none) can do without those too.
 
+    The target includes what EC2 owes, which may never come. So the minimum is held against the
+    nodes that take pods as well: a fleet that has no more of these can do without none of them.
+
     One place is kept for each node in whose place another was asked for: taken by an idle node, it
     would have to be asked for again, and again.
     """
@@ -100,25 +108,79 @@ class FleetRoom:
             for status in builder.view.inventory.fleets
         }
         self._kept = {key: _replaced(builder.view, key) - ended for key in self._left}
+        gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
+        self._there = {
+            status.key: {n.name for n in _in_service(builder.view, status, gone) if takes_pods(n)}
+            for status in builder.view.inventory.fleets
+            if status.min
+        }
+        """Of fleets with a minimum the nodes that take pods and stay."""
+        self._min = {status.key: status.min for status in builder.view.inventory.fleets}
 
-    def may_leave(self, key: FleetKey, name: NodeName | None = None) -> bool:
-        """Whether one more node may go: this one, or any that is not replaced."""
+    def may_leave(self, key: FleetKey, name: NodeName) -> bool:
+        """Whether the node may go now."""
+        there = self._there.get(key, ())
+        held = name in there and len(there) <= self._min[key]
+        return self.may_leave_in_time(key, name) and not held
+
+    def may_leave_in_time(self, key: FleetKey, name: NodeName) -> bool:
+        """Whether the node may go when all that its fleet is owed has come."""
         kept = self._kept[key]
         return self._left[key] > (0 if name in kept else len(kept))
 
     def left_for_replaced(self, key: FleetKey) -> int:
-        """How many more nodes the fleet can do without, if they are replaced."""
+        """How many more nodes the fleet can do without in time, if they are replaced."""
         return self._left[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
         """How many more nodes each fleet can do without beside those that are replaced."""
-        return {key: left - len(self._kept[key]) for key, left in self._left.items()}
+        found = {key: left - len(self._kept[key]) for key, left in self._left.items()}
+        for key, there in self._there.items():
+            found[key] = min(found[key], len(there) - self._min[key])
+        return found
 
     def leave(self, key: FleetKey, name: NodeName) -> None:
         """Count one more node that goes."""
+        self.wait(key, name)
+        self._there.get(key, set()).discard(name)
+
+    def wait(self, key: FleetKey, name: NodeName) -> None:
+        """Count one more node that goes when what its fleet is owed has come."""
         self._left[key] -= 1
         self._kept[key] -= {name}
+
+
+def minimum_stays(
+    builder: PlanBuilder, status: FleetStatus, undecided: AbstractSet[NodeName]
+) -> bool:
+    """Whether the nodes that have joined and stay are as many as the fleet's minimum.
+
+    Nodes that this plan gives back stay, and so does a node that is not Ready: a drain that goes
+    on is not given up for that.
+
+    Args:
+        builder: The plan.
+        status: The fleet.
+        undecided: Draining nodes that this plan may still give back: they stay, too.
+    """
+    if not status.min:
+        return True
+    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+    gone = (still_draining(builder) - undecided) | ended
+    return sum(1 for _ in _in_service(builder.view, status, gone)) >= status.min
+
+
+def _in_service(
+    view: ClusterView, status: FleetStatus, gone: Container[NodeName | None]
+) -> Iterator[Node]:
+    """Yield the nodes of the fleet's target that have joined, beside those that go."""
+    inventory, init_seconds = view.inventory, view.settings.instance_init_seconds
+    shown, instances = inventory.regions_shown, inventory.instance_of_node
+    for node in in_service(status.nodes, status.key, shown, instances):
+        stays = node.name not in gone and node.name not in inventory.interrupted
+        if stays and not is_joining(node, view.at, init_seconds):
+            yield node
 
 
 def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:

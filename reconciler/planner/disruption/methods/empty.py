@@ -29,7 +29,7 @@ def propose(run: VoluntaryRun) -> None:
             builder.block(node, "type-spares", "kept as a spare of its instance type")
             context.closed.add(node.name)  # no destination either: a spare is kept idle
             context.spares.add(node.name)
-        elif node.name in awaited and context.room.may_leave(status.key, node.name):
+        elif node.name in awaited and context.room.may_leave_in_time(status.key, node.name):
             source = awaited[node.name]
             why = f"it costs less than {source}, whose pods can come"
             builder.block(node, "consolidation", why)

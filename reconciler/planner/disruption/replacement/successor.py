@@ -34,6 +34,8 @@ def ask_for_successor(
         none = None if asked else no_successor(context, status)
         builder.block(node, *(none or waits_for_successor(key)))
         return none is None
+    if waits_for_what_is_owed(context, node, status):
+        return True
     because = f"{node.name} is replaced: {outdated.because}"
     why = ask_for_successors(context, status, 1, outdated.policy, because)
     if why is not None:
@@ -41,6 +43,25 @@ def ask_for_successor(
         return False
     builder.block(node, *waits_for_successor(key))
     context.ledger.take_node(key)
+    return True
+
+
+def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
+    """Whether the node only waits for what its fleet was asked for and has not come yet.
+
+    It counts as disrupted, so that no other one is asked for past a disruption budget meanwhile;
+    not while EC2 cannot give what it owes, which may be for long.
+    """
+    key = status.key
+    if not context.room.may_leave_in_time(key, node.name):
+        return False
+    context.room.wait(key, node.name)
+    if status.unavailable:
+        why = f"no node comes in its place now: {status.unavailable}"
+        context.builder.block(node, "replacement", why)
+    else:
+        context.builder.block(node, *waits_for_successor(key))
+        context.ledger.take_node(key)
     return True
 
 

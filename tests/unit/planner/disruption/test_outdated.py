@@ -141,7 +141,12 @@ def test_fleet_at_its_minimum_gets_a_node_in_its_place_first() -> None:
     made = planned(fleet, *nodes, on("a"), on("b"))
     assert targets(made) == [(2, 3)]
     assert kept(made)["a"] == "replacement"
-    assert drained(planned(fleet, *nodes, on("a"), on("b"), target=3)) == ["a"]
+    waiting = planned(fleet, *nodes, on("a"), on("b"), target=3)
+    assert drained(waiting) == []
+    assert targets(waiting) == []
+    assert kept(waiting)["a"] == "replacement"
+    came = make_node("c", fleet)
+    assert drained(planned(fleet, *nodes, came, on("a"), on("b"), target=3)) == ["a"]
 
 
 @pytest.mark.parametrize("why", ["expired", "rebalance"])

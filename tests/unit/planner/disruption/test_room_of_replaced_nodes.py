@@ -49,7 +49,8 @@ def test_room_that_was_asked_for_an_expired_node_is_kept_for_half_an_hour(
     fleet = replace(FLEET, expire_after_seconds=DAY)
     asked = FrozenMap({REPLACEMENT_ASKED: f"{rfc3339(ago(seconds))}/1"})
     old = make_node("a", fleet, created_at=ago(2 * DAY), annotations=asked)
-    made = planned(fleet, old, idle("i"), full("a", "3900m"), target=3)
+    came = make_node("n", fleet)
+    made = planned(fleet, old, idle("i"), came, full("a", "3900m"), full("n", "1500m"), target=3)
     assert drained(made) == gone
 
 

@@ -1,0 +1,108 @@
+"""`min_capacity` is held against nodes that take pods: what EC2 owes may never come."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.model.actions import EvictPod, TaintNode, UntaintNode
+from reconciler.model.cluster import Node
+from reconciler.planner.settings import DisruptionBudget
+from tests.builders import ago, make_node, make_settings
+from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.test_outdated import rebalance
+from tests.unit.planner.disruption.updated_fleet import drained as emptied
+from tests.unit.planner.scale_in.scene import (
+    drained,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    planned,
+    told,
+    unneeded,
+)
+
+FLEET = make_scene_fleet(min_capacity=2)
+DAY = 86_400.0
+
+
+def young(name: str, *, ready: bool) -> Node:
+    """A node that joined two minutes ago."""
+    return make_node(name, FLEET, created_at=ago(120), ready=ready)
+
+
+@pytest.mark.parametrize(("minimum", "gone"), [(2, []), (1, ["a"]), (0, ["a", "b"])])
+def test_idle_nodes_of_the_minimum_stay_while_what_a_burst_asked_for_is_owed(
+    minimum: int, gone: list[str]
+) -> None:
+    """The last running nodes were ended for a target that EC2 had no capacity for."""
+    fleet = replace(FLEET, min_capacity=minimum)
+    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), target=6)
+    assert emptied(made) == gone
+    assert {kept(made)[name] for name in {"a", "b"} - set(gone)} <= {"min-capacity"}
+
+
+def test_under_used_node_of_the_minimum_stays_while_nodes_are_owed() -> None:
+    """Its pods would fit on the other node, of which the minimum asks for two."""
+    made = planned(FLEET, unneeded("a", FLEET), make_node("b", FLEET), full("b"), on("a"), target=6)
+    assert emptied(made) == []
+    assert kept(made)["a"] == "min-capacity"
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_idle_node_goes_when_a_third_takes_pods(ready: bool) -> None:
+    """A node that has joined and is not Ready yet may never be."""
+    nodes = [unneeded("a", FLEET), make_node("b", FLEET), young("c", ready=ready)]
+    made = planned(FLEET, *nodes, full("b"), *([full("c")] if ready else []))
+    assert emptied(made) == (["a"] if ready else [])
+
+
+def test_idle_expired_nodes_wait_for_the_nodes_that_were_asked_for_in_their_place() -> None:
+    """Both were ended two seconds after two had been asked for, which never came."""
+    fleet = replace(FLEET, expire_after_seconds=DAY)
+    old = [make_node(name, fleet, created_at=ago(2 * DAY)) for name in ("a", "b")]
+    assert targets(planned(fleet, *old)) == [(2, 4)]
+    made = planned(fleet, *old, target=4)
+    assert (emptied(made), targets(made)) == ([], [])
+    assert kept(made) == {"a": "replacement", "b": "replacement"}
+    assert targets(planned(fleet, *old, target=3)) == [(3, 4)], "the second has none yet"
+
+
+def test_recommended_node_is_drained_when_its_successor_has_come() -> None:
+    """The target had only been raised."""
+    nodes = [rebalance("a"), make_node("b", FLEET)]
+    pods = [on("a"), full("b", "2")]
+    made = planned(FLEET, *nodes, *pods, target=3)
+    assert (emptied(made), targets(made)) == ([], [])
+    assert kept(made)["a"] == "replacement"
+    assert emptied(planned(FLEET, *nodes, make_node("c", FLEET), *pods, target=3)) == ["a"]
+
+
+def test_node_that_waits_for_its_successor_uses_a_disruption_budget_up() -> None:
+    """Two would be asked for where only one may be disrupted."""
+    fleet = replace(FLEET, expire_after_seconds=DAY)
+    old = [make_node(name, fleet, created_at=ago(2 * DAY)) for name in ("a", "b")]
+    settings = replace(make_settings(fleet), disruption_budgets=(DisruptionBudget(nodes=1),))
+    made = planned(settings, *old, target=3)
+    assert (emptied(made), targets(made)) == ([], [])
+    assert kept(made) == {"a": "replacement", "b": "disruption-budget"}
+
+
+def test_drain_is_given_back_when_another_node_of_the_minimum_has_gone() -> None:
+    """The target holds the node that is to come in its place, and two would have been one."""
+    other = make_node("c", FLEET)
+    nodes = [drained("a", FLEET), make_node("b", FLEET)]
+    made = planned(FLEET, *nodes, on("a", cpu="100m"), full("b"), target=3)
+    assert (told(made, EvictPod), told(made, UntaintNode)) == ([], ["a"])
+    made = planned(FLEET, *nodes, other, on("a", cpu="100m"), full("b"), full("c"))
+    assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
+
+
+def test_drain_goes_on_while_another_node_of_the_minimum_is_not_ready() -> None:
+    """It may be back in a moment: pods would have been moved in vain."""
+    away = make_node("c", FLEET, created_at=ago(DAY), ready=False)
+    made = planned(
+        FLEET, drained("a", FLEET), make_node("b", FLEET), away, on("a", cpu="100m"), full("b")
+    )
+    assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
+    assert told(made, TaintNode) == []

@@ -135,6 +135,9 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     utilisation = Utilisation(builder)
     found: list[Candidate] = []
     for node, key in open_nodes(view):
+        if not counted(view.pods_on.get(node.name, ())):
+            # What keeps it next, be it a Job that has just started, has its whole time.
+            tend_clock(builder, node, view.statuses[key].settings, blocked=False)
         if is_empty(builder, node):
             continue
         if DRAIN_STARTED in node.annotations:

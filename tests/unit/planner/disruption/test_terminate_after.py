@@ -174,3 +174,10 @@ def test_unreadable_or_future_time_begins_now(text: str) -> None:
     node = blocked(None, annotations={PODS_BLOCK_SINCE: text})
     made = planned(FLEET, node, make_node("b", FLEET), guarded(), on("b"))
     assert (clock(made), deleted(made)) == ([rfc3339(NOW)], [])
+
+
+def test_time_begins_again_when_the_node_stood_empty() -> None:
+    """A Job that started hours after the last one had ended was evicted at once."""
+    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+    made = planned(fleet, blocked(3 * HOUR, fleet), make_node("b", fleet), on("b"))
+    assert clock(made) == [None]

@@ -63,7 +63,7 @@ def find_outdated(
             instance = instances.get(node.name)
             why = _by_notice(noticed.get(node.name), at)
             why = why or _by_update(node, updates.get(fleet.key))
-            why = why or _by_age(node, instance, fleet.settings, at)
+            why = why or outdated_by_age(node, instance, fleet.settings, at)
             if why is not None:
                 found[node.name] = why
     return dict(sorted(found.items()))
@@ -109,10 +109,17 @@ def chosen_by_update(update: Update, node: Node, at: datetime) -> Outdated:
     )
 
 
-def _by_age(
+def outdated_by_age(
     node: Node, instance: Instance | None, settings: FleetSettings, at: datetime
 ) -> Outdated | None:
-    """Older than its fleet's `expire_after`, counted from the launch of its instance."""
+    """Return that a node is older than its fleet's `expire_after`; None when it is not.
+
+    Args:
+        node: The node.
+        instance: Its instance, from whose launch its age counts where that is known.
+        settings: Its fleet's.
+        at: The clock.
+    """
     since = instance.launched_at if instance is not None else None
     since = since or node.created_at
     if settings.expire_after_seconds is None or since is None:

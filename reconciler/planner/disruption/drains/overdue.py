@@ -13,6 +13,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.planner.budgets import Coverage
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate, evictions
+from reconciler.planner.fleets.outdated import outdated_by_age
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.text import duration, parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
@@ -29,7 +30,9 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
         settings: Its fleet's.
     """
     since = _noted(view, node)
-    if since is None or settings.terminate_after_seconds is None or not _is_expired(view, node):
+    if since is None or settings.terminate_after_seconds is None:
+        return None
+    if not _is_expired(view, node, settings):
         return None
     return since + timedelta(seconds=settings.terminate_after_seconds)
 
@@ -50,7 +53,8 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
         blocked: Whether its pods keep it now, or its last drain failed and it rests.
     """
     view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
-    counts = settings.terminate_after_seconds is not None and _is_expired(view, node) and blocked
+    counts = settings.terminate_after_seconds is not None and blocked
+    counts = counts and _is_expired(view, node, settings)
     since = _noted(view, node)
     text = node.annotations.get(PODS_BLOCK_SINCE)
     if counts and (since is None or text != rfc3339(since)):
@@ -99,9 +103,11 @@ def evictions_and_deletions(
     return [*evictions(node, allowed, grace, POLICY, because), *deleted]
 
 
-def _is_expired(view: ClusterView, node: Node) -> bool:
-    outdated = view.inventory.outdated.get(node.name)
-    return outdated is not None and outdated.reason == "expired"
+def _is_expired(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
+    """Whether it is too old, whatever else it is to be replaced for."""
+    instance = view.inventory.instance_of_node.get(node.name)
+    expired = outdated_by_age(node, instance, settings, view.at) is not None
+    return expired and not settings.departing
 
 
 def _noted(view: ClusterView, node: Node) -> datetime | None:

@@ -9,12 +9,14 @@ from reconciler.model.actions import (
     DRAIN_FAILED,
     DRAIN_STARTED,
     DRAINING_TAINT,
+    INTERRUPTION,
     PODS_BLOCK_SINCE,
     AnnotateNode,
     DeletePod,
     EvictPod,
     TaintNode,
     TerminateInstance,
+    UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
@@ -181,3 +183,26 @@ def test_time_begins_again_when_the_node_stood_empty() -> None:
     fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
     made = planned(fleet, blocked(3 * HOUR, fleet), make_node("b", fleet), on("b"))
     assert clock(made) == [None]
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        f"rebalance-recommendation/{rfc3339(ago(300))}",
+        f"scheduled-change/{rfc3339(ago(-5 * DAY))}",
+    ],
+)
+@pytest.mark.parametrize("draining", [False, True])
+def test_time_is_over_whatever_else_the_node_is_to_be_replaced_for(
+    notice: str, draining: bool
+) -> None:
+    """A recommendation of EC2 let one annotation keep the node for good, and gave drains back."""
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    noted = {INTERRUPTION: notice}
+    if draining:
+        noted[DRAIN_STARTED] = rfc3339(ago(30))
+    node = blocked(2 * HOUR, annotations=noted, taints=(taint,) if draining else ())
+    made = planned(FLEET, node, make_node("b", FLEET), guarded(), on("b"))
+    assert drained(made) == ([] if draining else ["a"])
+    assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
+    assert clock(made) == []

@@ -43,7 +43,7 @@ from reconciler.planner.fleets.interruptions import (
     read_notice,
 )
 from reconciler.planner.rules import comes_back
-from reconciler.planner.text import counted_noun, rfc3339
+from reconciler.planner.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"
@@ -93,7 +93,7 @@ def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, repl
     view = builder.view
     key = view.inventory.fleet_of_node[node.name]
     pods = view.pods_on.get(node.name, ())
-    if not counted(pods) and _begun(node) and REPLACEMENT_ASKED in node.annotations:
+    if not counted(pods) and _begun(node) and _was_replaced(view, node):
         _end(builder, node, key)
         return
     protect = tuple(_protect(builder, node, notice, replaced=replaced))
@@ -104,6 +104,17 @@ def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, repl
 
 def _begun(node: Node) -> bool:
     return POLICY in drain_reasons(node)
+
+
+def _was_replaced(view: ClusterView, node: Node) -> bool:
+    """Whether its own fleet was asked for another in its place since its drain began.
+
+    What was asked for before that, by a voluntary method, may be of another fleet, or have come in
+    vain days ago.
+    """
+    asked = parse_rfc3339(node.annotations.get(REPLACEMENT_ASKED, "").partition("/")[0])
+    began = drain_started(view, node)
+    return asked is not None and began is not None and asked >= began
 
 
 def _protect(
@@ -201,7 +212,7 @@ def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
     found: set[str] = set()
     for name in view.inventory.interrupted:
         own = rows.get(view.inventory.fleet_of_node[name])
-        if own and REPLACEMENT_ASKED not in view.nodes[name].annotations:
+        if own and not _was_replaced(view, view.nodes[name]):
             own.pop()
             found.add(name)
     return frozenset(found)

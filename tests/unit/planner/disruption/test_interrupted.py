@@ -121,6 +121,18 @@ def test_empty_node_without_a_purchase_in_its_place_is_left_to_ec2() -> None:
     assert [f.target for f in made.fleets] == [3]
 
 
+def test_purchase_of_days_ago_is_none_in_place_of_a_node_that_ec2_takes_now() -> None:
+    """Its fleet's target fell for a node of another fleet, or for one that came in vain."""
+    before = {REPLACEMENT_ASKED: f"{rfc3339(ago(3 * 86_400))}/2/7"}
+    nodes = [begun("a", annotations=before), make_node("b", FLEET), make_node("c", FLEET)]
+    made = planned(FLEET, *nodes, full("b"), full("c"))
+    assert told(made, TerminateInstance) == []
+    assert [f.target for f in made.fleets] == [3]
+    made = planned(FLEET, begun("a", annotations=before), full("a"))
+    assert targets(made) == [(1, 2)]
+    assert asked_in_place_of(made) == ["a"], "what this plan asks for counts"
+
+
 def test_target_never_falls_below_the_minimum() -> None:
     """The mark stayed on the node although somebody set the target back."""
     fleet = make_scene_fleet(min_capacity=3)

@@ -47,11 +47,12 @@ def after_schedule(local: datetime, schedule: str, duration_seconds: float) -> b
     clock = local.replace(tzinfo=None, fold=0, second=0, microsecond=0)
     latest: datetime | None = None
     # A cron iterator knows local clocks only: it begins where they could have been set back from,
-    # and each of its times is one moment, or two in the hour that comes twice.
+    # and each of its times is one moment, or two in the hour that comes twice. In the hour that
+    # is left out it is the moment as the clocks were before: the second one lies an hour earlier.
     for each in CronSim(schedule, clock + _CLOCK_CHANGE_MAX, reverse=True):
         if latest is not None and each < clock - _CLOCK_CHANGE_MAX:
             break
-        moments = (each.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-        found = [moment for moment in moments if moment <= now]
+        first, second = (each.replace(tzinfo=zone, fold=n).astimezone(UTC) for n in (0, 1))
+        found = [moment for moment in (first, max(first, second)) if moment <= now]
         latest = max([*found, latest] if latest is not None else found, default=None)
     return latest is not None and now - latest < timedelta(seconds=duration_seconds)

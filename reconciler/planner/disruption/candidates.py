@@ -243,7 +243,7 @@ def _candidate(
         share=share,
         bounces=bounces,
         since=unneeded_since(view, node),
-        settled_at=None if departing else settled_at(pods, policy, status.settings.scale_in),
+        settled_at=None if departing else settled_at(pods, policy, threshold, view.at),
         failures_rank=int(rests_until(view, node) is not None),
         policy=policy,
         because=because,

@@ -17,7 +17,7 @@ from reconciler.planner.text import duration
 
 
 def settled_at(
-    pods: Iterable[Pod], policy: PolicyName, settings: ScaleInSettings
+    pods: Iterable[Pod], policy: PolicyName, settings: ScaleInSettings, at: datetime
 ) -> datetime | None:
     """The moment from which a node's pods may be moved; None when nothing tells their age.
 
@@ -25,8 +25,9 @@ def settled_at(
         pods: The pods on the node.
         policy: `scale-in`, or `consolidation` for a move that only saves money.
         settings: The scale-in settings of the node's fleet.
+        at: The clock.
     """
-    latest = last_bound(pods)
+    latest = last_bound(pods, at)
     if latest is None:
         return None
     saving_only = policy == "consolidation"
@@ -34,10 +35,26 @@ def settled_at(
     return latest + timedelta(seconds=seconds)
 
 
-def last_bound(pods: Iterable[Pod]) -> datetime | None:
+def last_bound(pods: Iterable[Pod], at: datetime) -> datetime | None:
     """When the last of the pods came to its node; None when nothing tells."""
-    bound = (pod.started_at or pod.created_at for pod in pods if counts(pod))
-    return max((at for at in bound if at is not None), default=None)
+    bound = (bound_at(pod, at) for pod in pods if counts(pod))
+    return max((each for each in bound if each is not None), default=None)
+
+
+def bound_at(pod: Pod, at: datetime) -> datetime | None:
+    """When the pod came to its node, as far as its times tell; None when they do not.
+
+    Its start is dated by the clock of its node: it was not before the API server made the pod, and
+    one in the future tells nothing.
+
+    Args:
+        pod: A pod on a node.
+        at: The clock.
+    """
+    times = [pod.created_at]
+    if pod.started_at is not None and pod.started_at <= at:
+        times.append(pod.started_at)
+    return max((each for each in times if each is not None), default=None)
 
 
 def settles(left: timedelta, at: datetime) -> Blocker:

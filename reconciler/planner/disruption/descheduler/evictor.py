@@ -82,7 +82,8 @@ class Evictor:
             return None
         view = self._context.view
         status = view.statuses[view.inventory.fleet_of_node[node]]
-        until = settled_at(view.pods_on.get(node, ()), "scale-in", status.settings.scale_in)
+        pods, settings = view.pods_on.get(node, ()), status.settings.scale_in
+        until = settled_at(pods, "scale-in", settings, view.at)
         if until is None or until <= view.at:
             return None
         return Blocker("settling", f"a pod came to {node} a short time ago")

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.text import counted_noun, duration
 from reconciler.planner.view import ClusterView
@@ -38,7 +39,7 @@ class BlastRadiusLimits:
             if controller is None or pod.finished:
                 continue
             self._pods[controller] += 1
-            placed = pod.started_at or pod.created_at
+            placed = bound_at(pod, view.at)
             recent = placed is not None and placed > young
             self._moved[controller] += recent or pod.deleting or pod.node_name is None
 

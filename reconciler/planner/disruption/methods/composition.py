@@ -84,7 +84,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     view, status = run.context.view, candidate.status
     if candidate.must_go or candidate.goes_back_to_spot or not view.offers[status.key].priced:
         return False
-    latest = last_bound(candidate.placed)
+    latest = last_bound(candidate.placed, view.at)
     if latest is not None and view.at - latest < _rest(status):
         return False
     noted = REPLACEMENT_SET in candidate.node.annotations

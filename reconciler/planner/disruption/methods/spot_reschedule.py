@@ -223,7 +223,7 @@ class _Search:
             share=0.0,
             bounces=False,
             since=None,
-            settled_at=settled_at(pods, POLICY, settings),
+            settled_at=settled_at(pods, POLICY, settings, view.at),
             failures_rank=0,
             policy=POLICY,
             because=f"spot nodes have room for its {count}",

@@ -56,8 +56,13 @@ def test_two_nodes_are_counted_together() -> None:
 
 @pytest.mark.parametrize(
     "recent",
-    [{"started_at": ago(599)}, {"deleting": True}, {"node": None, "phase": "Pending"}],
-    ids=["placed", "being-deleted", "waiting"],
+    [
+        {"started_at": ago(599)},
+        {"created_at": ago(60), "started_at": ago(900)},
+        {"deleting": True},
+        {"node": None, "phase": "Pending"},
+    ],
+    ids=["placed", "placed where the clock is behind", "being-deleted", "waiting"],
 )
 def test_pods_that_moved_a_moment_ago_use_the_limit_up(recent: dict[str, Any]) -> None:
     """A rollout and a drain together would take half of the replicas at once."""

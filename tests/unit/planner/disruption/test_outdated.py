@@ -32,6 +32,7 @@ from tests.unit.planner.scale_in.scene import (
     on,
     planned,
     told,
+    unneeded,
 )
 
 DAY = 86_400.0
@@ -234,6 +235,22 @@ def test_pods_settle_before_they_are_moved() -> None:
     made = planned(fleet, *nodes, on("a", started_at=ago(60)), on("b"))
     assert drained(made) == []
     assert kept(made)["a"] == "settling"
+
+
+@pytest.mark.parametrize(
+    ("made_seconds", "started_seconds", "settling"),
+    [(30, 629, True), (30, 30 - DAY, True), (600, 600 - DAY, False), (2 * DAY, 60, True)],
+    ids=["behind", "ahead, young", "ahead, old", "waited long for its node"],
+)
+def test_clock_of_a_node_neither_shortens_nor_lengthens_the_time_to_settle(
+    made_seconds: float, started_seconds: float, settling: bool
+) -> None:
+    """The start of a pod is dated by its node, whose clock may be wrong; it was made before."""
+    fleet = make_scene_fleet(settle_seconds=300)
+    pod = on("a", created_at=ago(made_seconds), started_at=ago(started_seconds))
+    made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), full("b", "1"), pod)
+    assert told(made, TaintNode) == ([] if settling else ["a"])
+    assert kept(made).get("a") == ("settling" if settling else None)
 
 
 def test_rebalance_recommendation_replaces_its_node_gracefully() -> None:

@@ -54,6 +54,8 @@ def propose(run: VoluntaryRun) -> None:
         elif update.batch_max:
             _begin(run, status, update)
     run.drain(selects)
+    for update in context.view.inventory.updates.values():
+        _let_others_come_first(context, update)
 
 
 def _explain(context: DisruptionContext, update: Update) -> None:
@@ -65,17 +67,22 @@ def _explain(context: DisruptionContext, update: Update) -> None:
 
 
 def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
-    """Take marks off nodes that no batch of this version has, and off those that do not empty."""
+    """Take marks off nodes that no batch of this version has."""
+    because = "its batch is over: the update was halted, or there is a newer version"
+    for name in sorted(update.old.keys() - update.batch.keys()):
+        node = context.view.nodes[name]
+        if ROLLING_UPDATE in node.annotations and not is_draining(node):
+            context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+
+
+def _let_others_come_first(context: DisruptionContext, update: Update) -> None:
+    """Take nodes out of the batch that do not empty; those whose drain this plan begins go on."""
     builder, view = context.builder, context.view
-    for name in sorted(update.old):
+    begun = {removal.node for removal in builder.removals}
+    because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
+    for name in sorted(update.batch.keys() - begun):
         node = view.nodes[name]
-        if ROLLING_UPDATE not in node.annotations or is_draining(node):
-            continue
-        if name not in update.batch:
-            because = "its batch is over: the update was halted, or there is a newer version"
-            builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
-        elif _has_waited(context, update, node):
-            because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
+        if not is_draining(node) and _has_waited(context, update, node):
             builder.mark(*end_of_drain(view, node, POLICY, because))
             builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 

@@ -314,12 +314,13 @@ def test_empty_node_waits_for_its_idle_time_as_ever() -> None:
 
 def test_node_that_cannot_be_emptied_leaves_its_batch() -> None:
     """The others would wait for it without end."""
-    blocked = on("a", labels={"job": "x"}, annotations={"fleet-reconciler.io/do-not-disrupt": "t"})
+    blocked = on("a", annotations={"fleet-reconciler.io/do-not-disrupt": "true"})
     objects: list[Node | Pod] = [node("a", mark=1, began=2000), node("b"), full("b")]
     stays = made_of(*objects, node("c", 600), blocked, new="c")
     assert marked(stays) == {}
     made = made_of(*objects, node("c", 1200), blocked, new="c")
     assert marked(made) == {"a": None}
+    assert drained(made) == []
     assert ("a", "drain-failed") in {(name, key) for name, key, _ in annotations_set(made)}
 
 

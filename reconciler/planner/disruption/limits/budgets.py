@@ -7,9 +7,10 @@ reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.calendar import after_schedule, in_window
 from reconciler.planner.disruption.blocker import Blocker
@@ -117,11 +118,22 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     One that still starts serves nothing yet.
     """
     init = view.settings.instance_init_seconds
-    outdated = view.inventory.outdated
     return sum(
         is_draining(node)
         or node.name in view.inventory.interrupted
-        or (node.name in outdated and bool(outdated[node.name].waits))
+        or _is_to_be_replaced(view, status, node)
         or not (node.ready or is_joining(node, view.at, init))
         for node in status.nodes
     )
+
+
+def _is_to_be_replaced(view: ClusterView, status: FleetStatus, node: Node) -> bool:
+    """Whether a new node is on its way in the place of this one, which drains when it is there.
+
+    A fleet that cannot give it holds up no other one: its node serves on until then, and the
+    budgets are asked again before it drains.
+    """
+    outdated = view.inventory.outdated.get(node.name)
+    if outdated is None or not outdated.waits or status.unavailable:
+        return False
+    return view.at - outdated.since < timedelta(seconds=view.settings.instance_init_seconds)

@@ -1,8 +1,14 @@
 """Batches of a rolling update that have to wait, or that something else comes in between of."""
 
-from reconciler.model.actions import EvictPod
-from tests.unit.planner.disruption.updated_fleet import drained, made_of, marked, node
-from tests.unit.planner.scale_in.scene import annotations_set, full, told
+import pytest
+
+from reconciler.model.actions import UNNEEDED_SINCE, EvictPod, TaintNode
+from reconciler.model.memory import FleetMemory
+from reconciler.planner.settings import DisruptionBudget
+from reconciler.planner.text import rfc3339
+from tests.builders import HOME, ago
+from tests.unit.planner.disruption.updated_fleet import FLEET, drained, made_of, marked, node
+from tests.unit.planner.scale_in.scene import annotations_set, full, kept, told
 
 
 def test_node_that_drains_at_last_stays_in_its_batch() -> None:
@@ -13,3 +19,24 @@ def test_node_that_drains_at_last_stays_in_its_batch() -> None:
     assert told(made, EvictPod) == ["full-a"]
     assert marked(made) == {}
     assert {key for name, key, _ in annotations_set(made) if name == "a"} == {"drain-started"}
+
+
+@pytest.mark.parametrize(
+    ("began", "closed", "goes"),
+    [(60, False, False), (899, False, False), (900, False, True), (60, True, True)],
+)
+def test_batch_that_gets_no_new_node_holds_up_nothing_else(
+    began: float, closed: bool, goes: bool
+) -> None:
+    """A fleet without capacity used the cluster's budget up for as long as it had none."""
+    until = ago(-300) if closed else None
+    idle = node("c", 9000, annotations={UNNEEDED_SINCE: rfc3339(ago(3600))})
+    made = made_of(
+        *(node("a", 9000, mark=1, began=began), node("b"), idle, full("a"), full("b")),
+        new="c",
+        memories=(FleetMemory(fleet=FLEET.name, region=HOME, unavailable_until=until),),
+        settings={"disruption_budgets": (DisruptionBudget(nodes=1),)},
+    )
+    assert told(made, TaintNode) == (["c"] if goes else [])
+    assert kept(made)["a"] == "replacement"
+    assert marked(made) == {}

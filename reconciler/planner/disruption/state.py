@@ -121,12 +121,20 @@ def _chosen(view: ClusterView, node: Node) -> Disruption | None:
     """A node that a method has chosen, and whose drain has not begun."""
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _LAUNCHES_FOR)
     launching = asked is not None
-    policy = next((policy for key, policy in _REQUESTED if key in node.annotations), None)
+    chosen = (policy for key, policy in _REQUESTED if key in node.annotations)
+    policy = next((p for p in chosen if p != "rolling-update" or _is_in_batch(view, node)), None)
     if policy is None and not launching:
         return None
     stage: Stage = "replacement-launching" if launching else "requested"
     policy = policy or "consolidation"
     return Disruption(reason=policy, policy=policy, kind="graceful", stage=stage)
+
+
+def _is_in_batch(view: ClusterView, node: Node) -> bool:
+    """Whether a rolling update replaces it: the mark alone may be one of an update that is over."""
+    key = view.inventory.fleet_of_node.get(node.name)
+    update = None if key is None else view.inventory.updates.get(key)
+    return update is not None and node.name in update.batch
 
 
 def _resting(view: ClusterView, node: Node) -> Disruption | None:

@@ -27,6 +27,7 @@ from reconciler.planner.disruption.replacement.successor import (
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import chosen_by_update
 from reconciler.planner.fleets.rolling_update import BatchMark, Update
@@ -45,6 +46,7 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Go on with the batches, and begin the next ones."""
     context = run.context
+    _forget_marks_of_no_update(context)
     for update in context.view.inventory.updates.values():
         _explain(context, update)
         _forget_old_marks(context, update)
@@ -72,6 +74,28 @@ def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
     for name in sorted(update.old.keys() - update.batch.keys()):
         node = context.view.nodes[name]
         if ROLLING_UPDATE in node.annotations and not is_draining(node):
+            context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+
+
+def _forget_marks_of_no_update(context: DisruptionContext) -> None:
+    """Take marks off nodes that are not to be replaced any more: later they would drain at once.
+
+    Where EC2 does not show whether a node is drifted its batch waits until it does.
+    """
+    view = context.view
+    for status in view.inventory.fleets:
+        for node in status.nodes:
+            if ROLLING_UPDATE not in node.annotations or is_draining(node):
+                continue
+            drift = drift_of(status.live, view.inventory.instance_of_node.get(node.name))
+            if view.settings.rolling_update is None:
+                because = "its batch is over: rolling updates are switched off"
+            elif status.settings.departing:
+                because = "its batch is over: its whole fleet is to go"
+            elif not drift.reasons and not drift.unknown:
+                because = "its batch is over: it is as its fleet launches nodes now"
+            else:
+                continue
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 

@@ -4,10 +4,29 @@ import pytest
 
 from reconciler.model.actions import UNNEEDED_SINCE, EvictPod, TaintNode
 from reconciler.model.memory import FleetMemory
-from reconciler.planner.settings import DisruptionBudget
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import DisruptionBudget, RollingUpdate
 from reconciler.planner.text import rfc3339
-from tests.builders import HOME, ago
-from tests.unit.planner.disruption.updated_fleet import FLEET, drained, made_of, marked, node
+from tests.builders import (
+    HOME,
+    ago,
+    kept_proof,
+    make_cloud,
+    make_fleet,
+    make_instance,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.disruption.updated_fleet import (
+    FLEET,
+    NEW,
+    RULES,
+    TAINT,
+    drained,
+    made_of,
+    marked,
+    node,
+)
 from tests.unit.planner.scale_in.scene import annotations_set, full, kept, told
 
 
@@ -39,4 +58,24 @@ def test_batch_that_gets_no_new_node_holds_up_nothing_else(
     )
     assert told(made, TaintNode) == (["c"] if goes else [])
     assert kept(made)["a"] == "replacement"
+    assert marked(made) == {}
+
+
+@pytest.mark.parametrize(("new", "rules"), [("c", None), ("a b c", RULES), ("a b c", None)])
+def test_mark_of_no_update_is_taken_off(new: str, rules: RollingUpdate | None) -> None:
+    """Switched on again a day later, the update drained the node at once, at any time of day."""
+    batch = [node("a", 9000, mark=1), node("b", 8000, mark=2, taints=(TAINT,))]
+    made = made_of(*batch, node("c", 300), full("a"), full("b"), new=new, rules=rules)
+    assert marked(made) == {"a": None}
+    assert drained(made) == []
+
+
+def test_batch_waits_for_ec2_to_tell_what_its_nodes_were_launched_from() -> None:
+    """An answer without their versions ended the update of a fleet in its middle."""
+    batch = node("a", 9000, mark=1)
+    live = make_fleet(FLEET, 1, launch_template_id="lt-1", launch_template_version=NEW)
+    instances = [make_instance(batch, live, launch_template_version="")]
+    cloud = make_cloud(live, instances=instances, instances_known=True)
+    snapshot = make_snapshot(batch, full("a"), cloud=cloud, **kept_proof(live))
+    made = plan(snapshot, make_settings(FLEET, rolling_update=RULES))
     assert marked(made) == {}

@@ -11,13 +11,26 @@ from reconciler.model.actions import (
     INTERRUPTION,
     REPLACEMENT_ASKED,
     ROLLING_UPDATE,
+    SPOT_RETURN,
 )
 from reconciler.model.cluster import Node, Taint
 from reconciler.planner.disruption.state import Disruption
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import RollingUpdate
 from reconciler.planner.text import rfc3339
-from tests.builders import NOW, ago, idle, make_fleet_settings, make_node, make_pod, make_settings
+from tests.builders import (
+    NOW,
+    ago,
+    idle,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+)
 from tests.builders import make_snapshot as snapshot_of
 
 FLEET = make_fleet_settings("small", scale_in=idle(600))
@@ -84,7 +97,8 @@ def test_interrupted_node_tells_when_its_instance_ends() -> None:
     [
         ({REPLACEMENT_ASKED: f"{rfc3339(ago(60))}/1"}, "replacement-launching", "consolidation"),
         ({REPLACEMENT_ASKED: f"{rfc3339(ago(7200))}/1"}, None, ""),
-        ({ROLLING_UPDATE: "7/x"}, "requested", "rolling-update"),
+        ({SPOT_RETURN: rfc3339(ago(60))}, "requested", "spot-return"),
+        ({ROLLING_UPDATE: "7/x"}, None, ""),
         ({DRAIN_FAILED: f"{rfc3339(ago(60))}/2"}, "cancelled", "drain-failed"),
         ({DRAIN_FAILED: f"{rfc3339(ago(20 * 3600))}/2"}, None, ""),
     ],
@@ -96,6 +110,24 @@ def test_stage_before_and_after_a_drain_is_read_from_annotations(
     found = disruption(make_node("n0", FLEET, annotations=annotations), "web")
     assert (found.stage if found else None) == stage
     assert found is None or found.reason == reason
+
+
+@pytest.mark.parametrize("switched_on", [True, False])
+def test_node_of_a_batch_is_requested_while_its_update_lasts(switched_on: bool) -> None:
+    """The mark alone, of an update that was switched off, said so for good."""
+    mark = f"8/{rfc3339(ago(60))}/1"
+    node = make_node("n0", FLEET, annotations={ROLLING_UPDATE: mark})
+    live = make_fleet(FLEET, 1, launch_template_id="lt-1", launch_template_version="8")
+    instance = make_instance(node, live, launch_template_version="7")
+    snapshot = snapshot_of(
+        node,
+        make_pod("web", node="n0"),
+        cloud=make_cloud(live, instances=[instance], instances_known=True),
+    )
+    rules = RollingUpdate() if switched_on else None
+    settings = make_settings(FLEET, rolling_update=rules)
+    (told,) = explain(snapshot, settings, plan(snapshot, settings), nodes=["n0"]).nodes
+    assert (told.disruption and told.disruption.stage) == ("requested" if switched_on else None)
 
 
 def test_cancelled_disruption_says_when_it_is_tried_again() -> None:

@@ -60,7 +60,7 @@ def node(name: str, age: float = 3600, **changed: Any) -> Node:
 def made_of(
     *objects: Node | Pod,
     new: str = "",
-    rules: RollingUpdate = RULES,
+    rules: RollingUpdate | None = RULES,
     fleet: FleetSettings = FLEET,
     **changed: Any,
 ) -> Plan:
@@ -69,7 +69,7 @@ def made_of(
     Args:
         objects: Nodes and pods.
         new: Names of nodes of version 8, with spaces between.
-        rules: How nodes are replaced.
+        rules: How nodes are replaced; None when rolling updates are switched off.
         fleet: The fleet.
         changed: `target` of the fleet, `more` instances of it, `settings` of the planner; else
             keywords of ClusterState.

@@ -125,7 +125,11 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     the batch could not leave though its new nodes are there.
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
+    taken, noticed = _replaced_by_others(context, update)
+    raised = context.builder.targets[status.key] - status.current - len(taken)
+    missing -= len(taken) + min(max(0, raised), len(noticed))
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
+    staying = [name for name in staying if name not in taken | noticed]
     missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return
@@ -142,6 +146,21 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
             context.builder.mark(
                 asked_again(context.view, node, status.key, POLICY, update.version)
             )
+
+
+def _replaced_by_others(
+    context: DisruptionContext, update: Update
+) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
+    """Nodes of the batch that EC2 takes back now, and those that are to leave for its notices.
+
+    In the place of the first their fleet launches others by itself; for the second nodes of any
+    fleet are asked for, which count as those of the batch when they are of its fleet.
+    """
+    inventory = context.view.inventory
+    taken = inventory.interrupted.keys() & update.batch.keys()
+    found = inventory.outdated.items()
+    noticed = {name for name, why in found if not why.has_batch} & update.batch.keys()
+    return frozenset(taken), frozenset(noticed - taken)
 
 
 def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.model.actions import UNNEEDED_SINCE, EvictPod, TaintNode
+from reconciler.model.actions import INTERRUPTION, UNNEEDED_SINCE, EvictPod, TaintNode
 from reconciler.model.memory import FleetMemory
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget, RollingUpdate
@@ -17,6 +17,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import (
     FLEET,
     NEW,
@@ -27,7 +28,7 @@ from tests.unit.planner.disruption.updated_fleet import (
     marked,
     node,
 )
-from tests.unit.planner.scale_in.scene import annotations_set, full, kept, told
+from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, told
 
 
 def test_node_that_drains_at_last_stays_in_its_batch() -> None:
@@ -79,3 +80,21 @@ def test_batch_waits_for_ec2_to_tell_what_its_nodes_were_launched_from() -> None
     snapshot = make_snapshot(batch, full("a"), cloud=cloud, **kept_proof(live))
     made = plan(snapshot, make_settings(FLEET, rolling_update=RULES))
     assert marked(made) == {}
+
+
+@pytest.mark.parametrize("notice", [("rebalance-recommendation", 20), ("terminate", -110)])
+@pytest.mark.parametrize("others", [0, 1])
+def test_one_node_is_bought_for_a_batch_node_that_ec2_takes_back(
+    notice: tuple[str, float], others: int
+) -> None:
+    """One was asked for because of the notice, and in the same plan another with the batch."""
+    action, seconds = notice
+    noted = {INTERRUPTION: f"{action}/{rfc3339(ago(seconds))}"}
+    fleet = make_scene_fleet(max_capacity=10)
+    made = made_of(
+        node("a", 9000, mark=1, began=5, annotations=noted, fleet=fleet),
+        node("b", 8000, mark=2 * others, began=5, fleet=fleet),
+        *(full("a"), full("b")),
+        fleet=fleet,
+    )
+    assert targets(made) == [(2, 3 + others)]

@@ -5,8 +5,10 @@ instance that was launched a minute ago would count as never joined. So ages cou
 the clocks, and while they differ by more than a bound nothing is removed because of its age.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from reconciler.model.cluster import Node
 from reconciler.model.snapshot import Snapshot
 
 SKEW_MAX = timedelta(minutes=2)
@@ -38,6 +40,23 @@ def earliest_now(snapshot: Snapshot) -> datetime:
     """Return the time by the clock that is furthest behind: nothing is older than that says."""
     told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]
     return min([snapshot.at, *(each for each in told if each is not None)])
+
+
+def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
+    """Return the time to note of a decision: nodes that join after it count as new.
+
+    The API server dates nodes, so the clock that is furthest behind says it: with ours ahead the
+    first ones would be missed. It is later than all nodes that are there, in our future never.
+
+    Args:
+        snapshot: The world.
+        nodes: Those that were there before.
+    """
+    newest = max((each.created_at for each in nodes if each.created_at is not None), default=None)
+    now = earliest_now(snapshot)
+    if newest is not None:
+        now = max(now, newest + timedelta(seconds=1))
+    return min(now, snapshot.at)
 
 
 def _newest(snapshot: Snapshot) -> datetime | None:

@@ -54,16 +54,16 @@ class BatchMark:
 
 
 def read_mark(node: Node, at: datetime) -> BatchMark | None:
-    """Return the node's mark; None when it has none, or one that cannot be read or is of later."""
+    """Return the node's mark; None without one that can be read. A time to come counts as now."""
     parts = node.annotations.get(ROLLING_UPDATE, "").split("/")
     if len(parts) != _PARTS:
         return None
     version, noted, number = parts
     when = parse_rfc3339(noted)
     readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX
-    if when is None or when > at or not readable or int(number) < 1:
+    if when is None or not readable or int(number) < 1:
         return None
-    return BatchMark(version=version, at=when, number=int(number))
+    return BatchMark(version=version, at=min(when, at), number=int(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.blockers.settling import last_bound
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
@@ -111,7 +112,8 @@ def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate
 def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
     """Ask for the new nodes, and note the decision on every node of the set."""
     builder = run.context.builder
-    text = encode(builder.view.at, found.wanted, found.saving)
+    there = [node for key in found.wanted for node in builder.view.statuses[key].nodes]
+    text = encode(decided_at(builder.view.snapshot, there), found.wanted, found.saving)
     nodes, saved = counted_noun(len(found.members), "node"), found.saving / NANO
     because = f"{nodes} can be replaced together, which saves {saved:.4g} USD/h"
     for key, count in sorted(found.wanted.items()):

@@ -11,6 +11,7 @@ from typing import Final
 from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
+from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.batch import batch_blocker
 from reconciler.planner.disruption.blockers.settling import settles
@@ -50,6 +51,7 @@ def propose(run: VoluntaryRun) -> None:
     for update in context.view.inventory.updates.values():
         _explain(context, update)
         _forget_old_marks(context, update)
+        _date_again(context, update)
         status = context.view.statuses[update.key]
         if update.batch:
             _ask(context, status, update)
@@ -75,6 +77,15 @@ def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
         node = context.view.nodes[name]
         if ROLLING_UPDATE in node.annotations and not is_draining(node):
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+
+
+def _date_again(context: DisruptionContext, update: Update) -> None:
+    """Note marks again that a clock noted ahead of its time: no new node would come after them."""
+    for name, mark in update.batch.items():
+        node = context.view.nodes[name]
+        if node.annotations[ROLLING_UPDATE] != str(mark):
+            because = "it was noted in the future"
+            context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
 
 
 def _forget_marks_of_no_update(context: DisruptionContext) -> None:
@@ -169,6 +180,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     In one plan both could be done twice: a crash between the two leaves a purchase without a mark.
     """
     context, number, most = run.context, 0, update.batch_max
+    now = decided_at(context.view.snapshot, status.nodes)
     closed = no_successor(context, status)
     if closed is not None:
         room = max(0, context.room.left[status.key])
@@ -184,7 +196,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
             context.builder.block(node, *why)
             continue
         number += 1
-        mark = BatchMark(version=update.version, at=context.view.at, number=number)
+        mark = BatchMark(version=update.version, at=now, number=number)
         because = f"it is replaced by the rolling update to version {update.version}"
         context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
         context.ledger.take_node(status.key)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from reconciler.model.actions import INTERRUPTION, UNNEEDED_SINCE, EvictPod, TaintNode
+from reconciler.model.actions import (
+    INTERRUPTION,
+    ROLLING_UPDATE,
+    UNNEEDED_SINCE,
+    EvictPod,
+    TaintNode,
+)
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.memory import FleetMemory
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget, RollingUpdate
@@ -98,3 +105,40 @@ def test_one_node_is_bought_for_a_batch_node_that_ec2_takes_back(
         fleet=fleet,
     )
     assert targets(made) == [(2, 3 + others)]
+
+
+@pytest.mark.parametrize("ahead", [60, -60])
+def test_new_node_of_a_batch_is_recognised_though_our_clock_is_wrong(ahead: float) -> None:
+    """The API server dates it: with our clock ahead it came too early, and one more was bought."""
+    objects: list[Node | Pod] = [node("b"), full("a"), full("b")]
+    first = made_of(node("a", 9000), *objects, server_time=ago(ahead))
+    ((_, key, mark),) = annotations_set(first)
+    assert key == "rolling-update"
+    later = 50.0
+    came = node("c", ahead - later + 5)
+    batch = node("a", 9000, annotations={ROLLING_UPDATE: mark})
+    made = made_of(batch, came, *objects, new="c", server_time=ago(ahead - later), at=ago(-later))
+    assert drained(made) == ["a"]
+    assert targets(made) == []
+
+
+@pytest.mark.parametrize(("told", "age"), [(None, 0), (100, 60), (0, 60)])
+def test_new_node_that_was_there_before_belongs_to_no_later_batch(
+    told: float | None, age: float
+) -> None:
+    """What a server told a while ago is no reason to drain a node without a new one."""
+    rules = RollingUpdate(pause_seconds=0, canary_seconds=0)
+    objects: list[Node | Pod] = [node("a", 9000), node("c", age), full("a"), full("c")]
+    server_time = None if told is None else ago(told)
+    made = made_of(*objects, new="c", rules=rules, server_time=server_time)
+    began = 0.0 if told is None else min(told, max(0, age - 1))
+    assert ("a", "rolling-update", f"{NEW}/{rfc3339(ago(began))}/1") in annotations_set(made)
+
+
+@pytest.mark.parametrize("ahead", [30, 86_400])
+def test_mark_of_a_clock_that_was_ahead_is_noted_again(ahead: float) -> None:
+    """The batch was lost, and was said to have been halted."""
+    made = made_of(node("a", 9000, mark=1, began=-ahead), full("a"), target=2)
+    assert ("a", "rolling-update", f"{NEW}/{rfc3339(ago(0))}/1") in annotations_set(made)
+    assert kept(made)["a"] == "replacement"
+    assert targets(made) == []

@@ -71,6 +71,12 @@ def test_nodes_that_a_larger_one_can_replace_are_decided_on_together() -> None:
     assert set(kept(made).values()) == {"consolidation"}
 
 
+def test_set_is_dated_by_the_clock_that_dates_its_new_nodes() -> None:
+    """With our clock a minute ahead its new node had come too early, and was not waited for."""
+    made = of(*nodes(), *pods(), server_time=ago(60))
+    assert annotations_set(made) == {(name, "replacement-set", decided(60)) for name in NAMES}
+
+
 def test_a_roomier_node_is_chosen_where_the_cheapest_ones_are_packed_too_tightly() -> None:
     """13.2 CPUs fit on 14 at 0.35 USD/h, but not as kube-scheduler spreads them; on 16 they do."""
     sizes = (("six", 6, "0.16"), ("eight", 8, "0.19"), ("sixteen", 16, "0.37"))

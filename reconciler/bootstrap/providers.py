@@ -47,6 +47,7 @@ class _IfAllowed:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self.fleet = cloud.fleet
+        self.fleet_state = cloud.fleet_state
         self.set_target_capacity = cloud.set_target_capacity
         self.instances = cloud.instances
         self.terminate = cloud.terminate

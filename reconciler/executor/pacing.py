@@ -49,6 +49,10 @@ class PacedCloud:
         """See ports.cloud."""
         return self._cloud.fleet(region, fleet_id)
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """See ports.cloud."""
+        return self._cloud.fleet_state(region, fleet_id)
+
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
         """See ports.cloud."""
         return self._cloud.instances(region, ids)

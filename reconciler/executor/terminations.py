@@ -121,20 +121,20 @@ def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     """Return whether an orphan's fleet is still gone; other instances are not checked.
 
     An answer without the fleet is not proof, so the fleet is read by its id right before the
-    termination.
+    termination. A fleet of another type, or without our tags, is there too.
     """
     if action.precondition != "orphan":
         return True
     try:
-        live = ports.cloud(action.provider).fleet(action.region, action.fleet_id)
+        state = ports.cloud(action.provider).fleet_state(action.region, action.fleet_id)
     except NotFound:
         return True
     except PortError as error:
         ends[action] = _of(error)
         return False
-    if live.state.startswith("deleted"):
+    if state.startswith("deleted") or state == "failed":
         return True
-    ends[action] = _refused(f"its fleet {action.fleet_id} is {live.state}")
+    ends[action] = _refused(f"its fleet {action.fleet_id} is {state}")
     return False
 
 

@@ -16,7 +16,7 @@ from reconciler.model.cluster import (
     StorageClass,
 )
 from reconciler.model.fleet import Fleet, Instance
-from reconciler.model.ids import Region
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.notices import Notice
 from reconciler.model.saved_state import (
     InterruptedPool,
@@ -94,6 +94,9 @@ class CloudState:
     """What EC2 answered, over all regions."""
 
     fleets: tuple[Fleet, ...] = ()
+    other_fleets: frozenset[FleetId] = frozenset()
+    """EC2 Fleets that are alive and not planned with: of another type, without our tags, or not
+    readable. What they hold is no orphan."""
     instances: tuple[Instance, ...] = ()
     regions: frozenset[Region] = frozenset()
     """Regions that answered; a fleet of any other region is unknown, not missing."""

@@ -28,6 +28,7 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     }
     return CloudState(
         fleets=tuple(sorted(fleets.values(), key=lambda each: (each.region, each.name, each.id))),
+        other_fleets=frozenset(each for state in states for each in state.other_fleets),
         instances=_merged_instances(states, silent),
         regions=answered - silent,
         silent=silent,

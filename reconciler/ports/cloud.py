@@ -31,6 +31,14 @@ class Cloud(Protocol):
         """
         ...
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """The provider's word for a fleet's state, read now; of any type, and whoever owns it.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        ...
+
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Set the fleet's target to an absolute number of instances; this never ends one.
 

@@ -254,6 +254,45 @@ def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     assert scripted.asked.count("DescribeInstances") == 1
 
 
+def test_fleets_that_only_instances_name_are_asked_for_by_their_ids(cloud: Make) -> None:
+    """One of them that EC2 does not know must not hide that the other lives."""
+    asked: list[list[str]] = []
+    tags = "".join(
+        f"<item><key>{key}</key><value>{value}</value></item>"
+        for key, value in (("cluster", "analytics"), ("fleet", "f"))
+    )
+
+    def member(fleet_id: str) -> str:
+        of = f"<item><key>aws:ec2:fleet-id</key><value>{fleet_id}</value></item>"
+        return (
+            f"<item><instanceId>i-{fleet_id}</instanceId><instanceState><name>running</name>"
+            f"</instanceState><tagSet>{tags}{of}</tagSet></item>"
+        )
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        ids = [value for key, (value,) in parameters.items() if key.startswith("FleetId")]
+        if action == "DescribeFleets" and ids:
+            asked.append(ids)
+            found = fleet_xml("fleet-there").replace("maintain", "instant")
+            known = ids == ["fleet-there"]
+            return (
+                xml(action, f"<fleetSet>{found}</fleetSet>")
+                if known
+                else refusal("InvalidFleetId.NotFound")
+            )
+        if action != "DescribeInstances":
+            return xml(action)
+        items = member("fleet-gone") + member("fleet-there")
+        found = f"<item><instancesSet>{items}</instancesSet></item>"
+        return xml(action, f"<reservationSet>{found}</reservationSet>")
+
+    with cloud(script).open() as port:
+        state = port.observe([HOME])
+    assert asked == [["fleet-gone", "fleet-there"], ["fleet-gone"], ["fleet-there"]]
+    assert not state.silent
+    assert state.other_fleets == {"fleet-there"}
+
+
 @pytest.mark.parametrize(
     ("state", "history", "told"),
     [

@@ -231,3 +231,24 @@ def test_other_clusters_fleets_are_invisible(over_http: OverHttp) -> None:
     assert (state.fleets, state.instances) == ((), ())
     with pytest.raises(NotFound):
         over_http.port.fleet(HOME, foreign)
+
+
+@pytest.mark.parametrize("kind", ["request", "instant"])
+def test_fleet_of_another_type_is_there_and_not_scaled(over_http: OverHttp, kind: str) -> None:
+    """Its instances would be ended as left behind by a fleet that is gone."""
+    fleet_id = over_http.add_fleet("primary-small", 1, kind=kind)
+    over_http.advance(60)
+    state = over_http.port.observe([HOME])
+    assert not state.fleets
+    assert state.other_fleets == {fleet_id}
+    assert {each.fleet_id for each in state.instances} == {fleet_id}
+    assert over_http.port.fleet_state(HOME, fleet_id) == "active"
+
+
+def test_fleet_of_anybody_has_a_state_until_it_is_gone(over_http: OverHttp) -> None:
+    """An instance that somebody else's fleet keeps would look like one that nobody keeps."""
+    foreign = over_http.add_fleet("primary-large", 1, cluster="neighbour")
+    over_http.advance(60)
+    assert over_http.port.fleet_state(HOME, foreign) == "active"
+    with pytest.raises(NotFound):
+        over_http.port.fleet_state(HOME, FleetId("fleet-00000000-0000-0000-0000-000000000000"))

@@ -85,6 +85,10 @@ class AutoScalingCloud:
             raise Unavailable(f"Auto Scaling group {fleet_id}", what)
         return state.fleets[0]
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """See ports.cloud; a group that is not ours is not found."""
+        return self.fleet(region, fleet_id).state
+
     def _group(self, region: Region, fleet_id: FleetId) -> Group:
         """Return one group's entry; NotFound when it is gone or not ours."""
         where = f"Auto Scaling group {fleet_id}"

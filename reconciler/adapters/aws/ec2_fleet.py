@@ -89,6 +89,14 @@ class Ec2FleetCloud:
                 return fleet
         raise NotFound(f"fleet {fleet_id}", f"is not a fleet of {self._cluster} in {region}")
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """See ports.cloud; EC2 lists fleets of type instant only by their id."""
+        with translated(f"fleet {fleet_id}", changing=False):
+            found = self._reader(region).fleets_of_any_owner([fleet_id])
+            if found:
+                return str(found[0]["FleetState"]).replace("_", "-")
+        raise NotFound(f"fleet {fleet_id}", f"is no fleet in {region}")
+
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Set the fleet's target to `capacity` instances; end none."""
         change(

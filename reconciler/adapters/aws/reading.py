@@ -17,8 +17,9 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
+from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG
 from reconciler.model.ids import Region
-from reconciler.records.aws import Answer, is_of_cluster
+from reconciler.records.aws import FLEET_ID_TAG, Answer, is_of_cluster
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -31,6 +32,9 @@ API requests")."""
 HISTORY_AGE = timedelta(hours=1)
 """Longer than the longest cool-off after a capacity error."""
 HISTORY_PAGES_MAX = 5
+UNLISTED_MAX = 20
+"""Fleets that are asked for by their id in one cycle."""
+ENDED = frozenset({"shutting-down", "terminated"})
 FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-terminating")
 
 
@@ -62,7 +66,9 @@ class RegionReader:
         fleets = self.fleets()
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
-        found.append({"Reservations": self._reservations(fleets)})
+        reservations = self._reservations(fleets)
+        found.append({"Reservations": reservations})
+        found.append({"Fleets": self._unlisted(fleets, reservations)})
         with suppress(Unavailable):  # the next call would take as long
             for fleet in filter(_looks_troubled, fleets):
                 found.extend(self._history(fleet))
@@ -82,6 +88,42 @@ class RegionReader:
         )
         found = self._pages("describe_fleets", "Fleets", arguments)
         return [fleet for fleet in found if is_of_cluster(_tags(fleet), self._cluster)]
+
+    def fleets_of_any_owner(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Fleets of these ids, of every type and in every state, ours or not.
+
+        Raises:
+            NotFound: EC2 does not know one of them.
+        """
+        return self._pages("describe_fleets", "Fleets", {"FleetIds": list(ids)})
+
+    def _unlisted(
+        self, fleets: list[dict[str, Any]], reservations: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Fleets that the list leaves out, though living instances with our tags name them.
+
+        They may be of another type, or not carry our tags: by its id each is shown. One that EC2
+        does not know makes it refuse the answer about all.
+        """
+        named = {each for page in reservations for each in self._named_by(page["Instances"])}
+        ids = sorted(named - {each.get("FleetId") for each in fleets})[:UNLISTED_MAX]
+        if not ids:
+            return []
+        with suppress(NotFound, Refused):
+            return self.fleets_of_any_owner(ids)
+        found: list[dict[str, Any]] = []
+        for each in ids if len(ids) > 1 else []:
+            with suppress(NotFound, Refused):
+                found += self.fleets_of_any_owner([each])
+        return found
+
+    def _named_by(self, instances: Iterable[dict[str, Any]]) -> Iterator[str]:
+        """The fleets that launched those of them that live and carry our tags."""
+        for each in instances:
+            tags = _tags(each)
+            ours = tags.get(CLUSTER_TAG) == self._cluster and FLEET_TAG in tags
+            if ours and FLEET_ID_TAG in tags and each["State"]["Name"] not in ENDED:
+                yield tags[FLEET_ID_TAG]
 
     def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> Iterator[Answer]:
         """Yield the templates whose version fleets name by a word, to find its number.

@@ -45,6 +45,10 @@ class FileCloud:
                 return fleet
         raise NotFound(fleet_id, f"is not in the files' answers of {region}")
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """The state of a fleet of the files that is ours; NotFound when they have none."""
+        return self.fleet(region, fleet_id).state
+
     def set_target_capacity(
         self,
         region: Region,  # noqa: ARG002 - part of the port

@@ -75,6 +75,10 @@ class MemoryCloud:
         with self._world.log.call("fleet", fleet_id):
             return self._fleets.fleet(self._record(region, fleet_id))
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """The state of one fleet, as it is."""
+        return self.fleet(region, fleet_id).state
+
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Set the fleet's target to `capacity` and end none; a group is never lowered.
 

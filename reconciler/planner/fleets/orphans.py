@@ -109,10 +109,11 @@ def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
 def _missed(
     cloud: CloudState, settings: PlannerSettings, states: dict[Place, str]
 ) -> frozenset[Place]:
-    """Fleets that our instances name and that EC2 does not list, where it answered."""
-    named = {_place(i, settings) for i in cloud.instances}
+    """Fleets that our instances name and that EC2 does not show, where it answered."""
+    named = {place for i in cloud.instances if (place := _place(i, settings)) is not None}
     answered = cloud.regions - cloud.silent
-    return frozenset(p for p in named if p is not None and p not in states and p[0] in answered)
+    unseen = named - states.keys()
+    return frozenset(p for p in unseen if p[0] in answered and p[1] not in cloud.other_fleets)
 
 
 def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet, ...]:

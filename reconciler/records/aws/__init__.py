@@ -2,7 +2,7 @@
 
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
-from reconciler.records.aws.fields import is_of_cluster
+from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
 from reconciler.records.aws.group_descriptions import read_group_descriptions
 from reconciler.records.aws.groups import REFRESH_UNKNOWN, is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
@@ -12,6 +12,7 @@ from reconciler.records.aws.state import ANSWER_KEYS, ASKED, Answer, decode_clou
 __all__ = [
     "ANSWER_KEYS",
     "ASKED",
+    "FLEET_ID_TAG",
     "REFRESH_UNKNOWN",
     "Answer",
     "decode_cloud",

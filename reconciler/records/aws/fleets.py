@@ -73,6 +73,11 @@ class _FleetWire(Wire):
     type: str | None = None
 
 
+class _ShownWire(Wire):
+    fleet_id: str
+    fleet_state: str | None = None
+
+
 class _EventInformationWire(Wire):
     event_sub_type: str | None = None
     event_description: str | None = None
@@ -179,13 +184,26 @@ def read_fleets(
         if wire.fleet_state in ENDED_STATES:
             continue
         if wire.type not in {None, "maintain"}:
-            ignored.append(Ignored(code="not-maintained", kind="Fleet", name=wire.fleet_id))
+            if not _is_deleted(wire.fleet_state):
+                name = wire.fleet_id
+                ignored.append(Ignored(code="not-maintained", kind="Fleet", name=name))
             continue
         try:
             yield _fleet(wire, region, templates)
         except (ValueError, OverflowError) as error:
             why = reason_of(error)
             ignored.append(Ignored(code="unreadable", kind="Fleet", name=wire.fleet_id, detail=why))
+
+
+def living_ids(answer: Mapping[str, Any]) -> Iterable[FleetId]:
+    """Fleets of every type and owner that a describe-fleets answer shows, deleted ones left out."""
+    for wire in read_entries(answer.get("Fleets"), _ShownWire, "Fleet", "FleetId", []):
+        if not _is_deleted(wire.fleet_state):
+            yield FleetId(wire.fleet_id)
+
+
+def _is_deleted(state: str | None) -> bool:
+    return (state or "").startswith("deleted") or state in ENDED_STATES
 
 
 def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:

@@ -11,6 +11,7 @@ from reconciler.records.aws.fields import is_of_cluster
 from reconciler.records.aws.fleets import (
     History,
     LaunchTemplates,
+    living_ids,
     read_fleets,
     read_history,
     with_history,
@@ -78,6 +79,7 @@ def decode_cloud(
     ]
     return CloudState(
         fleets=tuple(fleet for part in parts for fleet in part.ordered_fleets()),
+        other_fleets=frozenset(each for part in parts for each in part.living - set(part.fleets)),
         instances=tuple(each for part in parts for each in part.ordered_instances()),
         regions=frozenset(by_region),
         ignored=tuple(sorted(ignored)),
@@ -109,6 +111,8 @@ class _RegionState:
     groups: frozenset[str]
     ignored: list[Ignored]
     fleets: dict[FleetId, Fleet] = field(default_factory=dict)
+    living: set[FleetId] = field(default_factory=set)
+    """EC2 Fleets of every type and owner."""
     instances: dict[InstanceId, Instance] = field(default_factory=dict)
     instances_seen: bool = False
     """An empty list of instances proves nothing: it must not make nodes look gone."""
@@ -123,6 +127,7 @@ class _RegionState:
         for answer in answers:
             for fleet in read_fleets(answer, self.region, self.cluster, templates, self.ignored):
                 self.fleets[fleet.id] = fleet
+            self.living.update(living_ids(answer))
             groups.extend(
                 group
                 for group in read_groups(answer, self.ignored)

@@ -74,6 +74,10 @@ class OneFleetCloud:
         )
         return CloudState(instances=instances, regions=frozenset(regions), instances_known=True)
 
+    def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
+        """Never called: pipelines end no orphans."""
+        raise AssertionError("a pipeline must not end nodes")
+
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Never called: pipelines do not scale."""
         raise AssertionError("a pipeline must not scale")

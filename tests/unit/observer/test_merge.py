@@ -80,6 +80,15 @@ def test_instances_are_asked_for_when_one_cloud_was_asked() -> None:
     assert merged.instances_asked
 
 
+def test_fleets_that_any_of_them_shows_are_there() -> None:
+    """What such a fleet launched would look left behind, and be ended."""
+    merged = merged_clouds(
+        [make_cloud(SMALL, other_fleets=frozenset({FleetId("x")})), make_cloud()]
+    )
+    assert merged is not None
+    assert merged.other_fleets == {"x"}
+
+
 def test_objections_and_the_earliest_clock_are_kept() -> None:
     """A clock that is off would not be found, and an unreadable fleet not be reported."""
     told = Ignored(code="unreadable", kind="Fleet", name="x")

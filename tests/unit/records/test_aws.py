@@ -52,6 +52,25 @@ def test_fleet_of_another_type_is_left_out_and_told(kind: str) -> None:
     state = decode({"Fleets": [fleet_json(Type=kind)]})
     assert state.fleets == ()
     assert state.ignored == (Ignored(code="not-maintained", kind="Fleet", name="fleet-1"),)
+    assert state.other_fleets == {"fleet-1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "others"),
+    [
+        ({"Tags": []}, {"fleet-1"}),
+        ({"CreateTime": "soon"}, {"fleet-1"}),
+        ({"Tags": [], "FleetState": "deleted_running"}, set()),
+        ({"Type": "request", "FleetState": "deleted_terminating"}, set()),
+        ({"Type": "instant", "FleetState": "failed"}, set()),
+        ({}, set()),
+    ],
+)
+def test_fleet_that_is_not_planned_with_is_known_to_be_there(
+    changed: dict[str, Any], others: set[str]
+) -> None:
+    """What it launched would look left behind, and be ended."""
+    assert decode({"Fleets": [fleet_json(**changed)]}).other_fleets == others
 
 
 @pytest.mark.parametrize(

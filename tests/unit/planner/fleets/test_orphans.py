@@ -102,6 +102,14 @@ def test_fleet_that_is_listed_again_is_forgotten() -> None:
     assert (plan(snapshot, SETTINGS).actions, plan(snapshot, SETTINGS).lost_fleets) == ((), ())
 
 
+def test_fleet_that_is_there_and_not_planned_with_loses_nothing() -> None:
+    """Instances of a fleet of type request, or of one without our tags, were ended for gone."""
+    node = make_node("old", FLEET, instance_id=InstanceId("i-old"))
+    cloud = cloud_of(orphan(), other_fleets=frozenset({DEAD}))
+    made = plan(snapshot_of(node, cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
+    assert (made.actions, made.orphans, made.lost_fleets) == ((), 0, ())
+
+
 def test_fleet_deleted_with_its_instances_running_needs_no_second_look() -> None:
     """EC2 says itself that nobody looks after them."""
     deleted = make_fleet(FLEET, 1, id=DEAD, state="deleted_running")

@@ -15,7 +15,9 @@ def check_target(builder: PlanBuilder, status: FleetStatus) -> None:
     """
     target = builder.targets[status.key]
     new = builder.new_nodes(status.key)
-    there = max(status.joined_or_launching, len(status.nodes))
+    inventory = builder.view.inventory
+    own = (n for n in status.nodes if not inventory.is_unseen(n, status.key))
+    there = max(status.joined_or_launching, sum(n.name not in status.set_aside for n in own))
     # Nodes that leave for good are replaced up to the minimum even while none can be launched.
     most = max(there + new, status.min + len(status.draining))
     if target > most:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.snapshot import CloudState
 
 
 def in_service(
@@ -12,22 +13,34 @@ def in_service(
     key: FleetKey,
     shown: frozenset[Region],
     instances: Mapping[NodeName, Instance],
+    cloud: CloudState | None,
 ) -> Iterable[Node]:
     """Return the nodes that the fleet's target counts.
 
     Not those that are silent and whose instance went away, which their fleet replaces; nor those
-    that somebody set aside.
+    that somebody set aside. Where EC2 itself was asked and answered, a node counts only if EC2
+    shows its instance: a label is no membership.
 
     Args:
         nodes: The fleet's.
         key: The fleet.
         shown: Regions where EC2 shows instances.
         instances: By node.
+        cloud: What EC2 answered.
     """
+    if _answered(key.region, cloud):
+        return (n for n in nodes if n.name in instances and instances[n.name].counts)
     if key.region not in shown:
         return nodes
     there = (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
     return (n for n in there if n.name not in instances or instances[n.name].counts)
+
+
+def _answered(region: Region, cloud: CloudState | None) -> bool:
+    """Whether EC2 was asked for the region's instances just now, and told them all."""
+    if cloud is None or not (cloud.instances_asked and cloud.instances_known):
+        return False
+    return region in cloud.regions - cloud.silent
 
 
 def names_set_aside(instances: Mapping[NodeName, Instance]) -> frozenset[NodeName]:

@@ -188,7 +188,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     shown = _regions_shown(cloud)
     aside = names_set_aside(instance_of_node)
     joined = {
-        key: _joined(in_service(found, key, shown, instance_of_node), snapshot, settings)
+        key: _joined(in_service(found, key, shown, instance_of_node, cloud), snapshot, settings)
         for key, found in nodes.items()
     }
     binding = judge_binding(snapshot, settings)

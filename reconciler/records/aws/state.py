@@ -193,7 +193,7 @@ class _RegionState:
         fleet_id = FleetId(group.auto_scaling_group_name)
         members = [each for each in group.instances or () if not each.is_warm]
         if group.warm_pool_configuration is not None:
-            self._drop_warm_pool(fleet_id, {each.instance_id for each in members})
+            self._set_warm_pool_aside(fleet_id, {each.instance_id for each in members})
         for wire in members:
             self._join(
                 Instance(
@@ -210,11 +210,15 @@ class _RegionState:
                 )
             )
 
-    def _drop_warm_pool(self, group: FleetId, members: set[str]) -> None:
-        """Remove instances of a warm pool: they are in no list of members and are not nodes."""
+    def _set_warm_pool_aside(self, group: FleetId, members: set[str]) -> None:
+        """Count nothing that a warm pool holds ready: it is in no list of members.
+
+        An instance that runs there may be a node all the same.
+        """
         for instance in list(self.instances.values()):
             if instance.fleet_id == group and instance.id not in members:
-                del self.instances[instance.id]
+                aside = replace(instance, protected=True, set_aside=True)
+                self.instances[instance.id] = aside
 
     def _join(self, member: Instance) -> None:
         """Add a member, or its membership to what describe-instances says of it."""

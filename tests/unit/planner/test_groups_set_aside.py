@@ -109,3 +109,16 @@ def test_instance_in_standby_that_never_joined_is_left_alone(
     cloud = make_cloud(live, instances=[make_instance(node, live), lost])
     made = plan(make_snapshot(node, cloud=cloud), make_settings(SMALL))
     assert [a.instance for a in made.actions if isinstance(a, TerminateInstance)] == ended
+
+
+def test_node_that_is_labelled_by_hand_is_no_base_for_a_purchase() -> None:
+    """One pod bought as many nodes as carried the label, and one more."""
+    live = group(1)
+    member, by_hand = cordoned(), [cordoned(f"h{n}") for n in range(3)]
+    cloud = make_cloud(live, instances=[make_instance(member, live)], instances_asked=True)
+    snapshot = make_snapshot(member, *by_hand, make_pod(), cloud=cloud)
+    made = plan(snapshot, make_settings(SMALL))
+    assert raised(made) == [(1, 2)]
+    # While the new one is on its way no second one is asked for.
+    again = replace(snapshot, cloud=replace(cloud, fleets=(group(2),)))
+    assert raised(plan(again, make_settings(SMALL))) == []

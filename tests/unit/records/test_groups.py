@@ -56,15 +56,16 @@ def test_only_members_in_service_or_on_their_way_fulfil_the_desired_capacity(
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["of-the-pool-alone", "among-the-members"])
-def test_instances_of_a_warm_pool_are_left_out(listed: bool) -> None:
-    """They would be ended as nodes that never joined: stopped ones, and those still running."""
+def test_instances_of_a_warm_pool_are_set_aside(listed: bool) -> None:
+    """They would be ended as nodes that never joined, or as nodes count for the group's target."""
     warm = {"i-2": "Warmed:Stopped", "i-3": "Warmed:Running", "i-4": "Warmed:Pending:Wait"}
     states = {"i-1": "InService", **(warm if listed else {})}
     answer = reservations(
         running("i-1"), running("i-2", "stopped"), running("i-3"), running("i-4", "pending")
     )
     found = members(answer, states=states, WarmPoolConfiguration={"PoolState": "Stopped"})
-    assert set(found) == {"i-1"}
+    assert {key for key, each in found.items() if each.counts} == {"i-1"}
+    assert all(each.set_aside and each.protected for key, each in found.items() if key != "i-1")
 
 
 def test_instance_that_a_group_does_not_list_yet_counts() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reconciler.model.fleet import Fleet
+from reconciler.model.fleet import Fleet, Provider
 from reconciler.model.ids import FleetKey
 from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.planner.settings import PlannerSettings
@@ -53,18 +53,27 @@ def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict
 def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
     """The snapshot with Auto Scaling groups named as the fleets of the config that name them.
 
-    What else goes by such a name, the EC2 Fleet that the group took over from say, is a stranger
-    and loses it.
+    What else goes by the name of a fleet of the config, the EC2 Fleet that the group took over
+    from say, or the group that an EC2 Fleet took over from, is a stranger and loses it.
     """
-    groups = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
-    if not groups or snapshot.cloud is None:
+    if snapshot.cloud is None:
         return snapshot
+    groups = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
+    providers = {f.name: f.provider for f in settings.fleets()}
     taken = frozenset(groups.values())
-    fleets = tuple(replace(f, name=_name_of(f, groups, taken)) for f in snapshot.cloud.fleets)
+    fleets = tuple(
+        replace(f, name=_name_of(f, groups, taken, providers)) for f in snapshot.cloud.fleets
+    )
     return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
 
 
-def _name_of(fleet: Fleet, groups: Mapping[str, str], taken: frozenset[str]) -> str:
+def _name_of(
+    fleet: Fleet,
+    groups: Mapping[str, str],
+    taken: frozenset[str],
+    providers: Mapping[str, Provider],
+) -> str:
     if fleet.provider == "asg" and fleet.id in groups:
         return groups[fleet.id]
-    return fleet.id if fleet.name in taken else fleet.name
+    of_another = providers.get(fleet.name, fleet.provider) != fleet.provider
+    return fleet.id if fleet.name in taken or of_another else fleet.name

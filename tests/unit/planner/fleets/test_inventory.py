@@ -74,6 +74,17 @@ def test_fleet_of_the_name_that_a_group_took_over_is_none_of_the_configs() -> No
     assert [f.state for f in made.fleets] == ["missing"]
 
 
+def test_group_whose_name_an_ec2_fleet_took_over_is_none_of_the_configs() -> None:
+    """It is the older one of the name: the fleet was bound to it, and nothing could be bought."""
+    settings = make_settings(make_fleet_settings())
+    group = replace(make_group("workers", 3), name="primary-small", created_at=ago(9000))
+    fleet = make_fleet(make_fleet_settings(), 1, id=FleetId("fleet-1"), created_at=ago(60))
+    made = plan(make_snapshot(cloud=make_cloud(group, fleet)), settings)
+    assert [(f.fleet, f.current) for f in made.fleets] == [("primary-small", 1)]
+    alone = plan(make_snapshot(cloud=make_cloud(group)), settings)
+    assert [f.state for f in alone.fleets] == ["missing"]
+
+
 def test_group_is_never_planned_below_its_own_minimum() -> None:
     """Auto Scaling refuses such a termination, and the node would stay drained for nothing."""
     fleet = make_fleet_settings(name="primary-small", provider="asg", auto_scaling_group="workers")

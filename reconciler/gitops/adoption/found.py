@@ -248,13 +248,18 @@ def _zone_and_lifecycle(fleet: FleetDescription, sector: str, size: str) -> tupl
 
 
 def _strategy(fleet: FleetDescription) -> str:
-    """Return the module's name of the allocation strategy; EC2 has two spellings."""
+    """Return the module's name of the allocation strategy; EC2 has two spellings.
+
+    The mixed instances policy of a group states one without spot instances too.
+    """
+    mixed = fleet.group is not None and fleet.group.mixed
     words = {
         "priceCapacityOptimized": "price-capacity-optimized",
         "capacityOptimized": "capacity-optimized",
         "lowest-price": "lowestPrice",
     }
-    return words.get(fleet.allocation_strategy, fleet.allocation_strategy) if fleet.spot else ""
+    said = words.get(fleet.allocation_strategy, fleet.allocation_strategy)
+    return said if fleet.spot or mixed else ""
 
 
 def _is_lifecycle(taint: Mapping[str, str], fleet: FleetDescription) -> bool:

@@ -172,7 +172,11 @@ def _unfit_policy(policy: _TemplateWire, wire: _GroupWire) -> Iterator[str]:
     if any(each.launch_template_specification or each.image_id for each in options):
         yield "some of its instance types have a launch template or an image of their own"
     strategy = wire.shares.spot_allocation_strategy
-    if wire.on_demand_percentage < _ALL and strategy not in _STRATEGIES:
+    all_on_demand = wire.on_demand_percentage == _ALL
+    # Without spot instances as well: the policy states it, and Terraform would change it.
+    if strategy not in _STRATEGIES and not (all_on_demand and strategy is None):
         yield f"its spot allocation strategy is {strategy}"
-    if wire.on_demand_percentage == _ALL and wire.shares.on_demand_base_capacity:
+    if all_on_demand and wire.shares.spot_max_price:
+        yield "it states a price for spot instances though all of its instances are on-demand"
+    if all_on_demand and wire.shares.on_demand_base_capacity:
         yield "it states a base of on-demand instances though all of its instances are on-demand"

@@ -214,6 +214,19 @@ def test_group_that_the_module_can_describe_is_imported_as_it_is(desk: Desk) -> 
             },
             "its spot allocation strategy is capacity-optimized-prioritized",
         ),
+        (
+            {
+                "distribution": {
+                    "OnDemandPercentageAboveBaseCapacity": 100,
+                    "SpotAllocationStrategy": "capacity-optimized-prioritized",
+                }
+            },
+            "its spot allocation strategy is capacity-optimized-prioritized",
+        ),
+        (
+            {"distribution": {"SpotMaxPrice": "0.2"}},
+            "a price for spot instances though all",
+        ),
     ],
 )
 def test_group_that_the_module_cannot_describe_stays_with_whoever_made_it(
@@ -227,6 +240,14 @@ def test_group_that_the_module_cannot_describe_stays_with_whoever_made_it(
     left = [note for note in answer["notes"] if "stays out of Terraform (managed: false)" in note]
     assert len(left) == 1
     assert reason in left[0]
+
+
+def test_on_demand_group_keeps_the_spot_strategy_that_its_policy_states(desk: Desk) -> None:
+    """The first plan after an import changed it."""
+    adopted(desk, templated("workers", distribution={"OnDemandPercentageAboveBaseCapacity": 100}))
+    (fleet,) = resolve_fleets(load_config(desk.folder / "out/sectors.yaml"))
+    assert (fleet.is_rendered, fleet.entry.spot) == (True, False)
+    assert fleet.terraform["spot_allocation_strategy"] == "lowestPrice"
 
 
 def test_groups_that_share_a_launch_template_stay_with_whoever_made_them(desk: Desk) -> None:

@@ -86,6 +86,8 @@ class Fleet:
     tags: Labels = NO_LABELS
     launch_template_id: str = ""
     launch_template_version: str = ""
+    further_templates: tuple[tuple[str, str], ...] = ()
+    """Launch templates beside that one, each with its version, where it launches from several."""
     instance_types: tuple[str, ...] = ()
     subnet_ids: tuple[str, ...] = ()
     """Where it launches; empty where that is left open or not known."""

@@ -91,7 +91,7 @@ class FleetDescription:
     weighted: bool = False
     """Whether its target counts units, of which an instance has a number other than one."""
     several_templates: bool = False
-    """Whether it launches from more templates than `template`."""
+    """Whether it launches from more templates, or versions of one, than `template`."""
     template: LaunchTemplateDescription | None = None
     template_version: str = "$Default"
     """The version as the fleet names it: $Latest, $Default or a number."""

@@ -231,7 +231,7 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
     if fleet.weighted:
         return "its instance types have weights: its target counts units, here it would be nodes"
     if fleet.several_templates:
-        return "it launches from several launch templates; the module has one"
+        return "it launches from several launch templates, or versions of one; the module has one"
     if fleet.template is None:
         return "its launch template was not read: give describe-launch-template-versions"
     return None

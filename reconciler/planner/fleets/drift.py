@@ -47,10 +47,11 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
         return Drift(reasons={}, unknown=f"EC2 does not show its {missing}")
     reasons: dict[DriftReason, str] = {}
     unknown = _why_not_comparable(live, instance)
-    own, present = instance.launch_template_version, live.launch_template_version
-    if not unknown and own != present:
+    own, present = instance.launch_template_version, _versions(live, instance)
+    if not unknown and own not in present:
         reasons["launch-template-version"] = (
-            f"launched from version {own} of the launch template, the fleet's is {present}"
+            f"launched from version {own} of the launch template, the fleet's is"
+            f" {' or '.join(present)}"
         )
     types_known = bool(instance.instance_type and live.instance_types)
     if types_known and instance.instance_type not in live.instance_types:
@@ -61,15 +62,30 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
     return Drift(reasons=reasons, unknown=unknown)
 
 
+def _versions(live: Fleet, instance: Instance) -> tuple[str, ...]:
+    """The versions that the fleet launches from of the instance's launch template, each once.
+
+    Of an instance that does not say from which template it is: those of all of its templates.
+    """
+    template = instance.tags.get(TEMPLATE_ID_TAG, "")
+    first = (live.launch_template_id, live.launch_template_version)
+    return tuple(
+        dict.fromkeys(
+            version
+            for each, version in (first, *live.further_templates)
+            if not template or not each or each == template
+        )
+    )
+
+
 def _why_not_comparable(live: Fleet, instance: Instance) -> str:
     """Why the two versions cannot be compared; empty when they can."""
-    if not live.launch_template_version.isdigit():
+    template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), _versions(live, instance)
+    if not all(version.isdigit() for version in present):
         return "the number of the fleet's launch template version cannot be read"
     if not instance.launch_template_version.isdigit():
         return "its instance does not say from which launch template version it was launched"
-    template = instance.tags.get(TEMPLATE_ID_TAG, "")
-    if template and live.launch_template_id and template != live.launch_template_id:
-        # A fleet may have several templates, of which the first one is read: no proof of drift.
+    if template and live.launch_template_id and not present:
         return f"it was launched from {template}, the fleet's first is {live.launch_template_id}"
     return ""
 

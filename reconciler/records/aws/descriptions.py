@@ -233,7 +233,7 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
         valid_until=str(wire.valid_until or ""),
         zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
         weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
-        several_templates=len(_template_names(configs)) > 1,
+        several_templates=len(_template_versions(configs)) > 1,
         template=templates.described(specification) if specification else None,
         template_version=(specification.version if specification else None) or "$Default",
         template_by_name=bool(specification and not specification.launch_template_id),
@@ -251,10 +251,10 @@ def _override(wire: _OverrideWire) -> OverrideDescription:
     )
 
 
-def _template_names(configs: Sequence[_ConfigWire]) -> set[str]:
+def _template_versions(configs: Sequence[_ConfigWire]) -> set[tuple[str, str]]:
     specifications = [each.launch_template_specification for each in configs]
     return {
-        each.launch_template_id or each.launch_template_name or ""
+        (each.launch_template_id or each.launch_template_name or "", each.version or "$Default")
         for each in specifications
         if each
     }

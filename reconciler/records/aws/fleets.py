@@ -52,6 +52,8 @@ class OverrideWire(Wire):
     instance_type: str | None = None
     subnet_id: str | None = None
     """One, or several separated by commas."""
+    launch_template_specification: TemplateSpecificationWire | None = None
+    """Groups only: a template of its own."""
     weighted_capacity: float | str | None = None
     """Units of capacity of such an instance; Auto Scaling writes it as text."""
 
@@ -123,6 +125,13 @@ class LaunchTemplates:
         return specification.launch_template_id or self.ids_by_name.get(
             specification.launch_template_name or "", ""
         )
+
+    def further(
+        self, specifications: Iterable[TemplateSpecificationWire | None]
+    ) -> tuple[tuple[str, str], ...]:
+        """The template and version of each specification but the first, each once."""
+        found = dict.fromkeys((self.id_of(s), self.version_of(s)) for s in specifications if s)
+        return tuple(found)[1:]
 
     def version_of(self, specification: TemplateSpecificationWire) -> str:
         """Return the version's number where it is known; else what the specification says."""
@@ -247,6 +256,7 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         tags=tags,
         launch_template_id=templates.id_of(first),
         launch_template_version=templates.version_of(first) if configs else "",
+        further_templates=templates.further(specifications),
         instance_types=tuple(dict.fromkeys(types)),
         subnet_ids=_subnet_ids(overrides),
         launches_halted=halted,

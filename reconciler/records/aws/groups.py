@@ -332,6 +332,7 @@ def group_as_fleet(
         tags=tags,
         launch_template_id=templates.id_of(specification) if specification else "",
         launch_template_version=templates.version_of(specification) if specification else "",
+        further_templates=templates.further((specification, *_own_templates(wire))),
         instance_types=types,
         subnet_ids=tuple(filter(None, (wire.vpc_zone_identifier or "").split(","))),
         zones=wire.availability_zones or (),
@@ -360,6 +361,12 @@ def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
 def _rebalances_zones(wire: GroupWire) -> bool:
     """Return whether its process AZRebalance is active and has several zones to balance."""
     return len(wire.availability_zones or ()) > 1 and "AZRebalance" not in wire.suspended
+
+
+def _own_templates(wire: GroupWire) -> Iterable[TemplateSpecificationWire | None]:
+    """The launch templates that options of a group have of their own."""
+    mixed = wire.mixed_template
+    return [each.launch_template_specification for each in (mixed and mixed.overrides) or ()]
 
 
 def _launches(

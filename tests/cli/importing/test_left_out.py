@@ -52,10 +52,12 @@ def test_of_two_fleets_of_one_name_the_oldest_is_carried_over(desk: Desk) -> Non
     }
 
 
-def test_fleet_of_several_launch_templates_is_left_out(desk: Desk) -> None:
-    """Types of one template launched from the other's image would never boot."""
+@pytest.mark.parametrize("other", [{"LaunchTemplateId": "lt-2"}, {"Version": "1"}])
+def test_fleet_of_several_launch_templates_is_left_out(desk: Desk, other: Json) -> None:
+    """Types of one template, or version, launched from the other's image would never boot."""
     mixed = fleet("fleet-2", "medium")
-    more = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-2"}, "Overrides": []}
+    specification = mixed["LaunchTemplateConfigs"][0]["LaunchTemplateSpecification"]
+    more = {"LaunchTemplateSpecification": {**specification, **other}, "Overrides": []}
     mixed["LaunchTemplateConfigs"].append(more)
     _, answer, _ = desk.adopt(
         "--cluster-name",

@@ -403,3 +403,20 @@ def test_half_a_surrogate_pair_does_not_reach_the_output() -> None:
     text = json.dumps(answer, ensure_ascii=False).encode()
     assert b"\xf0\x9f\x98\x80" in text
     assert decode(answer).ignored[0].name.encode()
+
+
+def test_every_launch_template_and_version_of_a_fleet_is_kept() -> None:
+    """Nodes of all but the first would count as ones to be replaced."""
+    specifications = [
+        {"LaunchTemplateId": template_id, "Version": version}
+        for template_id, version in (("lt-1", "2"), ("lt-1", "1"), ("lt-1", "2"), ("lt-2", "1"))
+    ]
+    configs = [{"LaunchTemplateSpecification": each} for each in specifications]
+    (fleet,) = decode({"Fleets": [fleet_json(LaunchTemplateConfigs=configs)]}).fleets
+    assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", "2")
+    assert fleet.further_templates == (("lt-1", "1"), ("lt-2", "1"))
+    overrides = [{"InstanceType": "m5.large", "LaunchTemplateSpecification": specifications[3]}]
+    template = {"LaunchTemplateSpecification": specifications[0], "Overrides": overrides}
+    group = group_json(MixedInstancesPolicy={"LaunchTemplate": template})
+    (found,) = decode({"AutoScalingGroups": [group]}).fleets
+    assert found.further_templates == (("lt-2", "1"),)

@@ -95,6 +95,26 @@ def test_what_cannot_be_compared_is_unknown_and_no_drift(
     assert str(found).startswith("unknown: ")
 
 
+@pytest.mark.parametrize(
+    ("tags", "version", "drifted"),
+    [
+        ({TEMPLATE_ID_TAG: "lt-1"}, "9", False),
+        ({TEMPLATE_ID_TAG: "lt-1"}, "3", True),
+        ({TEMPLATE_ID_TAG: "lt-2"}, "3", False),
+        ({TEMPLATE_ID_TAG: "lt-2"}, "8", True),
+        ({}, "3", False),
+        ({}, "7", True),
+    ],
+)
+def test_fleet_of_several_templates_launches_from_all_of_them(
+    tags: dict[str, str], version: str, drifted: bool
+) -> None:
+    """Nodes of the second one were replaced by each rolling update, for ever."""
+    fleet = replace(live("8"), further_templates=(("lt-1", "9"), ("lt-2", "3")))
+    found = drift_of(fleet, behind("a", version, tags=FrozenMap(tags)))
+    assert (bool(found.reasons), found.unknown) == (drifted, "")
+
+
 def test_fleet_without_known_types_has_no_type_drift() -> None:
     """A fleet that chooses types by their attributes names none."""
     assert dict(drift_of(live("8", ()), behind("a", "8")).reasons) == {}

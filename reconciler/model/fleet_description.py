@@ -88,6 +88,8 @@ class FleetDescription:
     """When EC2 ends the request by itself; empty: never."""
     zones: Mapping[str, str] = field(default_factory=dict)
     """Zone of each of these subnets, where it is known."""
+    counted_unit: str = ""
+    """What its target counts instead of nodes or weights, such as vcpu; empty: nothing."""
     weighted: bool = False
     """Whether its target counts units, of which an instance has a number other than one."""
     several_templates: bool = False

@@ -193,9 +193,10 @@ def _specification(group: Group) -> Mapping[str, Any] | None:
 
 
 def _template_without_types(group: Group) -> Mapping[str, Any] | None:
-    """Return the launch template of a group that names no instance types itself."""
+    """Return the template of a group that neither names instance types nor lets AWS choose them."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
-    named = any(each.get("InstanceType") for each in mixed.get("Overrides", ()))
+    keys = ("InstanceType", "InstanceRequirements")
+    named = any(each.get(key) for each in mixed.get("Overrides", ()) for key in keys)
     return None if named else _specification(group)
 
 

@@ -30,6 +30,7 @@ from reconciler.model.fleet_description import FleetDescription, LaunchTemplateD
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
 """Variables that describe new nodes, for fleets whoever made them."""
+_REQUIREMENTS: Final = "InstanceRequirements"
 _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 
@@ -212,12 +213,14 @@ def known_kind(fleet: FleetDescription) -> str:
 
 
 def _types(fleet: FleetDescription) -> tuple[str, ...]:
+    if _REQUIREMENTS in fleet.other_override_keys:
+        return ()
     template = fleet.template or _EMPTY_TEMPLATE
     return fleet.instance_types or tuple(filter(None, [template.instance_type]))
 
 
 def _why_no_types(fleet: FleetDescription) -> str:
-    if "InstanceRequirements" in fleet.other_override_keys:
+    if _REQUIREMENTS in fleet.other_override_keys:
         return "it chooses them by attributes (InstanceRequirements): name the types instead"
     return "give describe-launch-template-versions"
 
@@ -228,8 +231,10 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
         return "its tags name no sector and size"
     if not types:
         return f"no instance types are known of it: {_why_no_types(fleet)}"
-    if fleet.weighted:
-        return "its instance types have weights: its target counts units, here it would be nodes"
+    if fleet.counted_unit or fleet.weighted:
+        counted = fleet.counted_unit or "units"
+        weights = "" if fleet.counted_unit else "its instance types have weights: "
+        return f"{weights}its target counts {counted}, here it would be nodes"
     if fleet.several_templates:
         return "it launches from several launch templates, or versions of one; the module has one"
     if fleet.template is None:

@@ -64,6 +64,7 @@ class _CapacityWire(Wire):
     on_demand_target_capacity: Count | None = None
     spot_target_capacity: Count | None = None
     default_target_capacity_type: str | None = None
+    target_capacity_unit_type: str | None = None
 
 
 class _OptionsWire(Wire):
@@ -232,6 +233,8 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
         replaces_unhealthy=bool(wire.replace_unhealthy_instances),
         valid_until=str(wire.valid_until or ""),
         zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
+        counted_unit=(unit if (unit := capacity.target_capacity_unit_type) != "units" else "")
+        or "",
         weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
         several_templates=len(_template_versions(configs)) > 1,
         template=templates.described(specification) if specification else None,

@@ -52,6 +52,8 @@ class OverrideWire(Wire):
     instance_type: str | None = None
     subnet_id: str | None = None
     """One, or several separated by commas."""
+    instance_requirements: Any = None
+    """Attributes by which AWS chooses instance types."""
     launch_template_specification: TemplateSpecificationWire | None = None
     """Groups only: a template of its own."""
     weighted_capacity: float | str | None = None
@@ -230,13 +232,23 @@ def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
     return "its target counts units of WeightedCapacity, not nodes"
 
 
+def chooses_types(overrides: Iterable[OverrideWire]) -> bool:
+    """Whether AWS chooses instance types by attributes: which they are is not known then.
+
+    The type that the launch template names is none of them.
+    """
+    return any(each.instance_requirements for each in overrides)
+
+
 def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Fleet:
     configs = wire.launch_template_configs or ()
     specifications = [each.launch_template_specification for each in configs]
     first = next((each for each in specifications if each), TemplateSpecificationWire())
     overrides = [override for config in configs for override in config.overrides or ()]
     types = [override.instance_type for override in overrides if override.instance_type]
-    if not types:
+    if chooses_types(overrides):
+        types = []
+    elif not types:
         types = [
             found for each in specifications if each and (found := templates.instance_type_of(each))
         ]

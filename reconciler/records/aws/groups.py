@@ -24,6 +24,7 @@ from reconciler.records.aws.fleets import (
     LaunchTemplates,
     OverrideWire,
     TemplateSpecificationWire,
+    chooses_types,
     units_not_nodes,
 )
 from reconciler.records.reasons import reason_of
@@ -375,7 +376,10 @@ def _launches(
     """Return the launch template of a group, and the instance types that it may launch."""
     mixed = wire.mixed_template
     specification = mixed.launch_template_specification if mixed else wire.launch_template
-    types = [each.instance_type for each in (mixed.overrides if mixed else None) or ()]
+    options = (mixed.overrides if mixed else None) or ()
+    if chooses_types(options):
+        return specification, ()
+    types = [each.instance_type for each in options]
     if not any(types):
         types = list(details.types_by_group.get(wire.auto_scaling_group_name, ()))
     if not types and specification:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.importing.desk import SUBNETS, Desk, Json, fleet, template
+from tests.cli.importing.desk import SUBNETS, Desk, Json, fleet, group, template
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,51 @@ def test_fleet_that_counts_in_weights_is_left_out(desk: Desk) -> None:
     )
     assert answer["fleets"] == ["primary-small"]
     assert "weights" in answer["left_out"]["fleet-2"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"TargetCapacityUnitType": "vcpu"}, "its target counts vcpu"),
+        ({"TargetCapacityUnitType": "units"}, ""),
+    ],
+)
+def test_fleet_whose_target_counts_no_nodes_is_left_out(
+    desk: Desk, changed: Json, reason: str
+) -> None:
+    """A target of 64 vCPUs would become a minimum of 64 nodes."""
+    counted = fleet("fleet-1", "small")
+    counted["TargetCapacitySpecification"] |= changed
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [counted, fleet("fleet-2", "large")]}, template(), SUBNETS),
+    )
+    assert reason in answer["left_out"].get("fleet-1", "")
+    assert ("primary-small" in answer["fleets"]) is not bool(reason)
+
+
+def test_what_chooses_types_by_attributes_is_left_out(desk: Desk) -> None:
+    """Its template's type, which it never launches, became its only one."""
+    requirements = {"InstanceRequirements": {"VCpuCount": {"Min": 8}}}
+    by_attributes = fleet("fleet-1", "small")
+    by_attributes["LaunchTemplateConfigs"][0]["Overrides"] = [requirements]
+    named = template()
+    data = named["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    data["InstanceType"] = "t3.micro"
+    specification = {"LaunchTemplateId": "lt-1", "Version": "1"}
+    policy = {
+        "LaunchTemplate": {
+            "LaunchTemplateSpecification": specification,
+            "Overrides": [requirements],
+        }
+    }
+    fleets = [by_attributes, fleet("fleet-2", "large")]
+    answers = {"Fleets": fleets, "AutoScalingGroups": [group("workers", policy=policy)]}
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *desk.answers(answers, named, SUBNETS))
+    assert answer["fleets"] == ["primary-large"]
+    assert "InstanceRequirements" in answer["left_out"]["fleet-1"]
+    assert "attributes" in answer["left_out"]["workers"]
 
 
 def test_of_two_fleets_of_one_name_the_oldest_is_carried_over(desk: Desk) -> None:

@@ -420,3 +420,19 @@ def test_every_launch_template_and_version_of_a_fleet_is_kept() -> None:
     group = group_json(MixedInstancesPolicy={"LaunchTemplate": template})
     (found,) = decode({"AutoScalingGroups": [group]}).fleets
     assert found.further_templates == (("lt-2", "1"),)
+
+
+def test_types_that_aws_chooses_by_attributes_are_not_known() -> None:
+    """The type that the launch template names would count as the only one, and nodes as drifted."""
+    version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1}
+    versions = {
+        "LaunchTemplateVersions": [{**version, "LaunchTemplateData": {"InstanceType": "t3.micro"}}]
+    }
+    template = {
+        "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-1", "Version": "1"},
+        "Overrides": [{"InstanceRequirements": {"VCpuCount": {"Min": 4}}}],
+    }
+    fleet = fleet_json(LaunchTemplateConfigs=[template])
+    group = group_json(MixedInstancesPolicy={"LaunchTemplate": template})
+    state = decode({"Fleets": [fleet], "AutoScalingGroups": [group]}, versions)
+    assert [each.instance_types for each in state.fleets] == [(), ()]

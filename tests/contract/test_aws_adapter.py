@@ -254,6 +254,32 @@ def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     assert scripted.asked.count("DescribeInstances") == 1
 
 
+def test_template_that_a_fleet_names_by_its_name_has_a_version(cloud: Make) -> None:
+    """Without the number of $Latest no rolling update would ever begin."""
+    config = (
+        "<launchTemplateConfigs><item><launchTemplateSpecification>"
+        "<launchTemplateName>nodes</launchTemplateName><version>$Latest</version>"
+        "</launchTemplateSpecification></item></launchTemplateConfigs><tagSet>"
+    )
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        if action == "DescribeFleets":
+            listed = fleet_xml("fleet-1", fulfilled=2).replace("<tagSet>", config)
+            return xml(action, f"<fleetSet>{listed}</fleetSet>")
+        if action == "DescribeLaunchTemplates":
+            assert parameters["LaunchTemplateName.1"] == ["nodes"]
+            found = (
+                "<item><launchTemplateId>lt-1</launchTemplateId><launchTemplateName>nodes"
+                "</launchTemplateName><latestVersionNumber>7</latestVersionNumber></item>"
+            )
+            return xml(action, f"<launchTemplates>{found}</launchTemplates>")
+        return xml(action)
+
+    with cloud(script).open() as port:
+        (fleet,) = port.observe([HOME]).fleets
+    assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", "7")
+
+
 def test_fleets_that_only_instances_name_are_asked_for_by_their_ids(cloud: Make) -> None:
     """One of them that EC2 does not know must not hide that the other lives."""
     asked: list[list[str]] = []

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 IDS_MAX = 200
 """The limit of values per filter in EC2's API."""
+TEMPLATE_NAMES = ("LaunchTemplateId", "LaunchTemplateName")
+"""What a fleet may call its launch template by."""
 PAGE_INSTANCES = 200
 """EC2 answers whole lists slowly, and slows down clients that request them (user guide, "Paginated
 API requests")."""
@@ -131,15 +133,16 @@ class RegionReader:
         Without the right to read them the word itself is kept: only rolling updates need the
         number.
         """
-        ids = sorted(set(_templates_by_word(fleets)))
-        for chunk in chunks(ids, IDS_MAX):
-            try:
-                found = self._pages(
-                    "describe_launch_templates", "LaunchTemplates", {"LaunchTemplateIds": chunk}
-                )
-            except PortError:
-                continue
-            yield {"LaunchTemplates": found}
+        named = sorted(set(_templates_by_word(fleets)))
+        for by in TEMPLATE_NAMES:
+            for chunk in chunks([name for each, name in named if each == by], IDS_MAX):
+                try:
+                    found = self._pages(
+                        "describe_launch_templates", "LaunchTemplates", {f"{by}s": chunk}
+                    )
+                except PortError:
+                    continue
+                yield {"LaunchTemplates": found}
 
     def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if self._known is None:
@@ -260,10 +263,12 @@ def _looks_troubled(fleet: dict[str, Any]) -> bool:
     return below or fleet.get("ActivityStatus") == "error"
 
 
-def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Templates whose version is a word: the argument that names each, and the name."""
     for fleet in fleets:
         for entry in fleet.get("LaunchTemplateConfigs", []):
             specification = entry.get("LaunchTemplateSpecification", {})
             version = specification.get("Version", "$Default")
-            if version.startswith("$") and "LaunchTemplateId" in specification:
-                yield specification["LaunchTemplateId"]
+            by = next((each for each in TEMPLATE_NAMES if specification.get(each)), "")
+            if version.startswith("$") and by:
+                yield by, specification[by]

@@ -18,6 +18,7 @@ from reconciler.config.sizes import BUILT_IN_KINDS
 from reconciler.gitops.adoption import groups as auto_scaling
 from reconciler.gitops.adoption.document import config_document
 from reconciler.gitops.adoption.found import (
+    SHARED,
     Found,
     fleet_found,
     group_left,
@@ -92,7 +93,11 @@ def adopt(
     of_groups: Mapping[str, FleetDescription] = {group.id: group for group in described}
     users = Counter(each.template.id for each in (*fleets, *described) if each.template)
     written = _written(base or {})
-    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, of_groups):
+    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, of_groups, users):
+        fleet = by_id.get(each_id)
+        if isinstance(one, Found) and fleet is not None and one.name not in written:
+            # Limits that contradict each other leave this fleet out, and no other.
+            one = with_limits(one, fleet.tags, fleet.target_capacity)  # noqa: PLW2901 - completed
         reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
         if isinstance(one, str) or reason:
             left_out[each_id] = reason
@@ -100,17 +105,13 @@ def adopt(
         kinds.setdefault(one.sector, one.kind)
         if each_id in of_groups:
             one = _taken_over(one, of_groups[each_id], cluster, users)  # noqa: PLW2901 - completed
-        fleet = by_id.get(each_id)
-        if fleet is not None and one.name not in written:
-            found[one.name] = with_limits(one, fleet.tags, fleet.target_capacity)
-        else:
-            found[one.name] = one
+        found[one.name] = one
     found = dict(sorted(found.items()))
     document = config_document(cluster, region, list(found.values()), base or {})
     text = _CONFIG_HEADER + write_document(document)
     config = parse_config(text, name="sectors.yaml")
     rendered = root_module_of(config).fleets
-    imported = [each for name, each in found.items() if name in rendered and each.fleet_id]
+    imported = [each for name, each in found.items() if name in rendered and each.has_template]
     names = tuple(
         fleet_name(sector_name, fleet.size, fleet.zone, fleet.lifecycle)
         for sector_name, sector in config.sectors.items()
@@ -134,11 +135,15 @@ def _taken_over(one: Found, group: FleetDescription, cluster: str, users: Counte
         cluster: The EKS cluster's name.
         users: How many fleets and groups launch from each launch template.
     """
-    if group.template is not None and users[group.template.id] > 1:
-        return group_left(one, "it shares its launch template with another group or fleet")
+    if _is_shared(group, users):
+        return group_left(one, SHARED)
     found = group_taken_over(one, group, cluster)
     reason = _fault(cluster, found)
     return group_left(one, reason) if reason else found
+
+
+def _is_shared(one: FleetDescription, users: Counter[str]) -> bool:
+    return one.template is not None and users[one.template.id] > 1
 
 
 def _written(base: Mapping[str, Any]) -> set[str]:
@@ -159,10 +164,15 @@ def _all_found(
     catalogue: Mapping[str, InstanceType],
     kinds: Mapping[str, str],
     described: Mapping[str, FleetDescription],
+    users: Counter[str],
 ) -> Iterator[tuple[str, Found | str]]:
     """Yield all; those with a known kind first, as others take the kind of their sector."""
     looks = [
-        (each.id, bool(known_kind(each)), partial(fleet_found, each, cluster=cluster))
+        (
+            each.id,
+            bool(known_kind(each)),
+            partial(fleet_found, each, cluster=cluster, shared=_is_shared(each, users)),
+        )
         for each in fleets
     ]
     looks += [

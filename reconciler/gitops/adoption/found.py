@@ -27,6 +27,7 @@ from reconciler.gitops.adoption.template import template_variables, user_data_of
 from reconciler.gitops.adoption.user_data import Boot, read_boot
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
+SHARED: Final = "it shares its launch template with another group or fleet"
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
 """Variables that describe new nodes, for fleets whoever made them."""
@@ -70,7 +71,12 @@ def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
 
 
 def fleet_found(
-    fleet: FleetDescription, catalogue: Catalogue, kinds: Mapping[str, str], *, cluster: str
+    fleet: FleetDescription,
+    catalogue: Catalogue,
+    kinds: Mapping[str, str],
+    *,
+    cluster: str,
+    shared: bool = False,
 ) -> Found | str:
     """Return a fleet as an entry, or why it cannot be one.
 
@@ -79,6 +85,7 @@ def fleet_found(
         catalogue: What instance types offer.
         kinds: Kind by sector, where it is known; for a fleet whose tags name none.
         cluster: The EKS cluster's name.
+        shared: Whether another fleet or group launches from its launch template.
     """
     types = _types(fleet)
     unfit = _unfit(fleet, types)
@@ -100,10 +107,11 @@ def fleet_found(
         },
         types=types,
         own_size=own_size,
+        fleet_id=fleet.id,
         notes=unknown_types(own_size, types, catalogue),
     )
     boot = read_boot(user_data_of(fleet.template or _EMPTY_TEMPLATE) or "")
-    reason = unmanaged_because(fleet)
+    reason = unmanaged_because(fleet) or (SHARED if shared else "")
     if reason:
         return _left_to_others(found, fleet, boot, reason)
     return managed(found, fleet, boot, cluster)

@@ -33,7 +33,7 @@ def fleet(fleet_id: str, size: str, **changes: Any) -> Json:
         for name in changes.pop("types", ["r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge"])
         for subnet in changes.pop("subnets", ["subnet-a"])
     ]
-    template = {"LaunchTemplateId": "lt-1", "Version": "$Latest"}
+    template = {"LaunchTemplateId": changes.pop("template", "lt-1"), "Version": "$Latest"}
     made = {
         "FleetId": fleet_id,
         "FleetState": "active",
@@ -51,12 +51,12 @@ def fleet(fleet_id: str, size: str, **changes: Any) -> Json:
     return made | changes
 
 
-def template(name: str = "kfm-small", user_data: str = "") -> Json:
-    """The launch template of these fleets."""
+def template(name: str = "kfm-small", user_data: str = "", template_id: str = "lt-1") -> Json:
+    """The launch template of these fleets, or another one."""
     return {
         "LaunchTemplateVersions": [
             {
-                "LaunchTemplateId": "lt-1",
+                "LaunchTemplateId": template_id,
                 "LaunchTemplateName": name,
                 "VersionNumber": 1,
                 "DefaultVersion": True,

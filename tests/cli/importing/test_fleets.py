@@ -7,6 +7,8 @@ from reconciler.config.loader import load_config
 from reconciler.gitops.root_module import root_module_of
 from tests.cli.importing.desk import KFM, SUBNETS, Desk, fleet, template
 
+SECOND_TEMPLATE = template("kfm-other", template_id="lt-2")
+
 
 def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -> None:
     """Moving over must keep every number that operators tuned and find out the rest."""
@@ -59,11 +61,12 @@ def test_launch_template_of_another_name_keeps_it(desk: Desk) -> None:
 def test_fleets_of_one_own_size_are_planned_with_their_own_types(desk: Desk) -> None:
     """The first plan would otherwise change the types of a fleet that nobody touched."""
     wide = fleet("fleet-1", "wide", types=["r6i.large"])
-    other = fleet("fleet-2", "wide", types=["m6i.large"], tags={"sector": "batch"})
+    tags = {"sector": "batch"}
+    other = fleet("fleet-2", "wide", types=["m6i.large"], tags=tags, template="lt-2")
     desk.adopt(
         "--cluster-name",
         "analytics",
-        *desk.answers({"Fleets": [wide, other]}, template(), SUBNETS),
+        *desk.answers({"Fleets": [wide, other]}, template(), SECOND_TEMPLATE, SUBNETS),
     )
     root = root_module_of(load_config(desk.folder / "out/sectors.yaml"))
     types = {name: variables["instance_types"] for name, variables in root.fleets.items()}
@@ -78,12 +81,13 @@ def test_lifecycle_in_the_name_of_a_fleet_is_kept(desk: Desk) -> None:
         "fleet-2",
         "small",
         tags={"fleet": "primary-small-on-demand"},
+        template="lt-2",
         TargetCapacitySpecification=capacity,
     )
     code, _, error = desk.adopt(
         "--cluster-name",
         "analytics",
-        *desk.answers({"Fleets": [spot, steady]}, template(), SUBNETS),
+        *desk.answers({"Fleets": [spot, steady]}, template(), SECOND_TEMPLATE, SUBNETS),
     )
     assert (code, error) == (0, "")
     root = root_module_of(load_config(desk.folder / "out/sectors.yaml"))

@@ -40,6 +40,29 @@ def test_fleet_that_counts_in_weights_is_left_out(desk: Desk) -> None:
     assert "weights" in answer["left_out"]["fleet-2"]
 
 
+def test_limits_that_contradict_each_other_leave_only_their_fleet_out(desk: Desk) -> None:
+    """The whole import failed, naming a line of a file that was never written."""
+    odd = fleet("fleet-2", "large", tags={"min_capacity": "10", "max_capacity": "5"})
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), odd]}, template(), SUBNETS),
+    )
+    assert (code, err, answer["fleets"]) == (0, "", ["primary-small"])
+    assert "max_capacity" in answer["left_out"]["fleet-2"]
+
+
+def test_fleets_that_share_a_launch_template_stay_with_whoever_made_them(desk: Desk) -> None:
+    """Two import blocks for one template, and two resources that undo each other's changes."""
+    fleets = {"Fleets": [fleet("fleet-1", "small"), fleet("fleet-2", "large")]}
+    _, answer, _ = desk.adopt(
+        "--cluster-name", "analytics", *desk.answers(fleets, template(), SUBNETS)
+    )
+    assert answer["fleets"] == ["primary-large", "primary-small"]
+    assert sum("shares its launch template" in note for note in answer["notes"]) == 2
+    assert not (desk.folder / "out/terraform/imports.tf").exists()
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint, TaintEffect
-from reconciler.model.fleet import NODE_TEMPLATE, Fleet, InstanceOption, InstanceType
+from reconciler.model.fleet import CLUSTER_TAG, NODE_TEMPLATE, Fleet, InstanceOption, InstanceType
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import Region
 from reconciler.model.quantity import resource_amount
@@ -35,13 +35,27 @@ def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSet
     found = settings.discovery
     if found is None or settings.sectors:
         return settings
+    shown = snapshot.cloud.fleets if snapshot.cloud else ()
+    groups = [each for each in shown if each.provider == "asg" and each.state in LIVE_STATES]
+    users: dict[str, set[str]] = {}
+    for live in groups:
+        users.setdefault(_stated_name(live, settings), set()).add(live.id)
     by_name: dict[str, list[Fleet]] = {}
-    for live in snapshot.cloud.fleets if snapshot.cloud else ():
-        if live.provider == "asg" and live.state in LIVE_STATES:
-            by_name.setdefault(live.name, []).append(live)
+    for live in groups:
+        name = _stated_name(live, settings)
+        by_name.setdefault(name if len(users[name]) == 1 else live.id, []).append(live)
     fleets = tuple(_group(name, by_name[name], settings, found) for name in sorted(by_name))
     sector = SectorSettings(name="", kind="", fleets=fleets, expander=found.expander)
     return replace(settings, sectors=(sector,))
+
+
+def _stated_name(live: Fleet, settings: PlannerSettings) -> str:
+    """The `fleet` tag of a group that is tagged as this cluster's, else the group's own name.
+
+    Others use a tag of that name for their own ends. One that several groups have names none of
+    them.
+    """
+    return live.name if live.tags.get(CLUSTER_TAG) == settings.cluster else live.id
 
 
 def _group(

@@ -9,6 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState, ClusterState, Ignored, Snapshot
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import Discovery
 from tests.builders import (
     ago,
     make_cloud,
@@ -116,3 +117,22 @@ def test_second_fleet_of_a_name_is_left_out_and_told() -> None:
     made = plan(make_snapshot(cloud=make_cloud(first, older)), make_settings(settings))
     assert [(fleet.fleet, fleet.current) for fleet in made.fleets] == [("primary-small", 2)]
     assert made.ignored == (Ignored(code="same-name", kind="Fleet", name="fleet-a"),)
+
+
+def discovered(*groups: tuple[str, str, bool]) -> set[str]:
+    """The names of groups that are found by their tags: own name, `fleet` tag, if ours."""
+    tags = ({"fleet": tag, **({"cluster": "c"} if ours else {})} for _, tag, ours in groups)
+    lives = (
+        replace(make_group(own, 0), name=tag, tags=FrozenMap(tagged))
+        for (own, tag, _), tagged in zip(groups, tags, strict=True)
+    )
+    settings = make_settings(discovery=Discovery(types={}))
+    return {f.fleet for f in plan(make_snapshot(cloud=make_cloud(*lives)), settings).fleets}
+
+
+def test_discovered_group_has_the_name_of_its_tag_where_that_tells_them_apart() -> None:
+    """A tag that somebody else uses made many groups one, and only one of them was asked."""
+    assert discovered(("a", "web", True), ("b", "batch", True)) == {"web", "batch"}
+    assert discovered(("a", "prod", False), ("b", "prod", False)) == {"a", "b"}
+    assert discovered(("a", "prod", True), ("b", "prod", True)) == {"a", "b"}
+    assert discovered(("a", "prod", False), ("prod", "x", False)) == {"a", "prod"}

@@ -16,6 +16,7 @@ from reconciler.gitops.adoption.sizes import (
 )
 from reconciler.model.fleet import NODE_TEMPLATE, Fleet
 from reconciler.model.frozen import Labels
+from reconciler.planner.fleets.live import LIVE_STATES
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
 """The tag that EKS puts on groups of managed node groups; the groups' own names are far longer."""
@@ -35,6 +36,8 @@ def group_found(
         kinds: Kind by sector, where it is known; for a group that names none.
         all_spot: Whether its instances distribution launches spot instances only.
     """
+    if group.state not in LIVE_STATES:
+        return "it is being deleted"
     types = group.instance_types
     if not types:
         return "no instance types are known of it: one that chooses by attributes has to name them"

@@ -182,7 +182,9 @@ def _of_tags(
         for each in data.get("TagSpecifications", ())
         if each.get("ResourceType") == "instance"
     ]
-    if not any(tags.get("cluster") == identity.cluster for tags in tagged):
+    # Nodes of a group are ended by a right to the group.
+    named = any(tags.get("cluster") == identity.cluster for tags in tagged)
+    if fleet.group is None and not named:
         yield (
             f"its launch template does not give instances the tag cluster={identity.cluster}: the"
             " shipped IAM policy will not let the capacity loop end its nodes; drop"

@@ -250,6 +250,21 @@ def test_on_demand_group_keeps_the_spot_strategy_that_its_policy_states(desk: De
     assert fleet.terraform["spot_allocation_strategy"] == "lowestPrice"
 
 
+def test_group_that_is_being_deleted_is_left_out(desk: Desk) -> None:
+    """The config would name what is gone by the first apply."""
+    going = templated("going") | {"Status": "Delete in progress"}
+    answer, _ = adopted(desk, templated("workers"), going)
+    assert answer["fleets"] == ["workers-m5-large"]
+    assert answer["left_out"] == {"going": "it is being deleted"}
+
+
+def test_group_needs_no_tag_on_instances_to_lose_nodes(desk: Desk) -> None:
+    """Auto Scaling ends them by a right to the group: the note asked for what nobody needs."""
+    answer, imports = adopted(desk, templated("workers"))
+    assert imports
+    assert not any("give instances the tag cluster" in note for note in answer["notes"])
+
+
 def test_groups_that_share_a_launch_template_stay_with_whoever_made_them(desk: Desk) -> None:
     """Two resources that manage one template undo each other's changes."""
     answer, imports = adopted(desk, templated("one"), templated("two"))

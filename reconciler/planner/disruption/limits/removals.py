@@ -177,7 +177,8 @@ def _in_service(
     """Yield the nodes of the fleet's target that have joined, beside those that go."""
     inventory, init_seconds = view.inventory, view.settings.instance_init_seconds
     shown, instances = inventory.regions_shown, inventory.instance_of_node
-    for node in in_service(status.nodes, status.key, shown, instances):
+    cloud = view.snapshot.cloud
+    for node in in_service(status.nodes, status.key, shown, instances, cloud):
         stays = node.name not in gone and node.name not in inventory.interrupted
         if stays and not is_joining(node, view.at, init_seconds):
             yield node

@@ -118,7 +118,7 @@ def serve_from_all(
         return FromAll()
     known = known_or_packed(problem, search_seconds)
     if known.packing is None:
-        return FromAll(refuted=known.refuted)
+        return FromAll(refuted=known.refuted and not _dealt_by_place(dealt, table))
     purchase = _Carrier(sim, table).carry(problem, known.packing)
     served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
     return FromAll(purchase=purchase if served == sum(count for _, count in wants) else None)
@@ -137,7 +137,12 @@ def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
     """Return whether no placement rule was simplified: bounds then hold for the real problem."""
     if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
         return False
-    return all((item.slots == table.slots(item.pod_class)).all() for item in dealt.items)
+    return not _dealt_by_place(dealt, table)
+
+
+def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
+    """Whether pods were dealt to some of the offers that take them; others might have done."""
+    return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
 
 
 def _pack(

@@ -12,6 +12,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOSTNAME,
+    ZONE,
     ago,
     make_cloud,
     make_fleet,
@@ -21,6 +22,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
     near,
+    spread,
 )
 from tests.properties.optimum import dozen
 from tests.properties.reached import asked_for
@@ -73,6 +75,25 @@ def test_purchase_for_pods_of_many_rules_is_not_repeated(seed: int) -> None:
     again = plan(_launched(pods, fleets), make_settings(*fleets))
     assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
     assert len(seats(again)) == len(pods)
+
+
+def test_pods_dealt_to_zones_find_the_nodes_that_were_bought_for_them() -> None:
+    """Which zone came first would depend on the nodes that are on their way."""
+    fleets = [
+        make_fleet_settings(name, cpu=cpu, price=price, zone=zone, over_subscription=0.0)
+        for name, cpu, price in (("four", 4, "0.20"), ("eight", 8, "0.44"))
+        for zone in ("us-west-2a", "us-west-2b")
+    ]
+    pods = (
+        *make_pods(3, "s", cpu=3, labels={"app": "s"}, topology_spread=(spread(ZONE, app="s"),)),
+        *make_pods(
+            3, "t", cpu="1500m", labels={"app": "t"}, pod_anti_affinity=(near(ZONE, app="t"),)
+        ),
+    )
+    first = _launched(pods, fleets)
+    again = plan(first, make_settings(*fleets))
+    assert raises(again) == {}
+    assert len(seats(again)) == 5
 
 
 def test_pod_that_comes_later_costs_one_node_and_not_two() -> None:

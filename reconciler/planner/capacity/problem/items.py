@@ -136,10 +136,22 @@ class OfferTable:
                 tuple(self._sim.topologies[k].place_of(o.node.row.variants) for k in keys)
                 for o in self.offers
             ]
-            distinct = sorted(set(at))
+            distinct = sorted(set(at), key=lambda place: self._labels_of(place, keys))
             number = {place: i for i, place in enumerate(distinct)}
             self._places[keys] = distinct, np.array([number[p] for p in at], dtype=np.int64)
         return self._places[keys]
+
+    def _labels_of(self, place: Coordinates, keys: tuple[str, ...]) -> list[list[str]]:
+        """The values of the keys' labels there, or what they may be; none without the label.
+
+        Places are in the order of these: that of their numbers changes with the nodes there are.
+        """
+        found = []
+        for key, domain in zip(keys, place, strict=True):
+            topology = self._sim.topologies[key]
+            domains = topology.choices[-2 - domain] if domain < -1 else (domain,)
+            found.append([topology.values[d] for d in domains if d >= 0])
+        return found
 
 
 def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:

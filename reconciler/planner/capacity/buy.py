@@ -9,7 +9,7 @@ from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
 from reconciler.planner.capacity.one_by_one import Singles
-from reconciler.planner.capacity.problem.items import Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.problem.items import WAVES_MAX, Dealt, OfferTable, Want, deal
 from reconciler.planner.capacity.problem.problem import (
     Packing,
     Problem,
@@ -29,6 +29,7 @@ from reconciler.planner.capacity.search_cache import known_or_packed, known_or_s
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import local_room, rules_room
+from reconciler.planner.placement.filters.inter_pod_affinity import affinity_room
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import Expander
 
@@ -205,22 +206,40 @@ class _Carrier:
         contents = packing.contents
         by_item = np.argsort(contents.items, kind="stable")
         ends = np.searchsorted(contents.items[by_item], np.arange(len(problem.items) + 1))
-        for item, begin, end in zip(problem.items, ends, ends[1:], strict=False):
-            if begin < end:
-                part = by_item[begin:end]
-                rows = row_of[contents.nodes[part]]
-                self._place(purchase, item.pod_class, rows, contents.pods[part])
+        parts = [
+            (item.pod_class, row_of[contents.nodes[entries]], contents.pods[entries])
+            for item, begin, end in zip(problem.items, ends, ends[1:], strict=False)
+            if len(entries := by_item[begin:end])
+        ]
+        # Pods that must be near others come after these.
+        parts.sort(key=lambda part: bool(self._sim.links(part[0]).affinity))
+        for _ in range(WAVES_MAX):
+            later = [part for part in parts if not self._place(purchase, *part)]
+            if not later or len(later) == len(parts):
+                break
+            parts = later
         return purchase
 
     def _place(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
-    ) -> None:
-        """Place pods by the rules between classes too, of which packing has checked a part only."""
+    ) -> bool:
+        """Place an item; return False while its pods must be near others that are nowhere yet.
+
+        Packing has checked resources in full and rules between classes in part: check the rest
+        here.
+        """
+        links = self._sim.links(pod_class)
+        if links.lacks_neighbour:
+            return False
         if pod_class.volumes.shared:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
-        elif not self._sim.links(pod_class).plain:
+        elif not links.plain:
             most = np.full(self._sim.rows, UNLIMITED, dtype=np.int64)
             amounts = np.minimum(amounts, rules_room(self._sim, pod_class, most)[rows])
+        if links.affinity:
+            most = np.full(self._sim.rows, UNLIMITED, dtype=np.int64)
+            amounts = np.minimum(amounts, affinity_room(links, most)[rows])
         rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)
         purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
+        return True

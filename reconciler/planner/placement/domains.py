@@ -134,10 +134,16 @@ class SharedRules:
     def allows(self, place: Coordinates) -> bool:
         """Whether one more pod may go to the place."""
         return (
-            all(self._anti_allows(c, place, itself=itself) for c, itself in self._anti)
-            and all(self._anti_allows(c, place, itself=False) for c in self._held)
+            not self.kept_apart(place)
             and self._may_begin(place)
             and all(self._key_allows(rules, place[rules.axis]) for rules in self._by_key)
+        )
+
+    def kept_apart(self, place: Coordinates) -> bool:
+        """Whether anti-affinity keeps one more pod out of the place, its own or that of others."""
+        return not (
+            all(self._anti_allows(c, place, itself=itself) for c, itself in self._anti)
+            and all(self._anti_allows(c, place, itself=False) for c in self._held)
         )
 
     def _anti_allows(self, counter: Counter, place: Coordinates, *, itself: bool) -> bool:

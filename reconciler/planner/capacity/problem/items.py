@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.capacity.problem.groups_near import GroupNear, groups_near
 from reconciler.planner.capacity.problem.node_rules import CrossingRules
 from reconciler.planner.capacity.problem.problem import Item, Offer
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
@@ -25,8 +26,13 @@ from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
+WAVES_MAX = 16
+"""Pods near others that are near others: so many links are followed before packing."""
+
 Want = tuple[PodClass, int]
 """A class and how many of its pods still wait."""
+Part = tuple[int, BoolArray]
+"""How many pods of a class go to one place, and the offers that take them there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +125,12 @@ class OfferTable:
         """(offers,): equal where offers are in the same place by these topology keys."""
         return self._all_places(keys)[1]
 
+    def only_place(self, allowed: BoolArray, key: str) -> int | None:
+        """The one place by this key that all the offers are in, if there is one."""
+        distinct, where = self._all_places((key,))
+        numbers = where[allowed]
+        return distinct[numbers[0]][0] if (numbers == numbers[0]).all() else None
+
     def _feasible_places(
         self, feasible: BoolArray, keys: tuple[str, ...]
     ) -> list[tuple[Coordinates, BoolArray]]:
@@ -158,16 +170,14 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
     """Deal every class out to the places where it may go."""
     classes = [pod_class for pod_class, _ in wants]
     caps, crossing = _Caps(sim, classes), CrossingRules(sim, classes)
-    tallies: Tallies = {}
+    singly = [want for want in wants if _goes_singly(sim, want[0], table)]
+    apart = {pod_class.number for pod_class, _ in singly}
+    together = [want for want in wants if want[0].number not in apart]
     items: list[Item] = []
-    singly: list[Want] = []
-    for pod_class, count in wants:
-        if _goes_singly(sim, pod_class, table):
-            singly.append((pod_class, count))
-            continue
+    for (pod_class, _), parts in zip(together, _Dealing(sim, together, table).parts(), strict=True):
         groups, rules = caps.groups_of(pod_class), crossing.of(pod_class)
         fit = table.fit(pod_class)
-        for amount, allowed in _parts(sim, pod_class, count, table, tallies):
+        for amount, allowed in parts:
             slots = np.where(allowed, fit.slots, 0)
             items.append(
                 Item(pod_class=pod_class, count=amount, slots=slots, groups=groups, rules=rules)
@@ -183,29 +193,148 @@ def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> boo
     return any(min(place) < -1 for place, _ in table.places(pod_class, keys))
 
 
-def _parts(
-    sim: Simulation, pod_class: PodClass, count: int, table: OfferTable, tallies: Tallies
-) -> list[tuple[int, BoolArray]]:
-    """Return pods and offers per place; one part when nothing depends on the place."""
-    keys = shared_keys(sim.links(pod_class))
-    feasible = table.feasible(pod_class)
-    if not feasible.any():
-        return []
-    if not keys:
-        return [(count, feasible)]
-    found = table.places(pod_class, keys)
-    rules = SharedRules(sim, pod_class, keys, tallies)
-    if rules.together:
-        # All go to one place: the first that has room for them all, else for the most of them.
-        nodes = np.array([min(count, offer.most) for offer in table.offers])
-        room = np.minimum(table.slots(pod_class), count) * nodes
-        found = sorted(found, key=lambda each: -min(count, int(room[each[1]].sum())))
-    places = [place for place, _ in found]
-    rules.open_domains(places)
-    amounts = assign(rules, places, [UNLIMITED] * len(places), count)
-    return [
-        (amount, allowed) for amount, (_, allowed) in zip(amounts, found, strict=True) if amount
-    ]
+class _Dealing:
+    """Which places pods go to: class after class, those that must be near others after these."""
+
+    def __init__(self, sim: Simulation, wants: Sequence[Want], table: OfferTable) -> None:
+        self._sim = sim
+        self._wants = wants
+        self._table = table
+        self._tallies: Tallies = {}
+        classes = [pod_class for pod_class, _ in wants]
+        self._keys = {key for each in classes for key in shared_keys(sim.links(each))}
+        self._groups = groups_near(sim, classes)
+        self._chosen: dict[int, BoolArray] = {}
+        """By the number of a group's class the offers of the group's place."""
+        self._parts: list[list[Part]] = [[] for _ in wants]
+
+    def parts(self) -> Sequence[Sequence[Part]]:
+        """Of each class the amounts and offers per place; one part where no place matters."""
+        asked = sorted(range(len(self._wants)), key=self._turn)
+        for _ in range(WAVES_MAX):
+            later = [number for number in asked if not self._deal(number)]
+            if not later or len(later) == len(asked):
+                break
+            asked = later
+        return self._parts
+
+    def _turn(self, number: int) -> tuple[int, int]:
+        """By priority; those without rules or choice first, groups last, where all matter."""
+        pod_class, _ = self._wants[number]
+        links = self._sim.links(pod_class)
+        turn = 3 if links.affinity else 2
+        if not links.affinity and pod_class.number not in self._groups:
+            keys = shared_keys(links)
+            turn = int(bool(keys) and len(self._table.places(pod_class, keys)) > 1)
+        return -pod_class.spec.priority, turn
+
+    def _deal(self, number: int) -> bool:
+        """Deal one class; False while it must be near pods that are nowhere yet."""
+        pod_class, count = self._wants[number]
+        links, feasible = self._sim.links(pod_class), self._table.feasible(pod_class)
+        if not feasible.any():
+            return True
+        keys = shared_keys(links)
+        if keys:
+            parts = self._by_rules(pod_class, count, keys)
+        else:
+            parts = self._without_rules(pod_class, count, feasible)
+        for amount, allowed in parts:
+            self._note(pod_class, amount, allowed, keys)
+        self._parts[number] = parts
+        return bool(parts) or not links.affinity or links.affinity_itself
+
+    def _note(
+        self, pod_class: PodClass, count: int, allowed: BoolArray, keys: tuple[str, ...]
+    ) -> None:
+        """Count pods that have but one place by a key."""
+        if not self._keys:
+            return
+        fed = {feed.counter.topology.key for feed in self._sim.links(pod_class).feeds}
+        for key in sorted((fed & self._keys).difference(keys)):
+            place = self._table.only_place(allowed, key)
+            if place is not None:
+                SharedRules(self._sim, pod_class, (key,), self._tallies).take((place,), count)
+
+    def _without_rules(self, pod_class: PodClass, count: int, feasible: BoolArray) -> list[Part]:
+        """Anywhere; what others must be near, in their place."""
+        inside = self._chosen_for(pod_class)
+        if inside is None or not (feasible & inside).any():
+            return [(count, feasible)]
+        return [(count, feasible & inside)]
+
+    def _by_rules(self, pod_class: PodClass, count: int, keys: tuple[str, ...]) -> list[Part]:
+        rules = SharedRules(self._sim, pod_class, keys, self._tallies)
+        found = self._in_order(pod_class, count, keys, together=rules.together)
+        places = [place for place, _ in found]
+        rules.open_domains(places)
+        amounts = assign(rules, places, [UNLIMITED] * len(places), count)
+        return [
+            (amount, allowed) for amount, (_, allowed) in zip(amounts, found, strict=True) if amount
+        ]
+
+    def _in_order(
+        self, pod_class: PodClass, count: int, keys: tuple[str, ...], *, together: bool
+    ) -> list[tuple[Coordinates, BoolArray]]:
+        """The places of a class, those to be preferred first.
+
+        All go to one place where they must be together: that of their group, or the first that has
+        room for them all, else for the most of them.
+        """
+        found = self._table.places(pod_class, keys)
+        inside = self._chosen_for(pod_class)
+        if inside is not None:
+            return sorted(found, key=lambda each: not (each[1] & inside).any())
+        if not together:
+            return found
+        nodes = np.array([min(count, offer.most) for offer in self._table.offers])
+        room = np.minimum(self._table.slots(pod_class), count) * nodes
+        return sorted(found, key=lambda each: -min(count, int(room[each[1]].sum())))
+
+    def _chosen_for(self, pod_class: PodClass) -> BoolArray | None:
+        """The offers of the place that the class's group goes to, for a class of a group."""
+        group = self._groups.get(pod_class.number)
+        if group is None:
+            return None
+        if pod_class.number not in self._chosen:
+            inside = self._place_for(group)
+            members = (*group.followers, *group.leaders)
+            self._chosen.update((member.number, inside) for member in members)
+        return self._chosen[pod_class.number]
+
+    def _place_for(self, group: GroupNear) -> BoolArray:
+        """The offers of the place that takes the most of a group's pods.
+
+        Above all, none of those that others must be near should have to go elsewhere.
+        """
+        members = {each.number for each in (*group.followers, *group.leaders)}
+        wants = [want for want in self._wants if want[0].number in members]
+        leaders = {leader.number for leader in group.leaders}
+        where = self._table.places_of((group.key,))
+        open_to = [self._table.places(each, (group.key,)) for each in group.followers]
+        numbers = dict.fromkeys(
+            int(where[allowed.argmax()]) for found in open_to for _, allowed in found
+        )
+
+        def rank(number: int) -> tuple[int, ...]:
+            elsewhere = 0
+            left: dict[int, int] = {}
+            for pod_class, count in wants:
+                allowed = self._table.feasible(pod_class) & (where == number)
+                possible = bool(allowed.any()) and not self._kept_out(pod_class, allowed, group.key)
+                taken = count if possible else 0
+                priority = -pod_class.spec.priority
+                left[priority] = left.get(priority, 0) + count - taken
+                elsewhere += pod_class.number in leaders and not possible
+            return elsewhere, *(left[priority] for priority in sorted(left))
+
+        return np.asarray(where == min(numbers, key=rank, default=-1))
+
+    def _kept_out(self, pod_class: PodClass, allowed: BoolArray, key: str) -> bool:
+        """Whether pods dealt to the place keep the class out of it, or it them."""
+        place = self._table.only_place(allowed, key)
+        rules = SharedRules(self._sim, pod_class, (key,), self._tallies)
+        return place is not None and rules.kept_apart((place,))
 
 
 class _Caps:

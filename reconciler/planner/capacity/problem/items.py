@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.planner.capacity.problem.groups_near import GroupNear, groups_near
+from reconciler.planner.capacity.problem.limited_room import LimitedRoom
 from reconciler.planner.capacity.problem.node_rules import CrossingRules
 from reconciler.planner.capacity.problem.problem import Item, Offer
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
@@ -206,6 +207,7 @@ class _Dealing:
         self._groups = groups_near(sim, classes)
         self._chosen: dict[int, BoolArray] = {}
         """By the number of a group's class the offers of the group's place."""
+        self._room = LimitedRoom(sim, table.offers, sum(count for _, count in wants))
         self._parts: list[list[Part]] = [[] for _ in wants]
 
     def parts(self) -> Sequence[Sequence[Part]]:
@@ -247,7 +249,7 @@ class _Dealing:
     def _note(
         self, pod_class: PodClass, count: int, allowed: BoolArray, keys: tuple[str, ...]
     ) -> None:
-        """Count pods that have but one place by a key."""
+        """Count pods that have but one place by a key, and the room that they take there."""
         if not self._keys:
             return
         fed = {feed.counter.topology.key for feed in self._sim.links(pod_class).feeds}
@@ -255,20 +257,32 @@ class _Dealing:
             place = self._table.only_place(allowed, key)
             if place is not None:
                 SharedRules(self._sim, pod_class, (key,), self._tallies).take((place,), count)
+        if self._room and (
+            keys or any(self._table.only_place(allowed, key) is not None for key in self._keys)
+        ):
+            self._room.take(pod_class, count, allowed)
 
     def _without_rules(self, pod_class: PodClass, count: int, feasible: BoolArray) -> list[Part]:
-        """Anywhere; what others must be near, in their place."""
+        """All of it anywhere; what others must be near, in their place as far as there is room."""
         inside = self._chosen_for(pod_class)
         if inside is None or not (feasible & inside).any():
             return [(count, feasible)]
-        return [(count, feasible & inside)]
+        there = self._room.copy().take(pod_class, count, feasible & inside)
+        parts = [(there, feasible & inside), (count - there, feasible)]
+        return [(amount, allowed) for amount, allowed in parts if amount]
 
     def _by_rules(self, pod_class: PodClass, count: int, keys: tuple[str, ...]) -> list[Part]:
         rules = SharedRules(self._sim, pod_class, keys, self._tallies)
         found = self._in_order(pod_class, count, keys, together=rules.together)
         places = [place for place, _ in found]
         rules.open_domains(places)
-        amounts = assign(rules, places, [UNLIMITED] * len(places), count)
+        amounts = [0] * len(places)
+        if self._room and not rules.together:
+            room = [self._room.copy().take(pod_class, count, allowed) for _, allowed in found]
+            amounts = assign(rules, places, room, count)
+        # What finds no room as things look is dealt as well: the packing may know better.
+        more = assign(rules, places, [UNLIMITED] * len(places), count - sum(amounts))
+        amounts = [one + other for one, other in zip(amounts, more, strict=True)]
         return [
             (amount, allowed) for amount, (_, allowed) in zip(amounts, found, strict=True) if amount
         ]
@@ -278,18 +292,24 @@ class _Dealing:
     ) -> list[tuple[Coordinates, BoolArray]]:
         """The places of a class, those to be preferred first.
 
-        All go to one place where they must be together: that of their group, or the first that has
-        room for them all, else for the most of them.
+        All go to one place where they must be together: the first that has room for them all,
+        else for the most of them. Else the place is preferred where the next node is cheapest.
         """
         found = self._table.places(pod_class, keys)
         inside = self._chosen_for(pod_class)
-        if inside is not None:
-            return sorted(found, key=lambda each: not (each[1] & inside).any())
-        if not together:
+        if not self._room and inside is None:
             return found
-        nodes = np.array([min(count, offer.most) for offer in self._table.offers])
-        room = np.minimum(self._table.slots(pod_class), count) * nodes
-        return sorted(found, key=lambda each: -min(count, int(room[each[1]].sum())))
+
+        def rank(each: tuple[Coordinates, BoolArray]) -> tuple[bool, int]:
+            allowed, chosen = each[1], inside is None or bool((each[1] & inside).any())
+            if not self._room:
+                return not chosen, 0
+            if together:
+                return not chosen, -self._room.copy().take(pod_class, count, allowed)
+            price = self._room.cheapest(pod_class, allowed)
+            return not chosen, UNLIMITED**2 if price is None else price
+
+        return sorted(found, key=rank)
 
     def _chosen_for(self, pod_class: PodClass) -> BoolArray | None:
         """The offers of the place that the class's group goes to, for a class of a group."""
@@ -303,7 +323,7 @@ class _Dealing:
         return self._chosen[pod_class.number]
 
     def _place_for(self, group: GroupNear) -> BoolArray:
-        """The offers of the place that takes the most of a group's pods.
+        """The offers of the place with room for the most of a group's pods.
 
         Above all, none of those that others must be near should have to go elsewhere.
         """
@@ -317,12 +337,12 @@ class _Dealing:
         )
 
         def rank(number: int) -> tuple[int, ...]:
-            elsewhere = 0
+            room, elsewhere = self._room.copy(), 0
             left: dict[int, int] = {}
             for pod_class, count in wants:
                 allowed = self._table.feasible(pod_class) & (where == number)
                 possible = bool(allowed.any()) and not self._kept_out(pod_class, allowed, group.key)
-                taken = count if possible else 0
+                taken = room.take(pod_class, count, allowed) if possible else 0
                 priority = -pod_class.spec.priority
                 left[priority] = left.get(priority, 0) + count - taken
                 elsewhere += pod_class.number in leaders and not possible

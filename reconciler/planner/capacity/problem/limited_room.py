@@ -1,0 +1,117 @@
+"""What limited offers still hold while pods are dealt to places."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.problem import Offer
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import take_in_order
+from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+
+NODES_MAX = 250
+"""Of an offer with more nodes to buy it is not looked at what others take of them."""
+LOOKED_AT_MAX = 1_000_000
+"""Nodes looked at for one purchase; beyond it the same holds of all offers."""
+
+
+class LimitedRoom:
+    """The nodes that may be bought of limited offers, filled first fit, the cheapest first.
+
+    Offers that have a node for every pod are not limited: they hold whatever comes. It is an
+    estimate that places are compared by; the packing that follows uses its nodes as it likes.
+    """
+
+    def __init__(self, sim: Simulation, offers: Sequence[Offer], pods: int) -> None:
+        """Of a purchase for `pods` pods; nothing is taken yet."""
+        self._sim = sim
+        self._offers = offers
+        self._limited = {i for i, offer in enumerate(offers) if offer.most < pods}
+        prices = np.array([offer.compared_nano_usd for offer in offers], dtype=np.int64)
+        self._order = np.argsort(prices, kind="stable")
+        self._free: dict[int, IntArray] = {}
+        """(nodes, dimensions) by limited offer, once it is asked about."""
+        self._apart: dict[tuple[int, int], BoolArray] = {}
+        """(nodes,) by rule and offer: nodes with a pod that shares none with others of the rule."""
+        self._looked_at = [0]
+
+    def __bool__(self) -> bool:
+        return bool(self._limited)
+
+    def copy(self) -> "LimitedRoom":
+        """The same, to be filled on trial."""
+        other = object.__new__(LimitedRoom)
+        other.__dict__.update(self.__dict__)
+        other._free, other._apart = self._free.copy(), self._apart.copy()
+        return other
+
+    def cheapest(self, pod_class: PodClass, allowed: BoolArray) -> int | None:
+        """The price of the cheapest of the offers with room for one more pod of the class."""
+        numbers: list[int] = self._order[allowed[self._order]].tolist()
+        for index in numbers:
+            if index not in self._limited or self._room(pod_class, index).any():
+                return self._offers[index].compared_nano_usd
+        return None
+
+    def take(self, pod_class: PodClass, count: int, allowed: BoolArray) -> int:
+        """Fill up to `count` pods of the class in on the offers; how many find room."""
+        left = count
+        for index in self._order[allowed[self._order]].tolist():
+            if left <= 0 or index not in self._limited:
+                return count
+            left -= self._fill(pod_class, left, index)
+        return count - left
+
+    def _fill(self, pod_class: PodClass, count: int, index: int) -> int:
+        room = self._room(pod_class, index)
+        rows, amounts = take_in_order(room, np.arange(len(room)), count)
+        if len(rows) and index in self._free:
+            free = self._free[index].copy()
+            free[rows] -= self._needs(pod_class, index) * amounts[:, None]
+            self._free[index] = free
+            for rule in self._apart_by(pod_class):
+                held = self._apart.get((rule, index), np.zeros(len(free), dtype=np.bool_)).copy()
+                held[rows] = True
+                self._apart[rule, index] = held
+        return int(amounts.sum())
+
+    def _room(self, pod_class: PodClass, index: int) -> IntArray:
+        """(nodes,) pods that each node of a limited offer still takes."""
+        most = self._offers[index].most
+        if most > NODES_MAX or self._looked_at[0] > LOOKED_AT_MAX:
+            # As one node, of which nobody has taken anything.
+            free = self._offers[index].vector[None, :]
+            times = most
+        else:
+            if index not in self._free:
+                self._free[index] = np.tile(self._offers[index].vector, (most, 1))
+            free, times = self._free[index], 1
+        self._looked_at[0] += len(free)
+        columns = pod_class.columns
+        room = np.full(len(free), UNLIMITED // most, dtype=np.int64)
+        if len(columns):
+            needs = self._needs(pod_class, index)[columns]
+            room = np.maximum((free[:, columns] // needs).min(axis=1), 0)
+        for rule in self._apart_by(pod_class):
+            held = self._apart.get((rule, index))
+            room = np.minimum(room, 1)
+            if held is not None and len(held) == len(room):
+                room[held] = 0
+        return room * times
+
+    def _needs(self, pod_class: PodClass, index: int) -> IntArray:
+        """What a pod takes of a node of the offer."""
+        offer = self._offers[index]
+        over = np.array([offer.over_subscription], dtype=np.int64)
+        return np.asarray(resources.charged(pod_class.requests, offer.vector[None, :], over)[0])
+
+    def _apart_by(self, pod_class: PodClass) -> list[int]:
+        """The rules by which a pod shares a node with no other that obeys them."""
+        return [
+            id(counter)
+            for counter, itself in self._sim.links(pod_class).anti
+            if itself and counter.topology.key == HOSTNAME
+        ]

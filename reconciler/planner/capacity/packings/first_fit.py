@@ -11,7 +11,12 @@ from itertools import chain
 import numpy as np
 
 from reconciler.planner.capacity.problem.node_rules import NodeRules
-from reconciler.planner.capacity.problem.problem import Contents, Packing, Problem, contents_of
+from reconciler.planner.capacity.problem.problem import (
+    Packing,
+    Problem,
+    contents_of,
+    merged,
+)
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray, grown
 
 _CLOSING_STEPS = 8
@@ -31,8 +36,10 @@ def _rules_of(problem: Problem) -> int:
 class Bins:
     """The nodes bought so far, as growing arrays; those too full for any item left are put away."""
 
-    def __init__(self, problem: Problem, order: Sequence[int]) -> None:
-        """`order` is that in which items come; each comes once."""
+    def __init__(
+        self, problem: Problem, order: Sequence[int], begun: Packing | None = None
+    ) -> None:
+        """Items come in `order`, each once, after the nodes of `begun` with what is on them."""
         self.problem = problem
         self.left = problem.limits.copy()
         self._least = _least_needs(problem, order)
@@ -42,13 +49,17 @@ class Bins:
         self._number = np.zeros(0, dtype=np.int64)
         self._offer = np.zeros(0, dtype=np.int64)
         self._room = np.zeros((0, problem.vectors.shape[1]), dtype=np.int64)
-        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0].tolist()
+        enough = 2 if begun is None else 1
+        shared = (problem.membership.sum(axis=0) >= enough).nonzero()[0].tolist()
         column = {group: column for column, group in enumerate(shared)}
         self._shared_groups = [
             [(group, column[group]) for group in item.groups if group in column]
             for item in problem.items
         ]
-        """Per item its groups with other members, and their columns: alone, `slots` is the cap."""
+        """Per item the groups that may have pods on a node when the item comes, and their columns.
+
+        For an item alone in its group, `slots` is the cap, unless nodes are begun: those may hold
+        pods of the same item."""
         self._held = np.zeros((0, len(shared)), dtype=np.int64)
         rules = _rules_of(problem)
         self._counted = np.zeros((0, rules), dtype=np.int64)
@@ -57,6 +68,8 @@ class Bins:
         """how many the pods there allow."""
         self._parts: list[tuple[int, IntArray, IntArray]] = []
         self._begun = contents_of(np.zeros((0, len(problem.items)), dtype=np.int64))
+        if begun is not None:
+            self._begin_with(begun)
 
     @property
     def count(self) -> int:
@@ -108,7 +121,7 @@ class Bins:
         for rule in rules.counts_for:
             self._counted[nodes, rule] += amounts
 
-    def begin_with(self, packing: Packing) -> None:
+    def _begin_with(self, packing: Packing) -> None:
         """Buy the nodes of a packing, with what is on them, before any others."""
         runs = np.append(np.flatnonzero(np.diff(packing.bins, prepend=-1)), len(packing.bins))
         for begin, end in zip(runs.tolist(), runs[1:].tolist(), strict=False):
@@ -167,8 +180,7 @@ class Bins:
         nodes = np.concatenate([begun.nodes, *(nodes for _, nodes, _ in self._parts)])
         items = np.concatenate([begun.items, added])
         pods = np.concatenate([begun.pods, *(amounts for _, _, amounts in self._parts)])
-        order = np.lexsort((items, nodes))
-        contents = Contents(nodes=nodes[order], items=items[order], pods=pods[order])
+        contents = merged(nodes, items, pods)
         bins = np.concatenate([np.zeros(0, dtype=np.int64), *self._bought])
         return Packing(bins=bins, amounts=contents, items=len(self.problem.items))
 
@@ -241,11 +253,8 @@ def first_fit(
         offers: Per item the offers to buy from, best first.
         begun: Nodes with pods on them to begin with.
     """
-    bins = Bins(problem, order)
-    counts = problem.counts
-    if begun is not None:
-        bins.begin_with(begun)
-        counts = counts - begun.served()
+    bins = Bins(problem, order, begun)
+    counts = problem.counts if begun is None else problem.counts - begun.served()
     for step, item in enumerate(order):
         if step % _CLOSING_STEPS == 0:
             bins.put_away(step)

@@ -205,6 +205,17 @@ def contents_of(amounts: IntArray) -> Contents:
     return Contents(nodes=nodes, items=items, pods=amounts[nodes, items])
 
 
+def merged(nodes: IntArray, items: IntArray, pods: IntArray) -> Contents:
+    """Entries in any order, those of an item on the same node added up."""
+    order = np.lexsort((items, nodes))
+    nodes, items, pods = nodes[order], items[order], pods[order]
+    new = (np.diff(nodes, prepend=-1) != 0) | (np.diff(items, prepend=-1) != 0)
+    firsts = new.nonzero()[0]
+    if len(firsts) < len(pods):
+        nodes, items, pods = nodes[firsts], items[firsts], np.add.reduceat(pods, firsts)
+    return Contents(nodes=nodes, items=items, pods=pods)
+
+
 class Packing:
     """Nodes to buy and what goes on each."""
 

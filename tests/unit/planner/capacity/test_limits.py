@@ -7,7 +7,15 @@ import pytest
 from reconciler.model.cluster import Pod
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
-from tests.builders import make_fleet_settings, make_pod, make_settings, make_snapshot
+from tests.builders import (
+    HOSTNAME,
+    make_fleet_settings,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    near,
+)
 
 
 def _cheap_ones_are_few(seed: int) -> tuple[list[Pod], list[FleetSettings]]:
@@ -46,3 +54,22 @@ def test_shares_of_two_nodes_are_not_rounded_up_beyond_the_maximum(seed: int) ->
     made = plan(make_snapshot(*pods), make_settings(*fleets))
     assert [f.fleet for f in made.fleets if f.max is not None and f.target > f.max] == []
     assert made.unplaceable == ()
+
+
+@pytest.mark.parametrize("other_fleet", [False, True])
+def test_begun_nodes_take_no_second_pod_that_excludes_the_first(other_fleet: bool) -> None:
+    """Two pods that exclude each other were promised one node, and no other fleet was asked."""
+    fleets = [make_fleet_settings("s", cpu=4, price="0.2", zone="us-west-2a", max_capacity=2)]
+    if other_fleet:
+        fleets.append(make_fleet_settings("s", cpu=4, price="0.3", zone="us-west-2b"))
+    apart = make_pods(
+        3,
+        "x",
+        cpu="100m",
+        labels={"app": "x"},
+        pod_anti_affinity=(near(HOSTNAME, app="x"),),
+    )
+    made = plan(make_snapshot(*apart, *make_pods(2, "y", cpu="3500m")), make_settings(*fleets))
+    places = [(p.fleet, p.new_node) for p in made.placements if p.pod.name.startswith("x")]
+    assert len(places) == len(set(places)) == (3 if other_fleet else 2)
+    assert len(made.unplaceable) == (0 if other_fleet else 1)

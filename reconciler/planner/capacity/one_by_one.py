@@ -1,6 +1,7 @@
 """Buying node by node for pods that bulk packing left: rare rules, and the rest of limits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from reconciler.planner.capacity.problem.problem import (
 from reconciler.planner.capacity.problem.purchase import Budget, Purchase, Taken, priced_row
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
-from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import DEMAND, IN_HOPE, Simulation, Terms
 
@@ -65,13 +66,18 @@ class Singles:
         links = self._sim.links(pod_class)
         if links.hopeless or links.lacks_neighbour:
             return count
-        left = self._on_bought(pod_class, count)
+        left = self._on_bought(pod_class, count, partial(self._most_on_another, pod_class))
         while left > 0:
             placed = self._on_another(pod_class, left)
             if not placed:
                 break
             left -= placed
-        return left
+        return self._on_bought(pod_class, left) if left == count else left
+
+    def _most_on_another(self, pod_class: PodClass) -> int:
+        """How many pods of the class the largest node takes that may still be bought."""
+        slots = np.where(np.array(self._left) > 0, self._table.slots(pod_class), 0)
+        return int(slots.max(initial=0))
 
     def _in_hope(self, pod_class: PodClass, left: int) -> int:
         """Buy one more node in the hope that EC2 starts it in the needed zone.
@@ -90,10 +96,16 @@ class Singles:
             return 0
         return self._on_another(pod_class, left, IN_HOPE)
 
-    def _on_bought(self, pod_class: PodClass, count: int) -> int:
-        """Use room on nodes bought already; return how many pods are left."""
+    def _on_bought(
+        self, pod_class: PodClass, count: int, elsewhere: Callable[[], int] = int
+    ) -> int:
+        """Use room on nodes bought already; return how many pods are left.
+
+        A group that must share a node begins where as many of it fit as would `elsewhere`.
+        """
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[[row for row, _ in self._purchase.rows]] = True
+        among = without_torn(self._sim, pod_class, count, among, elsewhere)
         if not among.any():
             return count
         taken = fill(self._sim, pod_class, count, among, tightness(self._sim))

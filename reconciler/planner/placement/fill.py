@@ -1,5 +1,7 @@
 """Putting pods of a class onto rows that exist: nodes, launching capacity, nodes taken back."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
@@ -78,6 +80,25 @@ def fill(
 def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
     """Whether any pod of the class's affinity group runs yet; the first decides for the rest."""
     return any(counter.total for counter in sim.links(pod_class).affinity)
+
+
+def without_torn(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    elsewhere: Callable[[], int],
+) -> BoolArray:
+    """Rows of `among` where the first pod of a group that must share a node may begin.
+
+    It decides for the rest: a row has to take all of them, or as many as a node `elsewhere` would.
+    For other pods, and where the group runs already, these are all rows.
+    """
+    links = sim.links(pod_class)
+    shares_node = any(c.topology.key == HOSTNAME for c in links.affinity)
+    if not (shares_node and links.affinity_itself) or _group_exists(sim, pod_class):
+        return among
+    return among & (sim.room(pod_class) >= min(count, elsewhere()))
 
 
 def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:

@@ -1,5 +1,6 @@
 """Pods that must share a zone, or spread over zones, on fleets whose zone EC2 chooses."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.builders import (
     HOME,
     HOSTNAME,
     ZONE,
+    ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -261,3 +263,43 @@ def test_spread_over_zones_is_served_whatever_the_zones(zones: tuple[str, ...]) 
     life.pods(9, make_spec("2", "64Mi", topology_spread=(spread(ZONE, app="a"),)))
     life.run(30)
     assert life.waiting == 0
+
+
+TOGETHER_ON_A_NODE = {"labels": {"app": "g"}, "pod_affinity": (near(HOSTNAME, app="g"),)}
+"""Pods that must share one node."""
+LITTLE = make_fleet_settings("little", cpu=2, price="0.12")
+LARGE = make_fleet_settings("large", cpu=16, price="0.88")
+
+
+def test_group_that_shares_a_node_does_not_begin_in_room_for_one() -> None:
+    """The first pod took what another purchase had left, and no node could take the others."""
+    pods = make_pods(4, "g", cpu="1500m", **TOGETHER_ON_A_NODE)
+    made = planned(*pods, make_pod("other", cpu="100m"), fleets=(LITTLE, LARGE))
+    assert made.unplaceable == ()
+    assert len({(p.fleet, p.new_node) for p in made.placements if p.pod.name != "other"}) == 1
+
+
+def test_group_that_shares_a_node_uses_bought_room_for_all_of_it() -> None:
+    """A node of its own would be paid for."""
+    pods = make_pods(4, "g", cpu="1500m", **TOGETHER_ON_A_NODE)
+    made = planned(*pods, make_pod("other", cpu="8"), fleets=(LITTLE, LARGE))
+    assert raises(made) == {("primary-large", HOME): 1}
+    assert made.unplaceable == ()
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_draining_node_is_taken_back_only_for_as_much_of_a_group_as_a_new_node(
+    most: int | None,
+) -> None:
+    """It was taken back for one pod, and the others waited for room on that node for ever."""
+    large = replace(LARGE, max_capacity=most)
+    draining = make_node("n0", LITTLE, draining=True)
+    load = make_pod("b", node="n0", cpu="100m", created_at=ago(3000), started_at=ago(3000))
+    pods = make_pods(4, "g", cpu="1500m", **TOGETHER_ON_A_NODE)
+    made = plan(
+        make_snapshot(*pods, draining, load),
+        make_settings(replace(LITTLE, max_capacity=most and 1), large),
+    )
+    nodes = {p.node or p.fleet for p in made.placements if p.pod.name.startswith("g")}
+    assert nodes == {"n0" if most == 0 else "primary-large"}
+    assert len(made.unplaceable) == (3 if most == 0 else 0)

@@ -6,9 +6,11 @@ from functools import partial
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
+from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import BoolArray, IntArray
-from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import DEMAND, Terms
 from reconciler.planner.policies.scale_up.launching import Placed, packed_again, place_all
@@ -192,6 +194,27 @@ def fill_class(
     if waiting.left and among.any():
         taken = fill(builder.sim, waiting.pod_class, waiting.left, among, order, terms)
         _reserve(builder, waiting, taken)
+
+
+def fill_untorn(
+    builder: PlanBuilder, waiting: WaitingClass, among: BoolArray, order: IntArray
+) -> None:
+    """`fill_class`; no group that must share a node begins where a new node takes more of it."""
+    elsewhere = partial(_most_on_new_node, builder, waiting)
+    rows = without_torn(builder.sim, waiting.pod_class, waiting.left, among, elsewhere)
+    fill_class(builder, waiting, rows, order)
+
+
+def _most_on_new_node(builder: PlanBuilder, waiting: WaitingClass) -> int:
+    """How many pods of the class the largest node takes that may be bought for it."""
+    offers = [
+        offer_of(builder, status)
+        for status in builder.view.inventory.fleets
+        if status.settings.sector in waiting.sectors and not status.unavailable
+    ]
+    table = OfferTable(builder.sim, offers)
+    slots = table.slots(waiting.pod_class)[table.feasible(waiting.pod_class)]
+    return int(slots.max(initial=0))
 
 
 def _reserve(builder: PlanBuilder, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:

@@ -21,7 +21,7 @@ from reconciler.planner.policies.scale_up.overflow import (
     may_use,
     moves_on,
 )
-from reconciler.planner.policies.scale_up.place import fill_class
+from reconciler.planner.policies.scale_up.place import fill_untorn
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.removal import TargetReason
@@ -99,7 +99,7 @@ def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> N
     among[[row for row, planned in builder.planned_nodes.items() if not planned.launching]] = True
     order = tightness(builder.sim)
     for waiting in members:
-        fill_class(builder, waiting, among, order)
+        fill_untorn(builder, waiting, among, order)
 
 
 def _by_money(

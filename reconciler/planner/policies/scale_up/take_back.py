@@ -12,7 +12,7 @@ from reconciler.planner.disruption.drains.actions import end_of_drain, untaint
 from reconciler.planner.fleets.drain_taints import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.policies.scale_up.place import fill_class
+from reconciler.planner.policies.scale_up.place import fill_untorn
 from reconciler.planner.view import ClusterView
 
 
@@ -32,7 +32,7 @@ def take_back_draining(builder: PlanBuilder) -> None:
         among[row] = True
     order = tightness(builder.sim)
     for waiting in builder.waiting:
-        fill_class(builder, waiting, among, order)
+        fill_untorn(builder, waiting, among, order)
     for node in draining:
         row = view.row_of[node.name]
         if row in builder.used_rows and row not in before:

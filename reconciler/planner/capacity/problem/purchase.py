@@ -1,15 +1,18 @@
 """What was bought, and how much may be."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconciler.planner.capacity.problem.items import Want
+import numpy as np
+
+from reconciler.planner.capacity.problem.items import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import (
     Offer,
 )
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.placement.simulation import RowSpec, Simulation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,3 +93,23 @@ def priced_row(offer: Offer) -> RowSpec:
         imagined=True,
         over_subscription=offer.over_subscription,
     )
+
+
+def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken:
+    """Pods by row, where a row may come several times."""
+    at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    rows, number = np.unique(at[:, 0], return_inverse=True)
+    amounts = np.zeros(len(rows), dtype=np.int64)
+    np.add.at(amounts, number.reshape(-1), at[:, 1])
+    return Taken(pod_class=pod_class, rows=rows, amounts=amounts)
+
+
+def repeat(sim: Simulation, table: OfferTable, purchase: Purchase) -> None:
+    """Put the nodes of a purchase and its pods into the simulation again."""
+    offers = {id(offer.node): offer for offer in table.offers}
+    for _, node in purchase.rows:
+        sim.add_row(priced_row(offers[id(node)]))
+    for taken in purchase.taken:
+        pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+        once = taken_by_row(taken.pod_class, list(pairs))
+        sim.place(once.pod_class, once.rows, once.amounts)

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
+from reconciler.planner.capacity.problem.items import OfferTable
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness, without_torn
@@ -144,8 +144,9 @@ def _attempt(
 ) -> Placed:
     """Place the classes one after the other in the simulation; nothing is reserved yet.
 
-    Pods that must be near others may find those only when a class after theirs has its places:
-    what is left of such classes is asked about again for as long as that places any.
+    Pods that must be near others may find those only when a class after theirs has its places,
+    and a spread lets a domain have more when the others have: what is left of such classes is
+    asked about again for as long as that places any.
     """
     placed: Placed = []
     left = {id(waiting): waiting.left for waiting in classes}
@@ -161,10 +162,16 @@ def _attempt(
                     placed.append((waiting, taken))
                     left[id(waiting)] -= _total(taken)
                     found += _total(taken)
-        asked = [w for w in asked if left[id(w)] and builder.sim.links(w.pod_class).follows_others]
+        asked = [w for w in asked if left[id(w)] and _looks_at_others(builder, w)]
         if not (asked and found):
             break
     return placed
+
+
+def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
+    """Whether its pods must be near pods that are none of its own, or as many as elsewhere."""
+    links = builder.sim.links(waiting.pod_class)
+    return bool(links.spread) or links.follows_others
 
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.buy import buy_preferring
+from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.items import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -124,7 +124,7 @@ def _buy_tier(
     for allowed, classes in _by_allowed(builder, wanting, usable).items():
         table = OfferTable(builder.sim, [offer_of(builder, usable[i]) for i in allowed])
         wants: list[Want] = [(w.pod_class, w.left) for w in classes]
-        purchase = buy_preferring(
+        purchase = buy_with_opened_room(
             builder.sim,
             wants,
             table,

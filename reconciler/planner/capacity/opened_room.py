@@ -1,0 +1,160 @@
+"""Room on rows there are that opens up as new nodes come elsewhere.
+
+A spread over zones stops at the skew: rows in two zones take no more pods while the third is full.
+Once new nodes bring that zone its share, the others have room again, which costs nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.planner.capacity.buy import buy_preferring
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
+from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import (
+    Budget,
+    Purchase,
+    Taken,
+    repeat,
+    taken_by_row,
+)
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import coordinates_of_rows, shared_keys
+from reconciler.planner.placement.fill import fill, local_room, take_in_order, tightness
+from reconciler.planner.placement.filters import topology_spread
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.settings import Expander
+
+
+def buy_with_opened_room(
+    sim: Simulation,
+    wants: Sequence[Want],
+    table: OfferTable,
+    expander: Expander,
+    budget: Budget,
+    search_seconds: float,
+) -> Purchase:
+    """Serve `wants` as `buy_preferring` does, and once more without the pods that room opens for.
+
+    The second purchase counts if it is cheaper, leaves no more pods and keeps the rules.
+    """
+    mark, rows = sim.fork(), sim.rows
+    purchase = buy_preferring(sim, wants, table, expander, budget, search_seconds)
+    _use_for_left(sim, purchase, rows)
+    moved = _moved(sim, purchase, rows)
+    if not moved:
+        return purchase
+    sim.revert(mark)
+    for each in moved:
+        sim.place(each.pod_class, each.rows, each.amounts)
+    rest = _without(wants, moved)
+    other = buy_preferring(sim, rest, table, expander, budget, search_seconds)
+    _use_for_left(sim, other, rows)
+    cheaper = other.nano_usd < purchase.nano_usd and _no_more(other.left, purchase.left)
+    if cheaper and all(_holds(sim, each) for each in moved):
+        # What was proven of the second purchase is not proven of all the pods.
+        other.optimal, other.nano_usd_least, other.divisible_nano_usd = False, None, None
+        other.taken = [*moved, *other.taken]
+        return other
+    sim.revert(mark)
+    repeat(sim, table, purchase)
+    return purchase
+
+
+def _use_for_left(sim: Simulation, purchase: Purchase, rows: int) -> None:
+    """Put pods that the purchase left on rows that were there, and then on any, while they fit."""
+    left = [n for n, (c, _) in enumerate(purchase.left) if sim.links(c).spread]
+    if not (left and purchase.rows):
+        return
+    order = tightness(sim)
+    parts = np.arange(sim.rows) < rows, np.ones(sim.rows, dtype=np.bool_)
+    for _ in range(CHAIN_MAX):
+        found = 0
+        for number in left:
+            for among in parts:
+                pod_class, count = purchase.left[number]
+                pairs = fill(sim, pod_class, count, among, order) if count else []
+                purchase.taken += [taken_by_row(pod_class, pairs)] if pairs else []
+                placed = sum(amount for _, amount in pairs)
+                purchase.left[number] = pod_class, count - placed
+                found += placed
+        if not found:
+            break
+    purchase.left = [(pod_class, count) for pod_class, count in purchase.left if count]
+
+
+def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
+    """Pods on new nodes that the first `rows` rows take in the same domains.
+
+    The simulation is left with these pods moved.
+    """
+    moved: list[Taken] = []
+    if not (rows and purchase.rows):
+        return moved
+    order = tightness(sim)
+    order = order[order < rows]
+    for on_new in _by_class(purchase, rows):
+        pod_class = on_new.pod_class
+        keys = shared_keys(sim.links(pod_class))
+        if not (keys and sim.room_of_its_own(pod_class)[:rows].any()):
+            continue
+        sim.place(pod_class, on_new.rows, -on_new.amounts)
+        found = _in_same_domains(sim, on_new, coordinates_of_rows(sim, keys), order)
+        if found is not None:
+            moved.append(found)
+    return moved
+
+
+def _by_class(purchase: Purchase, rows: int) -> list[Taken]:
+    """What is on new nodes, those after the first `rows` rows, once for each class."""
+    found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
+    for taken in purchase.taken:
+        pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+        known = found.setdefault(taken.pod_class.number, (taken.pod_class, []))
+        known[1].extend((row, amount) for row, amount in pairs if row >= rows)
+    return [taken_by_row(pod_class, pairs) for pod_class, pairs in found.values() if pairs]
+
+
+def _in_same_domains(
+    sim: Simulation, on_new: Taken, coordinates: IntArray, order: IntArray
+) -> Taken | None:
+    """Places on rows of `order` for pods of a class that were on others in the same domains."""
+    room = local_room(sim, on_new.pod_class)
+    pairs: list[tuple[int, int]] = []
+    for place in np.unique(coordinates[on_new.rows], axis=0):
+        if (place >= 0).all():
+            here = (coordinates == place).all(axis=1)
+            count = int(on_new.amounts[here[on_new.rows]].sum())
+            rows, amounts = take_in_order(np.where(here, room, 0), order, count)
+            pairs += zip(rows.tolist(), amounts.tolist(), strict=True)
+    if not pairs:
+        return None
+    found = taken_by_row(on_new.pod_class, pairs)
+    sim.place(found.pod_class, found.rows, found.amounts)
+    return found
+
+
+def _without(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
+    served = {each.pod_class.number: int(each.amounts.sum()) for each in moved}
+    left = [(pod_class, count - served.get(pod_class.number, 0)) for pod_class, count in wants]
+    return [(pod_class, count) for pod_class, count in left if count]
+
+
+def _no_more(left: Sequence[Want], than: Sequence[Want]) -> bool:
+    """Whether of no class more pods are left."""
+    most = {pod_class.number: count for pod_class, count in than}
+    return all(count <= most.get(pod_class.number, 0) for pod_class, count in left)
+
+
+def _holds(sim: Simulation, moved: Taken) -> bool:
+    """Whether the moved pods have their neighbours, and no domain of theirs too many pods."""
+    links = sim.links(moved.pod_class)
+    if not all(counter.at_rows()[moved.rows].all() for counter in links.affinity):
+        return False
+    for rule in links.spread:
+        topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
+        most = topology_spread.least_filled(rule) + rule.max_skew
+        if (rule.counter.at_rows()[moved.rows] > most).any():
+            return False
+    return True

@@ -8,6 +8,7 @@ import numpy as np
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.bundles import Bundles, stranded
 from reconciler.planner.capacity.one_by_one import Singles
 from reconciler.planner.capacity.problem.items import WAVES_MAX, Dealt, OfferTable, Want, deal
 from reconciler.planner.capacity.problem.problem import (
@@ -16,7 +17,14 @@ from reconciler.planner.capacity.problem.problem import (
     no_packing,
     state_problem,
 )
-from reconciler.planner.capacity.problem.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.capacity.problem.purchase import (
+    Budget,
+    Purchase,
+    Taken,
+    leaves_fewer,
+    priced_row,
+    repeat,
+)
 from reconciler.planner.capacity.search import (
     Found,
     by_priority,
@@ -42,7 +50,39 @@ def buy(
     budget: Budget,
     search_seconds: float,
 ) -> Purchase:
-    """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
+    """Serve `wants` from new nodes; rows and reservations stay in the simulation.
+
+    Where pods are left that must share a node with others, those get one node together if that
+    leaves fewer.
+    """
+    mark = sim.fork()
+    purchase = _buy(sim, wants, table, budget, expander, search_seconds)
+    bundles = stranded(sim, wants, purchase.left)
+    if not bundles:
+        return purchase
+    sim.revert(mark)
+    together = Bundles(sim, table, wants, budget)
+    together.buy(bundles)
+    if together.purchase.rows:
+        together.fill_up(wants)
+        rest = _buy(sim, *together.rest(wants), expander, search_seconds)
+        other = together.with_rest(rest)
+        if leaves_fewer(other, purchase):
+            return other
+    sim.revert(mark)
+    repeat(sim, table, purchase)
+    return purchase
+
+
+def _buy(
+    sim: Simulation,
+    wants: Sequence[Want],
+    table: OfferTable,
+    budget: Budget,
+    expander: Expander,
+    search_seconds: float,
+) -> Purchase:
+    """One purchase in bulk, and node by node what that leaves."""
     wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
     dealt = deal(sim, wanted, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()

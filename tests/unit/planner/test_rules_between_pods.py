@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
@@ -107,6 +108,48 @@ def test_large_pod_joins_the_small_pod_that_it_wants_to_be_near() -> None:
     made = plan(make_snapshot(large, small), make_settings(make_fleet_settings()))
     assert made.fleets[0].target == 1
     assert made.unplaceable == ()
+
+
+SIZES = (
+    make_fleet_settings("little", cpu=4, price="0.2"),
+    make_fleet_settings("large", cpu=16, price="0.62"),
+)
+
+
+def near_by_node(name: str, cpu: str, to: str) -> Pod:
+    """A pod that must share a node with one of another app."""
+    return make_pod(name, cpu=cpu, labels={"app": name}, pod_affinity=(near(HOSTNAME, app=to),))
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        (make_pod("a", cpu="250m", labels={"app": "a"}), near_by_node("b", "3800m", "a")),
+        (
+            make_pod("a", cpu="1", labels={"app": "a"}),
+            near_by_node("b", "2", "a"),
+            near_by_node("c", "3", "b"),
+        ),
+    ],
+)
+def test_first_pod_gets_a_node_that_takes_those_that_must_be_with_it(
+    pods: tuple[Pod, ...],
+) -> None:
+    """It got the cheapest node, and the others waited for room there for ever."""
+    others = make_pods(3, "o", cpu="2")
+    for objects in (pods, (*others, *reversed(pods))):
+        made = plan(make_snapshot(*objects), make_settings(*SIZES))
+        assert made.unplaceable == ()
+        assert {(f.fleet, f.target) for f in made.fleets if f.target} == {("primary-large", 1)}
+        assert len(set(seats(made))) == 1
+
+
+def test_pod_whose_followers_no_node_takes_gets_the_cheapest_one() -> None:
+    """A larger node would help nobody."""
+    pods = (make_pod("a", cpu="250m", labels={"app": "a"}), near_by_node("b", "15900m", "a"))
+    made = plan(make_snapshot(*pods), make_settings(*SIZES))
+    assert {(f.fleet, f.target) for f in made.fleets if f.target} == {("primary-little", 1)}
+    assert [u.pod.name for u in made.unplaceable] == ["b"]
 
 
 @pytest.mark.parametrize("target", [0, 2])

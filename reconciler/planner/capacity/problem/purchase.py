@@ -113,3 +113,13 @@ def repeat(sim: Simulation, table: OfferTable, purchase: Purchase) -> None:
         pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
         once = taken_by_row(taken.pod_class, list(pairs))
         sim.place(once.pod_class, once.rows, once.amounts)
+
+
+def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:
+    """Whether one of two purchases for the same pods leaves fewer, the highest priority first."""
+    balance: dict[int, int] = {}
+    for sign, each in ((1, purchase), (-1, than)):
+        for pod_class, count in each.left:
+            priority = pod_class.spec.priority
+            balance[priority] = balance.get(priority, 0) + sign * count
+    return next((balance[p] < 0 for p in sorted(balance, reverse=True) if balance[p]), False)

@@ -1,0 +1,181 @@
+"""Pods that must share a node with others, bought for together with those.
+
+Bulk packing gives the others a node without regard for who must follow. Where followers then find
+no room there, one pod that they must be near and all of them get a node that is chosen for all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
+from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import Budget, Purchase, priced_row, taken_by_row
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+
+BUNDLES_MAX = 16
+"""Nodes that one plan buys in this way, and kinds of pods that it looks at: as with `CHAIN_MAX`."""
+TRIES_MAX = 8
+"""Offers that are tried for one node, those first that have enough for all, the cheapest ahead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """Pods for one node, those first that the others must be near."""
+
+    wants: tuple[Want, ...]
+
+
+def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> list[Bundle]:
+    """What pods that found no node beside others should have shared one with."""
+    asked = {pod_class.number: count for pod_class, count in wants}
+    chains: dict[int, list[PodClass]] = {}
+    sharing = [c for c, _ in left if c.number in asked and _shares_node(sim, c)]
+    for pod_class in sharing[:BUNDLES_MAX]:
+        chain = _leaders(sim, wants, pod_class)
+        if len(chain) > 1:
+            known = chains.setdefault(chain[0].number, [])
+            known += [each for each in chain if each not in known]
+    bundles = []
+    for first, *others in chains.values():
+        count = asked[first.number] if _shares_node(sim, first) else 1
+        follow = [(each, asked[each.number]) for each in others]
+        bundles.append(Bundle(wants=((first, count), *follow)))
+    return bundles
+
+
+def _shares_node(sim: Simulation, pod_class: PodClass) -> bool:
+    return any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
+
+
+def _leaders(sim: Simulation, wants: Sequence[Want], pod_class: PodClass) -> list[PodClass]:
+    """The class after the one that it must be near, that one after its own, and so on."""
+    chain = [pod_class]
+    for _ in range(CHAIN_MAX):
+        near = {id(c) for c in sim.links(chain[0]).affinity}
+        leader = next(
+            (
+                other
+                for other, _ in wants
+                if near and near <= {id(feed.counter) for feed in sim.links(other).feeds}
+                if other not in chain
+            ),
+            None,
+        )
+        if leader is None:
+            break
+        chain.insert(0, leader)
+    return chain
+
+
+class Bundles:
+    """Buys a node for each bundle."""
+
+    def __init__(
+        self, sim: Simulation, table: OfferTable, wants: Sequence[Want], budget: Budget
+    ) -> None:
+        self._sim = sim
+        self._table = table
+        self._budget = budget
+        self._left = {pod_class.number: count for pod_class, count in wants}
+        self._may_buy = [offer.most for offer in table.offers]
+        self.purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
+
+    def buy(self, bundles: Sequence[Bundle]) -> None:
+        """Give each bundle nodes while its first class has pods and others follow."""
+        for bundle in bundles:
+            for _ in range(BUNDLES_MAX - len(self.purchase.rows)):
+                if not self._buy_one(bundle):
+                    break
+
+    def fill_up(self, wants: Sequence[Want]) -> None:
+        """Use what is left on these nodes for pods that need no node in common."""
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[[row for row, _ in self.purchase.rows]] = True
+        for pod_class, _ in wants:
+            count = self._left[pod_class.number]
+            if count and not _shares_node(self._sim, pod_class):
+                order = tightness(self._sim)
+                self._note(pod_class, fill(self._sim, pod_class, count, among, order))
+
+    def with_rest(self, rest: Purchase) -> Purchase:
+        """Both purchases as one, of which nothing is proven."""
+        rest.rows = [*self.purchase.rows, *rest.rows]
+        rest.taken = [*self.purchase.taken, *rest.taken]
+        rest.optimal, rest.nano_usd_least, rest.divisible_nano_usd = False, None, None
+        return rest
+
+    def rest(self, wants: Sequence[Want]) -> tuple[list[Want], OfferTable, Budget]:
+        """What is still to be served, from what, and for how much."""
+        left = [(c, self._left[c.number]) for c, _ in wants if self._left[c.number]]
+        offers = [
+            replace(offer, most=most)
+            for offer, most in zip(self._table.offers, self._may_buy, strict=True)
+        ]
+        return left, OfferTable(self._sim, offers), self._budget
+
+    def _buy_one(self, bundle: Bundle) -> bool:
+        wants = [(c, min(n, self._left[c.number])) for c, n in bundle.wants]
+        first, followers = wants[0], wants[1:]
+        if not first[1] or not any(count for _, count in followers):
+            return False
+        best: tuple[int, int, int] | None = None
+        for index in self._in_order(wants)[:TRIES_MAX]:
+            mark = self._sim.fork()
+            placed = self._try(index, wants)
+            self._sim.revert(mark)
+            price = self._table.offers[index].node.nano_usd_per_hour
+            rank = (-sum(n for pairs in placed for _, n in pairs), price, index)
+            if any(placed[1:]) and (best is None or rank < best):
+                best = rank
+        if best is None:
+            return False
+        index = best[2]
+        row = self._sim.rows
+        for (pod_class, _), pairs in zip(wants, self._try(index, wants), strict=True):
+            self._note(pod_class, pairs)
+        node = self._table.offers[index].node
+        self.purchase.rows.append((row, node))
+        self._may_buy[index] -= 1
+        self._budget = self._budget.less(node.nano_usd_per_hour, 1)
+        return True
+
+    def _in_order(self, wants: Sequence[Want]) -> list[int]:
+        """Offers that may be bought for the first class, those that seem to take the most ahead."""
+        table = self._table
+        total = np.add.reduce([pod_class.requests * count for pod_class, count in wants])
+        share = np.min(table.vectors / np.maximum(total, 1), axis=1, where=total > 0, initial=1.0)
+        taken = np.add.reduce([table.feasible(c) * count for c, count in wants])
+
+        def rank(index: int) -> tuple[int, float, int, int]:
+            price = table.offers[index].node.nano_usd_per_hour
+            return -int(taken[index]), -round(float(share[index]), 9), price, index
+
+        numbers = table.feasible(wants[0][0]).nonzero()[0].tolist()
+        return sorted(
+            (
+                index
+                for index in numbers
+                if self._may_buy[index] > 0
+                and self._budget.allows(table.offers[index].node.nano_usd_per_hour)
+            ),
+            key=rank,
+        )
+
+    def _try(self, index: int, wants: Sequence[Want]) -> list[list[tuple[int, int]]]:
+        """Put the pods on one new node of the offer; per class what found room."""
+        row = self._sim.add_row(priced_row(self._table.offers[index]))
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[row] = True
+        order = np.array([row])
+        return [fill(self._sim, c, count, among, order) if count else [] for c, count in wants]
+
+    def _note(self, pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> None:
+        if pairs:
+            taken = taken_by_row(pod_class, pairs)
+            self.purchase.taken.append(taken)
+            self._left[pod_class.number] -= int(taken.amounts.sum())

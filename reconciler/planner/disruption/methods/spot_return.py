@@ -10,7 +10,6 @@ from typing import Final
 
 from reconciler.model.actions import SPOT_RETURN
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.batch import batch_blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.candidates import (
@@ -21,6 +20,7 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.methods.batch_blocker import batch_blocker
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining

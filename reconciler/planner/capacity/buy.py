@@ -1,16 +1,18 @@
 """Buying capacity: state the problem, search, and put the result into the what-if cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.frozen import FrozenMap
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
 from reconciler.planner.capacity.bundles import Bundles, stranded
 from reconciler.planner.capacity.one_by_one import Singles
 from reconciler.planner.capacity.problem.items import WAVES_MAX, Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.problem.node_rules import most_beside_even
 from reconciler.planner.capacity.problem.problem import (
     Packing,
     Problem,
@@ -41,6 +43,8 @@ from reconciler.planner.placement.filters.inter_pod_affinity import affinity_roo
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import Expander
 
+_AS_DEALT: Mapping[int, int] = FrozenMap()
+
 
 def buy(
     sim: Simulation,
@@ -56,7 +60,7 @@ def buy(
     leaves fewer.
     """
     mark = sim.fork()
-    purchase = _buy(sim, wants, table, budget, expander, search_seconds)
+    purchase = _cheaper_if_even(sim, wants, table, budget, expander, search_seconds)
     bundles = stranded(sim, wants, purchase.left)
     if not bundles:
         return purchase
@@ -74,7 +78,7 @@ def buy(
     return purchase
 
 
-def _buy(
+def _cheaper_if_even(
     sim: Simulation,
     wants: Sequence[Want],
     table: OfferTable,
@@ -82,9 +86,46 @@ def _buy(
     expander: Expander,
     search_seconds: float,
 ) -> Purchase:
+    """A purchase; or one of fewer nodes that a spread by hostname fills like those there are."""
+    even = {c.number: most_beside_even(sim, c) for c, _ in wants}
+    most = {number: cap for number, cap in even.items() if cap is not None}
+    mark = sim.fork()
+    purchase = _buy(sim, wants, table, budget, expander, search_seconds)
+    if not most or len(purchase.rows) <= 1:
+        return purchase
+    sim.revert(mark)
+    other = _buy(sim, wants, table, budget, expander, search_seconds, most)
+    if other.nano_usd < purchase.nano_usd and not leaves_fewer(purchase, other):
+        other.optimal, other.nano_usd_least, other.divisible_nano_usd = False, None, None
+        return other
+    sim.revert(mark)
+    repeat(sim, table, purchase)
+    return purchase
+
+
+def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
+    """Some classes, by number, with other caps on one node than those that they share."""
+    items = [
+        replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
+        if item.pod_class.number in most
+        else item
+        for item in dealt.items
+    ]
+    return replace(dealt, items=tuple(items))
+
+
+def _buy(
+    sim: Simulation,
+    wants: Sequence[Want],
+    table: OfferTable,
+    budget: Budget,
+    expander: Expander,
+    search_seconds: float,
+    most: Mapping[int, int] = _AS_DEALT,
+) -> Purchase:
     """One purchase in bulk, and node by node what that leaves."""
     wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
-    dealt = deal(sim, wanted, table)
+    dealt = _evened(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, expander, budget, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)

@@ -1,6 +1,7 @@
 """Affinity, anti-affinity and spread among pods that are placed together (docs/scale-up.md)."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -171,3 +172,34 @@ def test_zonal_affinity_uses_many_nodes_of_a_fleet_in_one_zone() -> None:
     made = plan(make_snapshot(*pods), make_settings(fleet))
     assert made.fleets[0].target == 2
     assert made.unplaceable == ()
+
+
+EVEN: dict[str, Any] = {"labels": {"app": "w"}, "topology_spread": (spread(HOSTNAME, app="w"),)}
+
+
+def beside_full_nodes(on_each: int) -> Plan:
+    """The plan for six pods that are spread by node, beside four full nodes with some of them."""
+    fleet = make_fleet_settings("s", cpu=4, price="0.2", over_subscription=0.0)
+    nodes = [make_node(f"n{i}", fleet) for i in range(4)]
+    old = [
+        make_pod(f"old-{n.name}-{i}", node=n.name, cpu="1300m", **EVEN)
+        for n in nodes
+        for i in range(on_each)
+    ]
+    full = [make_pod(f"full-{n.name}", node=n.name, cpu=f"{39 - 13 * on_each}00m") for n in nodes]
+    pods = make_pods(6, "w", cpu="1300m", **EVEN)
+    return plan(make_snapshot(*pods, *nodes, *old, *full), make_settings(fleet))
+
+
+def test_spread_by_node_fills_new_nodes_as_far_as_those_there_are() -> None:
+    """Each pod got a node of its own, beside nodes with three each."""
+    made = beside_full_nodes(3)
+    assert made.unplaceable == ()
+    assert sorted(Counter(seats(made)).values()) == [3, 3]
+
+
+def test_spread_by_node_counts_from_nodes_without_pods() -> None:
+    """Two pods on a new node would exceed the skew against the nodes that have none."""
+    made = beside_full_nodes(0)
+    assert made.unplaceable == ()
+    assert set(Counter(seats(made)).values()) == {1}

@@ -7,6 +7,7 @@ import numpy as np
 
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
@@ -65,6 +66,24 @@ class CrossingRules:
             obeys=tuple(self._obeys.get(number, ())),
             counts_for=tuple(self._counts_for.get(number, ())),
         )
+
+
+def most_beside_even(sim: Simulation, pod_class: PodClass) -> int | None:
+    """How many pods of the class a new node may have when all new nodes have as many.
+
+    None: no more than maxSkew, as some node is without them or one pod keeps off the next. A
+    spread by hostname counts from the least filled node, and where all that are there have pods,
+    new nodes may be filled as far. To be checked when all pods have their places.
+    """
+    links = sim.links(pod_class)
+    rules = [rule for rule in links.spread if rule.counter.topology.key == HOSTNAME]
+    if not rules or any(c.topology.key == HOSTNAME and itself for c, itself in links.anti):
+        return None
+    for rule in rules:
+        topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
+    if not all(topology_spread.least_filled(rule) for rule in rules):
+        return None
+    return min(topology_spread.least_filled(rule) + rule.max_skew for rule in rules)
 
 
 class RulesOfItems:

@@ -105,6 +105,8 @@ class Fleet:
     """Why none of its instances may be terminated now; empty: they may."""
     rebalances_zones: bool = False
     """Auto Scaling: whether its group may end nodes with pods to even out its zones."""
+    rebalances_capacity: bool = False
+    """Auto Scaling: whether its group replaces instances by itself that EC2 recommends to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

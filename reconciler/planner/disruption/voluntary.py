@@ -24,6 +24,7 @@ from reconciler.planner.disruption.replacement.consolidator import NewNodes
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successor,
+    waits_for_its_group,
     waits_for_successor,
     waits_for_what_is_owed,
 )
@@ -154,6 +155,9 @@ class VoluntaryRun:
         again.
         """
         status, outdated = candidate.status, candidate.outdated
+        if outdated is not None and outdated.replaced_by_group:
+            self.context.builder.block(candidate.node, *waits_for_its_group(status.key))
+            return True
         own = outdated is None or not outdated.has_batch
         if own and waits_for_what_is_owed(self.context, candidate.node, status):
             return True
@@ -174,7 +178,11 @@ class VoluntaryRun:
         """
         builder, node, departures = self.context.builder, candidate.node, self.departures
         answer: Relocation | NewNodes | Blocker | None = departures.leave_in_time(candidate)
-        if candidate.outdated is None or not candidate.outdated.has_batch:
+        outdated = candidate.outdated
+        if answer is None and outdated is not None and outdated.replaced_by_group:
+            builder.block(node, *waits_for_its_group(candidate.status.key))
+            return True
+        if outdated is None or not outdated.has_batch:
             answer = answer or departures.leave_for_new(candidate)
         code = _code(candidate)
         match answer:

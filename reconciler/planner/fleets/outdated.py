@@ -12,6 +12,7 @@ from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.interruptions import InterruptionNotice
 from reconciler.planner.fleets.rolling_update import Update
@@ -34,6 +35,9 @@ class Outdated:
     only_for_cheaper_spot: bool = False
     """Whether only a spot node that costs less is asked for in its place, and its moves must be
     worth what they save; else it goes at any price."""
+
+    replaced_by_group: bool = False
+    """Whether its Auto Scaling group launches another instance in its place by itself."""
 
     @property
     def has_batch(self) -> bool:
@@ -61,7 +65,7 @@ def find_outdated(
     for fleet in fleets:
         for node in () if fleet.settings.departing else fleet.nodes:
             instance = instances.get(node.name)
-            why = _by_notice(noticed.get(node.name), at)
+            why = _by_notice(noticed.get(node.name), fleet, at)
             why = why or _by_update(node, updates.get(fleet.key))
             why = why or outdated_by_age(node, instance, fleet.settings, at)
             if why is not None:
@@ -69,12 +73,19 @@ def find_outdated(
     return dict(sorted(found.items()))
 
 
-def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | None:
+def _by_notice(
+    notice: InterruptionNotice | None, fleet: FleetNodes, at: datetime
+) -> Outdated | None:
     """Return why a node with a recommendation or scheduled change is to be replaced."""
     if notice is None or not notice.is_graceful(at):
         return None
+    recommended = notice.action == REBALANCE_RECOMMENDATION
     return Outdated(
-        reason="rebalance", policy="interruption", because=str(notice), since=notice.deadline
+        reason="rebalance",
+        policy="interruption",
+        because=str(notice),
+        since=notice.deadline,
+        replaced_by_group=recommended and bool(fleet.live and fleet.live.rebalances_capacity),
     )
 
 

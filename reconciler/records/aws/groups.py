@@ -120,6 +120,7 @@ class GroupWire(Wire):
     launch_configuration_name: str | None = None
     suspended_processes: tuple[_SuspendedWire, ...] | None = None
     warm_pool_configuration: dict[str, Any] | None = None
+    capacity_rebalance: bool | None = None
     availability_zones: tuple[str, ...] | None = None
     vpc_zone_identifier: str | None = msgspec.field(name="VPCZoneIdentifier", default=None)
 
@@ -342,6 +343,7 @@ def group_as_fleet(
         launches_halted=_launches_halted(wire),
         removals_halted=_removals_halted(wire, details),
         rebalances_zones=_rebalances_zones(wire),
+        rebalances_capacity=bool(wire.capacity_rebalance),
     )
 
 

@@ -47,7 +47,7 @@ def ask_for_successor(
 
 
 def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Whether the node only waits for what its fleet was asked for and has not come yet.
+    """Return whether the node only waits for what its fleet was asked for and has not come yet.
 
     It counts as disrupted, so that no other one is asked for past a disruption budget meanwhile;
     not while EC2 cannot give what it owes, which may be for long.
@@ -63,6 +63,12 @@ def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: Fleet
         context.builder.block(node, *waits_for_successor(key))
         context.ledger.take_node(key)
     return True
+
+
+def waits_for_its_group(key: FleetKey) -> Blocker:
+    """Return the blocker of a node whose group launches another in its place by itself."""
+    text = f"it is drained when the node that {key.name} launches by itself has joined"
+    return Blocker("replacement", text)
 
 
 def waits_for_successor(key: FleetKey) -> Blocker:

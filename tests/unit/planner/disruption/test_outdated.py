@@ -22,7 +22,7 @@ from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget, PlannerSettings
 from reconciler.planner.text import rfc3339
-from tests.builders import ago, make_node, make_settings
+from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
 from tests.unit.planner.scale_in.scene import (
@@ -262,6 +262,21 @@ def test_rebalance_recommendation_replaces_its_node_gracefully() -> None:
     full_up = planned(PLAIN, rebalance("a"), make_node("b", PLAIN), full("a"), full("b"))
     assert targets(full_up) == [(2, 3)]
     assert drained(full_up) == []
+
+
+def test_group_that_replaces_instances_by_itself_is_asked_for_none() -> None:
+    """Two nodes would come in the place of one: the group's own, and ours."""
+    nodes = [rebalance("a"), make_node("b", PLAIN)]
+    live = replace(make_fleet(PLAIN, 2), rebalances_capacity=True)
+    cloud = make_cloud_of(nodes, live)
+    made = planned(PLAIN, *nodes, full("a"), full("b"), cloud=cloud)
+    assert (targets(made), drained(made), told(made, AnnotateNode)) == ([], [], [])
+    assert kept(made)["a"] == "replacement"
+    least = make_settings(replace(PLAIN, min_capacity=2))
+    assert targets(planned(least, *nodes, on("a"), on("b"), cloud=cloud)) == []
+    come = [*nodes, make_node("c", PLAIN)]
+    made = planned(PLAIN, *come, full("a"), full("b"), cloud=make_cloud_of(come, live))
+    assert drained(made) == ["a"]
 
 
 def test_rebalance_recommendations_are_passed_over_when_the_config_says_so() -> None:

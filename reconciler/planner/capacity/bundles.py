@@ -35,9 +35,10 @@ def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> li
     asked = {pod_class.number: count for pod_class, count in wants}
     chains: dict[int, list[PodClass]] = {}
     sharing = [c for c, _ in left if c.number in asked and _shares_node(sim, c)]
+    counted = _counted(sim, wants) if sharing else {}
     for pod_class in sharing[:BUNDLES_MAX]:
-        chain = _leaders(sim, wants, pod_class)
-        if len(chain) > 1:
+        chain = _leaders(sim, counted, pod_class)
+        if len(chain) > 1 and not _follows_others(sim, chain[0]):
             known = chains.setdefault(chain[0].number, [])
             known += [each for each in chain if each not in known]
     bundles = []
@@ -52,20 +53,33 @@ def _shares_node(sim: Simulation, pod_class: PodClass) -> bool:
     return any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
 
 
-def _leaders(sim: Simulation, wants: Sequence[Want], pod_class: PodClass) -> list[PodClass]:
+def _follows_others(sim: Simulation, pod_class: PodClass) -> bool:
+    links = sim.links(pod_class)
+    return bool(links.affinity) and not links.affinity_itself
+
+
+_Counted = dict[int, list[PodClass]]
+"""By the identity of a counter the classes that it counts."""
+
+
+def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
+    found: _Counted = {}
+    for pod_class, _ in wants:
+        for feed in sim.links(pod_class).feeds:
+            found.setdefault(id(feed.counter), []).append(pod_class)
+    return found
+
+
+def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[PodClass]:
     """The class after the one that it must be near, that one after its own, and so on."""
     chain = [pod_class]
     for _ in range(CHAIN_MAX):
-        near = {id(c) for c in sim.links(chain[0]).affinity}
-        leader = next(
-            (
-                other
-                for other, _ in wants
-                if near and near <= {id(feed.counter) for feed in sim.links(other).feeds}
-                if other not in chain
-            ),
-            None,
+        first, *others = [counted.get(id(c), []) for c in sim.links(chain[0]).affinity] or [[]]
+        numbers = [{c.number for c in each} for each in others]
+        near_all = (
+            c for c in first if c not in chain and all(c.number in each for each in numbers)
         )
+        leader = next(near_all, None)
         if leader is None:
             break
         chain.insert(0, leader)

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode, UntaintNode
+from reconciler.model.actions import INTERRUPTION, EvictPod, TaintNode, UntaintNode
 from reconciler.model.cluster import Node
+from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import DisruptionBudget
+from reconciler.planner.text import rfc3339
 from tests.builders import ago, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.test_outdated import rebalance
 from tests.unit.planner.disruption.updated_fleet import drained as emptied
 from tests.unit.planner.scale_in.scene import (
     drained,
@@ -70,7 +71,8 @@ def test_idle_expired_nodes_wait_for_the_nodes_that_were_asked_for_in_their_plac
 
 def test_recommended_node_is_drained_when_its_successor_has_come() -> None:
     """The target had only been raised."""
-    nodes = [rebalance("a"), make_node("b", FLEET)]
+    notice = FrozenMap({INTERRUPTION: f"rebalance-recommendation/{rfc3339(ago(60))}"})
+    nodes = [make_node("a", FLEET, annotations=notice), make_node("b", FLEET)]
     pods = [on("a"), full("b", "2")]
     made = planned(FLEET, *nodes, *pods, target=3)
     assert (emptied(made), targets(made)) == ([], [])

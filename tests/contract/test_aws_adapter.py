@@ -1,15 +1,12 @@
 """The real Cloud adapter under failures: throttling, missing rights, lost replies."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from urllib.parse import parse_qs
 
 import pytest
-from botocore.config import Config
 
-from reconciler.adapters.aws import AutoScalingCloud, Clients, Ec2FleetCloud
+from reconciler.adapters.aws import AutoScalingCloud, Clients
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -20,77 +17,26 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import Ignored
-from tests.contract.scripted import Answer, Request, scripted_server
-
-HOME = Region("us-west-2")
-AWAY = Region("us-east-1")
-FLEET = FleetId("fleet-1")
-GONE, ALIVE = InstanceId("i-00000000000000001"), InstanceId("i-00000000000000002")
-IMPATIENT = Config(
-    retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=20, read_timeout=20
+from tests.contract.scripted import Answer
+from tests.contract.scripted_ec2 import (
+    ALIVE,
+    AWAY,
+    FLEET,
+    GONE,
+    HOME,
+    IMPATIENT,
+    Ec2Script,
+    Make,
+    fleet_xml,
+    instances,
+    make_scripted,
+    refusal,
+    xml,
 )
-Ec2Script = Callable[[str, dict[str, list[str]]], Answer | None]
 
-
-def xml(action: str, content: str = "") -> Answer:
-    """EC2's answer to an action."""
-    return Answer(body=f"<{action}Response>{content}</{action}Response>".encode())
-
-
-def refusal(code: str, status: int = 400) -> Answer:
-    """EC2's error."""
-    errors = f"<Errors><Error><Code>{code}</Code><Message>no</Message></Error></Errors>"
-    return Answer(status, f"<Response>{errors}<RequestID>r</RequestID></Response>".encode())
-
-
-def instances(*ids: str, state: str = "running") -> Answer:
-    """A DescribeInstances answer."""
-    items = "".join(
-        f"<item><instanceId>{each}</instanceId>"
-        f"<instanceState><name>{state}</name></instanceState></item>"
-        for each in ids
-    )
-    found = f"<item><instancesSet>{items}</instancesSet></item>" if ids else ""
-    return xml("DescribeInstances", f"<reservationSet>{found}</reservationSet>")
-
-
-@pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Callable[[Ec2Script], "Scripted"]:
-    """Makes the adapter over a scripted EC2."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    return lambda script: Scripted(script, monkeypatch)
-
-
-class Scripted:
-    """The adapter, and what it asked for."""
-
-    def __init__(self, script: Ec2Script, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._script = script
-        self._monkeypatch = monkeypatch
-        self.asked: list[str] = []
-
-    def _answer(self, request: Request) -> Answer | None:
-        parameters = parse_qs(request.body.decode())
-        action = parameters["Action"][0]
-        self.asked.append(action)
-        return self._script(action, parameters)
-
-    @contextmanager
-    def open(self) -> Iterator[Ec2FleetCloud]:
-        """Serve and connect."""
-        with scripted_server(self._answer) as url:
-            self._monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-            adapter = Ec2FleetCloud("analytics", Clients(IMPATIENT))
-            try:
-                yield adapter
-            finally:
-                adapter.close()
-
-
-Make = Callable[[Ec2Script], Scripted]
+__all__ = ["make_scripted"]
 
 
 @pytest.mark.parametrize(
@@ -219,18 +165,6 @@ def test_no_region_answering_is_an_error(cloud: Make) -> None:
         port.observe([HOME, AWAY])
 
 
-def fleet_xml(fleet_id: str, state: str = "active", fulfilled: int = 1) -> str:
-    """A fleet of the cluster whose target is 2."""
-    return (
-        f"<item><fleetId>{fleet_id}</fleetId><fleetState>{state}</fleetState>"
-        "<type>maintain</type>"
-        f"<fulfilledCapacity>{fulfilled}</fulfilledCapacity><targetCapacitySpecification>"
-        "<totalTargetCapacity>2</totalTargetCapacity></targetCapacitySpecification><tagSet>"
-        "<item><key>cluster</key><value>analytics</value></item>"
-        "<item><key>fleet</key><value>f</value></item></tagSet></item>"
-    )
-
-
 def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     """One call per fleet and cycle would use up the account's requests."""
     asked: list[str] = []
@@ -252,71 +186,6 @@ def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     assert asked == ["fleet-b"]
     assert scripted.asked.count("DescribeFleets") == 1
     assert scripted.asked.count("DescribeInstances") == 1
-
-
-def test_template_that_a_fleet_names_by_its_name_has_a_version(cloud: Make) -> None:
-    """Without the number of $Latest no rolling update would ever begin."""
-    config = (
-        "<launchTemplateConfigs><item><launchTemplateSpecification>"
-        "<launchTemplateName>nodes</launchTemplateName><version>$Latest</version>"
-        "</launchTemplateSpecification></item></launchTemplateConfigs><tagSet>"
-    )
-
-    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
-        if action == "DescribeFleets":
-            listed = fleet_xml("fleet-1", fulfilled=2).replace("<tagSet>", config)
-            return xml(action, f"<fleetSet>{listed}</fleetSet>")
-        if action == "DescribeLaunchTemplates":
-            assert parameters["LaunchTemplateName.1"] == ["nodes"]
-            found = (
-                "<item><launchTemplateId>lt-1</launchTemplateId><launchTemplateName>nodes"
-                "</launchTemplateName><latestVersionNumber>7</latestVersionNumber></item>"
-            )
-            return xml(action, f"<launchTemplates>{found}</launchTemplates>")
-        return xml(action)
-
-    with cloud(script).open() as port:
-        (fleet,) = port.observe([HOME]).fleets
-    assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", "7")
-
-
-def test_fleets_that_only_instances_name_are_asked_for_by_their_ids(cloud: Make) -> None:
-    """One of them that EC2 does not know must not hide that the other lives."""
-    asked: list[list[str]] = []
-    tags = "".join(
-        f"<item><key>{key}</key><value>{value}</value></item>"
-        for key, value in (("cluster", "analytics"), ("fleet", "f"))
-    )
-
-    def member(fleet_id: str) -> str:
-        of = f"<item><key>aws:ec2:fleet-id</key><value>{fleet_id}</value></item>"
-        return (
-            f"<item><instanceId>i-{fleet_id}</instanceId><instanceState><name>running</name>"
-            f"</instanceState><tagSet>{tags}{of}</tagSet></item>"
-        )
-
-    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
-        ids = [value for key, (value,) in parameters.items() if key.startswith("FleetId")]
-        if action == "DescribeFleets" and ids:
-            asked.append(ids)
-            found = fleet_xml("fleet-there").replace("maintain", "instant")
-            known = ids == ["fleet-there"]
-            return (
-                xml(action, f"<fleetSet>{found}</fleetSet>")
-                if known
-                else refusal("InvalidFleetId.NotFound")
-            )
-        if action != "DescribeInstances":
-            return xml(action)
-        items = member("fleet-gone") + member("fleet-there")
-        found = f"<item><instancesSet>{items}</instancesSet></item>"
-        return xml(action, f"<reservationSet>{found}</reservationSet>")
-
-    with cloud(script).open() as port:
-        state = port.observe([HOME])
-    assert asked == [["fleet-gone", "fleet-there"], ["fleet-gone"], ["fleet-there"]]
-    assert not state.silent
-    assert state.other_fleets == {"fleet-there"}
 
 
 @pytest.mark.parametrize(

@@ -56,24 +56,6 @@ def test_fleet_of_another_type_is_left_out_and_told(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "others"),
-    [
-        ({"Tags": []}, {"fleet-1"}),
-        ({"CreateTime": "soon"}, {"fleet-1"}),
-        ({"Tags": [], "FleetState": "deleted_running"}, set()),
-        ({"Type": "request", "FleetState": "deleted_terminating"}, set()),
-        ({"Type": "instant", "FleetState": "failed"}, set()),
-        ({}, set()),
-    ],
-)
-def test_fleet_that_is_not_planned_with_is_known_to_be_there(
-    changed: dict[str, Any], others: set[str]
-) -> None:
-    """What it launched would look left behind, and be ended."""
-    assert decode({"Fleets": [fleet_json(**changed)]}).other_fleets == others
-
-
-@pytest.mark.parametrize(
     ("subnets", "found"),
     [
         (["subnet-a", "subnet-b,subnet-c"], ("subnet-a", "subnet-b", "subnet-c")),
@@ -403,36 +385,3 @@ def test_half_a_surrogate_pair_does_not_reach_the_output() -> None:
     text = json.dumps(answer, ensure_ascii=False).encode()
     assert b"\xf0\x9f\x98\x80" in text
     assert decode(answer).ignored[0].name.encode()
-
-
-def test_every_launch_template_and_version_of_a_fleet_is_kept() -> None:
-    """Nodes of all but the first would count as ones to be replaced."""
-    specifications = [
-        {"LaunchTemplateId": template_id, "Version": version}
-        for template_id, version in (("lt-1", "2"), ("lt-1", "1"), ("lt-1", "2"), ("lt-2", "1"))
-    ]
-    configs = [{"LaunchTemplateSpecification": each} for each in specifications]
-    (fleet,) = decode({"Fleets": [fleet_json(LaunchTemplateConfigs=configs)]}).fleets
-    assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", "2")
-    assert fleet.further_templates == (("lt-1", "1"), ("lt-2", "1"))
-    overrides = [{"InstanceType": "m5.large", "LaunchTemplateSpecification": specifications[3]}]
-    template = {"LaunchTemplateSpecification": specifications[0], "Overrides": overrides}
-    group = group_json(MixedInstancesPolicy={"LaunchTemplate": template})
-    (found,) = decode({"AutoScalingGroups": [group]}).fleets
-    assert found.further_templates == (("lt-2", "1"),)
-
-
-def test_types_that_aws_chooses_by_attributes_are_not_known() -> None:
-    """The type that the launch template names would count as the only one, and nodes as drifted."""
-    version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1}
-    versions = {
-        "LaunchTemplateVersions": [{**version, "LaunchTemplateData": {"InstanceType": "t3.micro"}}]
-    }
-    template = {
-        "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-1", "Version": "1"},
-        "Overrides": [{"InstanceRequirements": {"VCpuCount": {"Min": 4}}}],
-    }
-    fleet = fleet_json(LaunchTemplateConfigs=[template])
-    group = group_json(MixedInstancesPolicy={"LaunchTemplate": template})
-    state = decode({"Fleets": [fleet], "AutoScalingGroups": [group]}, versions)
-    assert [each.instance_types for each in state.fleets] == [(), ()]

@@ -38,7 +38,7 @@ def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> li
     counted = _counted(sim, wants) if sharing else {}
     for pod_class in sharing[:BUNDLES_MAX]:
         chain = _leaders(sim, counted, pod_class)
-        if len(chain) > 1 and not _follows_others(sim, chain[0]):
+        if len(chain) > 1 and not _waits_for_others(sim, chain[0]):
             known = chains.setdefault(chain[0].number, [])
             known += [each for each in chain if each not in known]
     bundles = []
@@ -53,9 +53,8 @@ def _shares_node(sim: Simulation, pod_class: PodClass) -> bool:
     return any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
 
 
-def _follows_others(sim: Simulation, pod_class: PodClass) -> bool:
-    links = sim.links(pod_class)
-    return bool(links.affinity) and not links.affinity_itself
+def _waits_for_others(sim: Simulation, pod_class: PodClass) -> bool:
+    return _shares_node(sim, pod_class) and not sim.links(pod_class).affinity_itself
 
 
 _Counted = dict[int, list[PodClass]]
@@ -73,7 +72,7 @@ def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
 def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[PodClass]:
     """The class after the one that it must be near, that one after its own, and so on."""
     chain = [pod_class]
-    for _ in range(CHAIN_MAX):
+    while len(chain) <= CHAIN_MAX and _shares_node(sim, chain[0]):
         first, *others = [counted.get(id(c), []) for c in sim.links(chain[0]).affinity] or [[]]
         numbers = [{c.number for c in each} for each in others]
         near_all = (

@@ -95,7 +95,7 @@ class Ec2FleetCloud:
             found = self._reader(region).fleets_of_any_owner([fleet_id])
             if found:
                 return str(found[0]["FleetState"]).replace("_", "-")
-        raise NotFound(f"fleet {fleet_id}", f"is no fleet in {region}")
+        raise NotFound(f"fleet {fleet_id}", f"is not a fleet in {region}")
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Set the fleet's target to `capacity` instances; end none."""

@@ -139,7 +139,7 @@ def amount_of(resource: str, quantity: Quantity) -> int:
     text = quantity if isinstance(quantity, str) else repr(quantity)
     amount = resource_amount(resource, text)
     if not 0 <= amount < AMOUNT_LIMIT:
-        raise ValueError(f"{text[:40]!r} is no amount of {resource}")
+        raise ValueError(f"{text[:40]!r} is not an amount of {resource}")
     return amount
 
 

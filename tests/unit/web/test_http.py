@@ -154,9 +154,7 @@ def test_pod_that_asks_for_too_much_does_not_change_the_level(scene: Scene) -> N
 
 def test_refused_config_shows_on_page_and_in_metrics(scene: Scene) -> None:
     """Whoever pushed the typo looks at the page before the log."""
-    problem = Problem(
-        line=3, column=5, path="regions", code="config/type", message="5 is not a list"
-    )
+    problem = Problem(line=3, column=5, path="a", code="config/type", message="5 is not a list")
     scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
     scene.metrics.config_refused()
     assert "3:5: config/type: 5 is not a list" in scene.ask("/")[2]

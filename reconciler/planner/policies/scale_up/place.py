@@ -159,9 +159,10 @@ def _attempt(
                 if count and among.any():
                     ask = (waiting.pod_class, count, among, order)
                     taken = preferences.fill(*ask) if preferences else fill(builder.sim, *ask)
-                    placed.append((waiting, taken))
-                    left[id(waiting)] -= _total(taken)
-                    found += _total(taken)
+                    if taken:
+                        placed.append((waiting, taken))
+                        left[id(waiting)] -= _total(taken)
+                        found += _total(taken)
         asked = [w for w in asked if left[id(w)] and _looks_at_others(builder, w)]
         if not (asked and found):
             break

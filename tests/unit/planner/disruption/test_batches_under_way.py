@@ -61,7 +61,7 @@ def test_batch_that_gets_no_new_node_holds_up_nothing_else(
     made = made_of(
         *(node("a", 9000, mark=1, began=began), node("b"), idle, full("a"), full("b")),
         new="c",
-        memories=(SavedFleetState(fleet=FLEET.name, region=HOME, unavailable_until=until),),
+        fleet_states=(SavedFleetState(fleet=FLEET.name, region=HOME, unavailable_until=until),),
         settings={"disruption_budgets": (DisruptionBudget(nodes=1),)},
     )
     assert told(made, TaintNode) == (["c"] if goes else [])

@@ -10,7 +10,9 @@ One purchase goes through the package in this order:
 4. `expander` replaces the search where a sector's expander is not `cost`.
 5. `balancing` spreads the new nodes over fleets that are alike.
 6. `buy` puts the nodes and their pods into the what-if cluster, which checks every rule.
-7. `one_by_one` buys single nodes for the pods that are left.
+7. `one_by_one` buys single nodes for the pods that are left, and `bundles` one node for pods that
+   must share it.
+8. `opened_room` uses room on older nodes that a spread over zones allows once the new nodes count.
 
 Money is in billionths of a dollar per hour.
 """

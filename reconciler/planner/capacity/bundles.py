@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Budget, Purchase, priced_row, taken_by_row
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness

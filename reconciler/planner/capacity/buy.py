@@ -11,8 +11,10 @@ from reconciler.planner.capacity.balancing import evened_out
 from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
 from reconciler.planner.capacity.bundles import Bundles, stranded
 from reconciler.planner.capacity.one_by_one import Singles
-from reconciler.planner.capacity.problem.items import WAVES_MAX, Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.problem.dealing import WAVES_MAX
+from reconciler.planner.capacity.problem.items import Dealt, deal
 from reconciler.planner.capacity.problem.node_rules import most_beside_even
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import (
     Packing,
     Problem,

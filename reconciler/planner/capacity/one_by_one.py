@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity.balancing import as_dear_as_alike
-from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import (
     Offer,
 )

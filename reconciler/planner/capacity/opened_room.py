@@ -1,4 +1,4 @@
-"""Room on rows there are that opens up as new nodes come elsewhere.
+"""Uses room on existing nodes that a spread over zones opens as new nodes come elsewhere.
 
 A spread over zones stops at the skew: rows in two zones take no more pods while the third is full.
 Once new nodes bring that zone its share, the others have room again, which costs nothing.
@@ -10,7 +10,7 @@ import numpy as np
 
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
     Budget,
     Purchase,

@@ -16,7 +16,7 @@ import numpy as np
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity.buy import buy
-from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext

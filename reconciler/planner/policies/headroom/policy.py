@@ -15,7 +15,7 @@ from reconciler.model.cluster import PodSpec
 from reconciler.model.plan import HeadroomPlan
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
-from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
 from reconciler.planner.fleets.inventory import FleetStatus

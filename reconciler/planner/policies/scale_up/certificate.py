@@ -17,7 +17,7 @@ from reconciler.planner.capacity.patterns.bound_proof import proven_bound
 from reconciler.planner.capacity.patterns.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.problem.dominance import undominated
 from reconciler.planner.capacity.problem.effort import Effort
-from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Item, Problem, state_problem
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.placement.arrays import BoolArray, IntArray

@@ -17,7 +17,7 @@ import numpy as np
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy, serve_from_all
-from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import UNBOUNDED, Purchase
 from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour

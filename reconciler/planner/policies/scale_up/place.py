@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.problem.items import OfferTable
+from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness, without_torn

@@ -9,7 +9,7 @@ import numpy as np
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.opened_room import buy_with_opened_room
-from reconciler.planner.capacity.problem.items import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget

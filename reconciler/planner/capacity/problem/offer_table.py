@@ -1,0 +1,137 @@
+"""The offers of a purchase as the filters see them, and the places that they are in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.problem import Offer
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import Coordinates
+from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.simulation import Simulation
+
+Want = tuple[PodClass, int]
+"""A class and how many of its pods still wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """What empty nodes of the offers make of pods; one object for all classes alike to them."""
+
+    slots: IntArray
+    """(offers,): pods that an empty node takes by static filters and size."""
+    feasible: BoolArray
+    """(offers,): takes a pod, and may be bought."""
+    places: dict[tuple[str, ...], list[tuple[Coordinates, BoolArray]]]
+    """By topology keys: the places with feasible offers, the cheapest first, and which those are.
+
+    Filled when first asked for."""
+
+
+class OfferTable:
+    """The offers as the filters see them; answers are kept for classes alike."""
+
+    def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
+        self._sim = sim
+        self.offers = tuple(offers)
+        kinds = [sim.kind_of(offer.node.row) for offer in offers]
+        self._kinds, self._kind_at = np.unique(np.array(kinds, dtype=np.int64), return_inverse=True)
+        width = len(sim.dimensions.names)
+        self.vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(-1, width)
+        self.over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+        self.prices = np.array([o.compared_nano_usd for o in offers], dtype=np.int64)
+        self.penalised = any(offer.penalty_nano_usd for offer in offers)
+        self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
+        self._allowed: dict[int, BoolArray] = {}
+        self._fits: dict[tuple[int, bytes], Fit] = {}
+        self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
+
+    def fit(self, pod_class: PodClass) -> Fit:
+        """What the offers make of the class; rules between pods aside."""
+        key = (pod_class.static, pod_class.requests.tobytes())
+        known = self._fits.get(key)
+        if known is None:
+            slots = self._slots(pod_class)
+            known = Fit(slots=slots, feasible=(slots > 0) & self._open, places={})
+            self._fits[key] = known
+        return known
+
+    def _slots(self, pod_class: PodClass) -> IntArray:
+        admitting = self._admitting(pod_class)
+        if not np.count_nonzero(admitting):
+            return np.zeros(len(admitting), dtype=np.int64)
+        room = resources.room(
+            self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
+        )
+        return np.where(admitting, np.minimum(room, UNLIMITED), 0)
+
+    def slots(self, pod_class: PodClass) -> IntArray:
+        """(offers,): pods that an empty node takes by static filters and size."""
+        return self.fit(pod_class).slots
+
+    def feasible(self, pod_class: PodClass) -> BoolArray:
+        """Offers that take the class and may be bought."""
+        return self.fit(pod_class).feasible
+
+    def _admitting(self, pod_class: PodClass) -> BoolArray:
+        known = self._allowed.get(pod_class.static)
+        if known is None:
+            allowed = [not self._sim.refusal(pod_class, int(k)) for k in self._kinds]
+            known = np.array(allowed, dtype=np.bool_)[self._kind_at]
+            self._allowed[pod_class.static] = known
+        return known
+
+    def places(
+        self, pod_class: PodClass, keys: tuple[str, ...]
+    ) -> list[tuple[Coordinates, BoolArray]]:
+        """Where the class may go, the place with the cheapest offer first, and by which offers."""
+        fit = self.fit(pod_class)
+        if keys not in fit.places:
+            fit.places[keys] = self._feasible_places(fit.feasible, keys)
+        return fit.places[keys]
+
+    def places_of(self, keys: tuple[str, ...]) -> IntArray:
+        """(offers,): equal where offers are in the same place by these topology keys."""
+        return self._all_places(keys)[1]
+
+    def only_place(self, allowed: BoolArray, key: str) -> int | None:
+        """The one place by this key that all the offers are in, if there is one."""
+        distinct, where = self._all_places((key,))
+        numbers = where[allowed]
+        return distinct[numbers[0]][0] if (numbers == numbers[0]).all() else None
+
+    def _feasible_places(
+        self, feasible: BoolArray, keys: tuple[str, ...]
+    ) -> list[tuple[Coordinates, BoolArray]]:
+        distinct, where = self._all_places(keys)
+        cheapest = np.full(len(distinct), np.iinfo(np.int64).max)
+        np.minimum.at(cheapest, where[feasible], self.prices[feasible])
+        numbers = np.lexsort((np.arange(len(distinct)), cheapest))
+        numbers = numbers[: int((cheapest < np.iinfo(np.int64).max).sum())]
+        return [(distinct[number], feasible & (where == number)) for number in numbers]
+
+    def _all_places(self, keys: tuple[str, ...]) -> tuple[list[Coordinates], IntArray]:
+        """The distinct places of the offers for these keys, and which one each offer is in."""
+        if keys not in self._places:
+            at = [
+                tuple(self._sim.topologies[k].place_of(o.node.row.variants) for k in keys)
+                for o in self.offers
+            ]
+            distinct = sorted(set(at), key=lambda place: self._labels_of(place, keys))
+            number = {place: i for i, place in enumerate(distinct)}
+            self._places[keys] = distinct, np.array([number[p] for p in at], dtype=np.int64)
+        return self._places[keys]
+
+    def _labels_of(self, place: Coordinates, keys: tuple[str, ...]) -> list[list[str]]:
+        """The values of the keys' labels there, or what they may be; none without the label.
+
+        Places are in the order of these: that of their numbers changes with the nodes there are.
+        """
+        found = []
+        for key, domain in zip(keys, place, strict=True):
+            topology = self._sim.topologies[key]
+            domains = topology.choices[-2 - domain] if domain < -1 else (domain,)
+            found.append([topology.values[d] for d in domains if d >= 0])
+        return found

@@ -12,6 +12,7 @@ from reconciler.adapters.aws.paging import chunks
 from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
+from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
 from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -57,6 +58,7 @@ class Ec2FleetCloud:
         self._now = now
         self._regions = RegionReaders(self._answers)
         self._known = KnownInstances(awake_seconds)
+        self._unlisted = UnlistedFleets(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -171,4 +173,6 @@ class Ec2FleetCloud:
         return self._clients.ec2(region)
 
     def _reader(self, region: Region) -> RegionReader:
-        return RegionReader(self._ec2(region), self._cluster, self._now, self._known)
+        return RegionReader(
+            self._ec2(region), self._cluster, self._now, self._known, self._unlisted
+        )

@@ -1,6 +1,7 @@
 """Reads one region's answers about our fleets and instances, raw as boto3 returns them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -34,8 +36,6 @@ API requests")."""
 HISTORY_AGE = timedelta(hours=1)
 """Longer than the longest cool-off after a capacity error."""
 HISTORY_PAGES_MAX = 5
-UNLISTED_MAX = 20
-"""Fleets that are asked for by their id in one cycle."""
 ENDED = frozenset({"shutting-down", "terminated"})
 FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-terminating")
 
@@ -48,6 +48,7 @@ class RegionReader:
         cluster: The cluster's name in tags.
         now: The wall clock.
         known: The cache of instances; None: all are read.
+        unlisted: The cache of fleets that are read by their id; None: one of its own.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class RegionReader:
         cluster: str,
         now: Callable[[], datetime],
         known: KnownInstances | None = None,
+        unlisted: UnlistedFleets | None = None,
     ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
         self._known = known
+        self._unlisted = unlisted or UnlistedFleets(time.monotonic)
         self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
@@ -70,7 +73,7 @@ class RegionReader:
         found.extend(self.launch_templates(fleets))
         reservations = self._reservations(fleets)
         found.append({"Reservations": reservations})
-        found.append({"Fleets": self._unlisted(fleets, reservations)})
+        found.append({"Fleets": self._not_listed(fleets, reservations)})
         with suppress(Unavailable):  # the next call would take as long
             for fleet in filter(_looks_troubled, fleets):
                 found.extend(self._history(fleet))
@@ -92,39 +95,28 @@ class RegionReader:
         return [fleet for fleet in found if is_of_cluster(_tags(fleet), self._cluster)]
 
     def fleets_of_any_owner(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Fleets of these ids, of every type and in every state, ours or not.
+        """Return fleets of these ids, of every type and in every state, ours or not.
 
         Raises:
             NotFound: EC2 does not know one of them.
         """
         return self._pages("describe_fleets", "Fleets", {"FleetIds": list(ids)})
 
-    def _unlisted(
+    def _not_listed(
         self, fleets: list[dict[str, Any]], reservations: list[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """Fleets that the list leaves out, though living instances with our tags name them.
-
-        They may be of another type, or not carry our tags: by its id each is shown. One that EC2
-        does not know makes it refuse the answer about all.
-        """
+    ) -> list[Mapping[str, Any]]:
+        """Return fleets that the list leaves out, though living instances of ours name them."""
         named = {each for page in reservations for each in self._named_by(page["Instances"])}
-        ids = sorted(named - {each.get("FleetId") for each in fleets})[:UNLISTED_MAX]
-        if not ids:
-            return []
-        with suppress(NotFound, Refused):
-            return self.fleets_of_any_owner(ids)
-        found: list[dict[str, Any]] = []
-        for each in ids if len(ids) > 1 else []:
-            with suppress(NotFound, Refused):
-                found += self.fleets_of_any_owner([each])
-        return found
+        ids = named - {each.get("FleetId") for each in fleets}
+        return self._unlisted.read(self._region, ids, self.fleets_of_any_owner)
 
     def _named_by(self, instances: Iterable[dict[str, Any]]) -> Iterator[str]:
-        """The fleets that launched those of them that live and carry our tags."""
+        """Yield the fleets that launched those of them that live and carry our tags."""
         for each in instances:
             tags = _tags(each)
             ours = tags.get(CLUSTER_TAG) == self._cluster and FLEET_TAG in tags
-            if ours and FLEET_ID_TAG in tags and each["State"]["Name"] not in ENDED:
+            state = (each.get("State") or {}).get("Name")
+            if ours and FLEET_ID_TAG in tags and state not in ENDED:
                 yield tags[FLEET_ID_TAG]
 
     def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> Iterator[Answer]:

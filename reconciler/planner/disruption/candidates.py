@@ -208,6 +208,7 @@ def _candidate(
     little_used = share < threshold.utilization_threshold
     outdated = view.inventory.outdated.get(node.name)
     if not (little_used or bounces or outdated or view.settings.consolidation):
+        tend_clock(builder, node, status.settings, blocked=False)
         return None
     moving: list[Pod] = []
     again: list[Pod] = []

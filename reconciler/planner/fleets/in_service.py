@@ -28,7 +28,7 @@ def in_service(
         instances: By node.
         cloud: What EC2 answered.
     """
-    if _answered(key.region, cloud):
+    if _answered(key.region, cloud, shown):
         return (n for n in nodes if n.name in instances and instances[n.name].counts)
     if key.region not in shown:
         return nodes
@@ -36,11 +36,18 @@ def in_service(
     return (n for n in there if n.name not in instances or instances[n.name].counts)
 
 
-def _answered(region: Region, cloud: CloudState | None) -> bool:
-    """Whether EC2 was asked for the region's instances just now, and told them all."""
+def _answered(region: Region, cloud: CloudState | None, shown: frozenset[Region]) -> bool:
+    """Return whether EC2 was just asked for the region's instances, and reported them all.
+
+    An answer without any is not believed while fleets of the region say that they have some.
+    """
     if cloud is None or not (cloud.instances_asked and cloud.instances_known):
         return False
-    return region in cloud.regions - cloud.silent
+    if region not in cloud.regions - cloud.silent:
+        return False
+    return region in shown or not any(
+        fleet.fulfilled_capacity for fleet in cloud.fleets if fleet.region == region
+    )
 
 
 def names_set_aside(instances: Mapping[NodeName, Instance]) -> frozenset[NodeName]:

@@ -15,6 +15,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.snapshot import CloudState
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
@@ -109,8 +110,9 @@ class FleetRoom:
         }
         self._kept = {key: _replaced(builder.view, key) - ended for key in self._left}
         gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
+        view, cloud = builder.view, builder.view.snapshot.cloud
         self._there = {
-            status.key: {n.name for n in _in_service(builder.view, status, gone) if takes_pods(n)}
+            status.key: {n.name for n in _in_service(view, status, gone, cloud) if takes_pods(n)}
             for status in builder.view.inventory.fleets
             if status.min
         }
@@ -168,16 +170,26 @@ def minimum_stays(
         return True
     ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
     gone = (still_draining(builder) - undecided) | ended
-    return sum(1 for _ in _in_service(builder.view, status, gone)) >= status.min
+    # One answer that leaves an instance out gives no drain back.
+    return sum(1 for _ in _in_service(builder.view, status, gone, None)) >= status.min
 
 
 def _in_service(
-    view: ClusterView, status: FleetStatus, gone: Container[NodeName | None]
+    view: ClusterView,
+    status: FleetStatus,
+    gone: Container[NodeName | None],
+    cloud: CloudState | None,
 ) -> Iterator[Node]:
-    """Yield the nodes of the fleet's target that have joined, beside those that go."""
+    """Yield the nodes of the fleet's target that have joined, except those that go.
+
+    Args:
+        view: The cluster.
+        status: The fleet.
+        gone: Nodes that go.
+        cloud: What EC2 answered; None: a node counts whether EC2 shows its instance or not.
+    """
     inventory, init_seconds = view.inventory, view.settings.instance_init_seconds
     shown, instances = inventory.regions_shown, inventory.instance_of_node
-    cloud = view.snapshot.cloud
     for node in in_service(status.nodes, status.key, shown, instances, cloud):
         stays = node.name not in gone and node.name not in inventory.interrupted
         if stays and not is_joining(node, view.at, init_seconds):

@@ -34,6 +34,7 @@ from reconciler.planner.disruption.drains.actions import (
     give_back,
     taint,
 )
+from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import drain_reasons
@@ -43,10 +44,14 @@ from reconciler.planner.fleets.interruptions import (
     read_notice,
 )
 from reconciler.planner.rules import comes_back
-from reconciler.planner.text import counted_noun, parse_rfc3339, rfc3339
+from reconciler.planner.text import counted_noun, rfc3339
 from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"
+_READ_FOR: Final = timedelta(days=1)
+"""An older purchase in the node's place counts no more."""
+_REPLACED_WITHIN: Final = timedelta(minutes=30)
+"""How long before a drain a purchase in the node's place may have been made."""
 LAST_CALL = timedelta(seconds=30)
 """Time before the deadline at which pods that are still there are deleted, whatever budgets say."""
 
@@ -107,14 +112,20 @@ def _begun(node: Node) -> bool:
 
 
 def _was_replaced(view: ClusterView, node: Node) -> bool:
-    """Whether its own fleet was asked for another in its place since its drain began.
+    """Return whether its own fleet was asked for another node in its place.
 
-    What was asked for before that, by a voluntary method, may be of another fleet, or have come in
-    vain days ago.
+    What a voluntary method asked for before the drain may be of another fleet, or have come in vain
+    days ago: it counts if that was shortly before, and a node of its fleet has come since.
     """
-    asked = parse_rfc3339(node.annotations.get(REPLACEMENT_ASKED, "").partition("/")[0])
     began = drain_started(view, node)
-    return asked is not None and began is not None and asked >= began
+    asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _READ_FOR)
+    if began is None or asked is None:
+        return False
+    if asked.latest >= began:
+        return True
+    others = view.statuses[view.inventory.fleet_of_node[node.name]].nodes
+    came = any(n.created_at is not None and n.created_at >= asked.latest for n in others)
+    return came and began - asked.latest < _REPLACED_WITHIN
 
 
 def _protect(

@@ -29,6 +29,9 @@ def ask_for_successor(
     if outdated is None:
         builder.block(node, *at_minimum(status))
         return False
+    if outdated.replaced_by_group:
+        builder.block(node, *waits_for_its_group(key))
+        return True
     if outdated.has_batch:
         asked = builder.targets[key] > status.current
         none = None if asked else no_successor(context, status)

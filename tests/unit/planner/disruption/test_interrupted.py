@@ -133,6 +133,18 @@ def test_purchase_of_days_ago_is_none_in_place_of_a_node_that_ec2_takes_now() ->
     assert asked_in_place_of(made) == ["a"], "what this plan asks for counts"
 
 
+@pytest.mark.parametrize(("joined_seconds_ago", "ended"), [(120, ["a"]), (900, [])])
+def test_node_that_a_recommendation_had_replaced_is_ended_with_its_part_of_the_target(
+    joined_seconds_ago: float, ended: list[str]
+) -> None:
+    """EC2's notice usually follows its recommendation, whose successor would be bought twice."""
+    before = {REPLACEMENT_ASKED: rfc3339(ago(300))}
+    successor = make_node("c", FLEET, created_at=ago(joined_seconds_ago))
+    old = make_node("b", FLEET, created_at=ago(86_400))
+    made = planned(FLEET, begun("a", annotations=before), old, successor, full("b"), on("c"))
+    assert told(made, TerminateInstance) == ended
+
+
 def test_target_never_falls_below_the_minimum() -> None:
     """The mark stayed on the node although somebody set the target back."""
     fleet = make_scene_fleet(min_capacity=3)

@@ -7,9 +7,17 @@ import pytest
 from reconciler.model.actions import INTERRUPTION, EvictPod, TaintNode, UntaintNode
 from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import InstanceId, Region
 from reconciler.planner.settings import DisruptionBudget
 from reconciler.planner.text import rfc3339
-from tests.builders import ago, make_node, make_settings
+from tests.builders import (
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_node,
+    make_pod,
+    make_settings,
+)
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import drained as emptied
 from tests.unit.planner.scale_in.scene import (
@@ -108,3 +116,30 @@ def test_drain_goes_on_while_another_node_of_the_minimum_is_not_ready() -> None:
     )
     assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
     assert told(made, TaintNode) == []
+
+
+def test_answer_that_leaves_an_instance_out_gives_no_drain_back() -> None:
+    """EC2's lists lag behind each other: pods would have been moved in vain."""
+    nodes = [drained("a", FLEET), make_node("b", FLEET), make_node("c", FLEET)]
+    live = replace(make_fleet(FLEET, 3), fulfilled_capacity=3.0)
+    cloud = replace(make_cloud_of(nodes[:2], live), instances_asked=True)
+    made = planned(FLEET, *nodes, on("a", cpu="100m"), full("b"), full("c"), cloud=cloud)
+    assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
+
+
+def test_region_whose_instances_are_missing_altogether_keeps_its_nodes() -> None:
+    """Pods would wait for nodes that are there already, and nothing would be bought for them."""
+    nodes = [make_node("a", FLEET), make_node("b", FLEET)]
+    live = replace(make_fleet(FLEET, 2), fulfilled_capacity=2.0)
+    known, other = make_cloud_of(nodes, live), Region("eu-west-1")
+    elsewhere = replace(known.instances[0], id=InstanceId("i-other"), region=other, fleet_id=None)
+    cloud = replace(
+        known,
+        instances=(elsewhere,),
+        regions=known.regions | {other},
+        instances_known=True,
+        instances_asked=True,
+    )
+    pod = make_pod("waiting", cpu="3")
+    made = planned(FLEET, *nodes, full("a"), full("b"), pod, cloud=cloud)
+    assert targets(made) == [(2, 3)]

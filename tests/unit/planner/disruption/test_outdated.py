@@ -274,6 +274,7 @@ def test_group_that_replaces_instances_by_itself_is_asked_for_none() -> None:
     assert kept(made)["a"] == "replacement"
     least = make_settings(replace(PLAIN, min_capacity=2))
     assert targets(planned(least, *nodes, on("a"), on("b"), cloud=cloud)) == []
+    assert targets(planned(least, *nodes, on("b"), cloud=cloud)) == [], "an empty node"
     come = [*nodes, make_node("c", PLAIN)]
     made = planned(PLAIN, *come, full("a"), full("b"), cloud=make_cloud_of(come, live))
     assert drained(made) == ["a"]

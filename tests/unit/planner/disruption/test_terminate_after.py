@@ -23,7 +23,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import DisruptionBudget, FleetSettings
 from reconciler.planner.text import rfc3339
-from tests.builders import NOW, ago, make_node, selecting
+from tests.builders import NOW, ago, make_node, make_settings, selecting
 from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, on, planned, told
 
 DAY = 86_400.0
@@ -206,3 +206,14 @@ def test_time_is_over_whatever_else_the_node_is_to_be_replaced_for(
     assert drained(made) == ([] if draining else ["a"])
     assert (told(made, EvictPod), told(made, UntaintNode)) == (["on-a"], [])
     assert clock(made) == []
+
+
+@pytest.mark.parametrize("consolidation", [False, True])
+def test_time_is_forgotten_when_the_node_is_not_to_be_replaced_any_more(
+    consolidation: bool,
+) -> None:
+    """With expiry switched on again weeks later, pods were evicted in the first plan."""
+    fleet = replace(FLEET, expire_after_seconds=None)
+    settings = replace(make_settings(fleet), consolidation=consolidation)
+    made = planned(settings, blocked(30 * DAY, fleet), full("a"))
+    assert clock(made) == [None]

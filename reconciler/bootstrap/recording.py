@@ -33,11 +33,10 @@ from reconciler.records.prometheus import PodHistory, queries
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks at a live cluster."""
 GATHERED_SECONDS: Final = 1.0
-KEPT: Final = timedelta(0)
-"""What was before the first look at a live cluster is no part of its recording."""
 STEP: Final = timedelta(hours=1)
 """How much time one query to Prometheus covers."""
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
+_NOTHING: Final = timedelta(0)
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
 Told = Callable[[str, float], None]
@@ -83,7 +82,7 @@ class PrometheusRequest:
         return self.end - timedelta(days=self.days)
 
 
-class _Tally:
+class Tally:
     """Counts the lines that pass, and replaces names in them."""
 
     def __init__(self, anonymiser: Anonymiser | None) -> None:
@@ -123,25 +122,32 @@ def record_live(
         closing(KubernetesCluster(transport)) as cluster,
         stop_on_signals(clock.stop, [cluster.wake]),
     ):
-        return _watched(cluster, clock, request.for_seconds, out, _Tally(anonymiser), told)
+        return record_cluster(cluster, clock, request.for_seconds, out, Tally(anonymiser), told)
 
 
-def _watched(
+def record_cluster(
     cluster: Cluster,
     clock: SystemClock,
     for_seconds: float | None,
     out: Path,
-    tally: _Tally,
+    tally: Tally,
     told: Told,
 ) -> Recorded:
-    begun, before = clock.monotonic_seconds(), Seen()
+    """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
+
+    What was before the first look is no part of the recording.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    begun, before, first = clock.monotonic_seconds(), Seen(), clock.now()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with DemandFile(out, fresh=True) as file:
             while True:
                 state, at = cluster.observe(), clock.now()
                 now = seen_in(state, None, at, {})
-                for line in tally.encoded(changes(before, now, at, KEPT)):
+                for line in tally.encoded(changes(before, now, at, max(at - first, _NOTHING))):
                     file.append(line)
                 file.flush()
                 before = now
@@ -173,7 +179,7 @@ def record_prometheus(
         what = f"knows no pod of the {request.days:g} days before {request.end:%Y-%m-%d %H:%M}"
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
-    tally = _Tally(anonymiser)
+    tally = Tally(anonymiser)
     write_demand_file(out, tally.encoded(history.lines(request.begin, request.end)))
     return tally.recorded()
 
@@ -201,7 +207,7 @@ def record_files(
         InputError: A file cannot be read or written.
         PortError: S3 does not answer, or refuses.
     """
-    tally = _Tally(anonymiser)
+    tally = Tally(anonymiser)
     write_demand_file(out, tally.encoded(recorded_demand(recording, days).lines))
     return tally.recorded()
 

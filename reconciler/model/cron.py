@@ -23,7 +23,7 @@ _EVERY = re.compile(r"^\?")
 _OF_MONTH = re.compile(r"[LW]", re.IGNORECASE)
 _OF_WEEK = re.compile(r"#|(^|[0-9,-])L", re.IGNORECASE | re.ASCII)
 """The last day, the nearest weekday, and the second Friday: no names of days match."""
-_STEP = re.compile(r"\*/([1-9][0-9]?)", re.ASCII)
+_STEP = re.compile(r"(\*|[0-9]{1,2})/([1-9][0-9]{0,3})", re.ASCII)
 
 
 def checked_schedule(text: str) -> str:
@@ -69,7 +69,13 @@ def _check_days(of_month: str, of_week: str) -> None:
 
 
 def _listed(field: str, days: range) -> str:
-    """Return `*/n` as the days that it means, everything else as it is."""
-    found = _STEP.fullmatch(field)
-    step = int(found[1]) if found else 1
-    return field if step < 2 else ",".join(map(str, days[::step]))
+    """Return `*/n` and `m/n` as the days that they mean, everything else as it is."""
+    return ",".join(_listed_part(part, days) for part in field.split(","))
+
+
+def _listed_part(part: str, days: range) -> str:
+    found = _STEP.fullmatch(part)
+    if found is None or (found[1] == "*" and int(found[2]) < 2):
+        return part
+    first = days[0] if found[1] == "*" else int(found[1])
+    return ",".join(map(str, range(first, days[-1] + 1, int(found[2])))) or part

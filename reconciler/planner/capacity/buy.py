@@ -25,6 +25,7 @@ from reconciler.planner.capacity.problem.purchase import (
     Budget,
     Purchase,
     Taken,
+    drop_empty,
     leaves_fewer,
     priced_row,
     repeat,
@@ -125,7 +126,8 @@ def _buy(
     search_seconds: float,
     most: Mapping[int, int] = _AS_DEALT,
 ) -> Purchase:
-    """One purchase in bulk, and node by node what that leaves."""
+    """Return one purchase in bulk, and node by node for the pods that it leaves."""
+    mark = sim.fork()
     wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
     dealt = _evened(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
@@ -151,6 +153,7 @@ def _buy(
         Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
             rest
         )
+        drop_empty(sim, mark, table, purchase)
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
 
@@ -202,7 +205,8 @@ def serve_from_all(
         return FromAll()
     known = known_or_packed(problem, search_seconds)
     if known.packing is None:
-        return FromAll(refuted=known.refuted and not _dealt_by_place(dealt, table))
+        simplified = dealt.caps or _dealt_by_place(dealt, table)
+        return FromAll(refuted=known.refuted and not simplified)
     purchase = _Carrier(sim, table).carry(problem, known.packing)
     served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
     return FromAll(purchase=purchase if served == sum(count for _, count in wants) else None)

@@ -101,7 +101,9 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
             continue
         sim.place(pod_class, on_new.rows, -on_new.amounts)
         found = _in_same_domains(sim, on_new, coordinates_of_rows(sim, keys), order)
-        if found is not None:
+        if found is None:
+            sim.place(pod_class, on_new.rows, on_new.amounts)
+        else:
             moved.append(found)
     return moved
 

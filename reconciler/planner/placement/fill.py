@@ -89,14 +89,17 @@ def without_torn(
     among: BoolArray,
     elsewhere: Callable[[], int],
 ) -> BoolArray:
-    """Rows of `among` where the first pod of a group that must share a node may begin.
+    """Return rows of `among` where the first pod of a group that must share a node may begin.
 
     It decides for the rest: a row has to take all of them, or as many as a node `elsewhere` would.
-    For other pods, and where the group runs already, these are all rows.
+    For other pods, where the group runs already, and where a spread limits how many may share a
+    node, these are all rows.
     """
     links = sim.links(pod_class)
     shares_node = any(c.topology.key == HOSTNAME for c in links.affinity)
-    if not (shares_node and links.affinity_itself) or _group_exists(sim, pod_class):
+    if links.spread or not (shares_node and links.affinity_itself):
+        return among
+    if _group_exists(sim, pod_class):
         return among
     return among & (sim.room(pod_class) >= min(count, elsewhere()))
 

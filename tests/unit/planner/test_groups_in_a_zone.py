@@ -24,6 +24,7 @@ from tests.builders import (
     ZONE,
     ago,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_node,
@@ -303,3 +304,16 @@ def test_draining_node_is_taken_back_only_for_as_much_of_a_group_as_a_new_node(
     nodes = {p.node or p.fleet for p in made.placements if p.pod.name.startswith("g")}
     assert nodes == {"n0" if most == 0 else "primary-large"}
     assert len(made.unplaceable) == (3 if most == 0 else 0)
+
+
+def test_group_that_no_money_is_left_for_uses_the_room_there_is() -> None:
+    """A node that could not be bought kept the pods from one that could be taken back."""
+    fleet = make_fleet_settings(cpu=8, memory="32Gi", over_subscription=0.0, price="0.10")
+    node = make_node("n", fleet, draining=True)
+    running = make_pod("running", node="n", cpu="4", created_at=ago(3_000), started_at=ago(3_000))
+    group = make_pods(6, "g", cpu="1", labels={"app": "g"}, pod_affinity=(near(HOSTNAME, app="g"),))
+    cloud = make_cloud_of((node,), make_fleet(fleet, 1))
+    settings = make_settings(fleet, usd_per_hour_max=0.12)
+    made = plan(make_snapshot(*group, node, running, cloud=cloud), settings)
+    assert {each.node for each in made.placements} == {"n"}
+    assert len(made.unplaceable) == 2

@@ -173,3 +173,17 @@ def test_group_is_begun_where_nothing_keeps_its_pods_out() -> None:
     made = planned(*large, *leads(), *followers())
     assert made.unplaceable == ()
     assert raises(made) == {(f"primary-four-{A}", HOME): 2, (f"primary-four-{B}", HOME): 7}
+
+
+def test_no_node_is_bought_for_followers_of_a_pod_that_money_does_not_allow() -> None:
+    """Two nodes were asked for on which no pod could run."""
+    cheap, dear = (
+        make_fleet_settings(name, cpu=8, memory="32Gi", zone=A, price=price, labels={"role": name})
+        for name, price in (("cheap", "0.10"), ("dear", "5.00"))
+    )
+    lead = make_pod("lead", cpu="6", labels={"app": "db"}, node_selector={"role": "dear"})
+    follower: dict[str, Any] = {"cpu": "6", "node_selector": {"role": "cheap"}, "priority": 5}
+    near_it = make_pods(2, "near-it", pod_affinity=(near(ZONE, app="db"),), **follower)
+    made = plan(make_snapshot(lead, *near_it), make_settings(cheap, dear, usd_per_hour_max=1.0))
+    assert raises(made) == {}
+    assert len(made.unplaceable) == 3

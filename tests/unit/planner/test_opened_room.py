@@ -74,3 +74,23 @@ def test_pods_left_by_a_purchase_use_room_that_it_opened() -> None:
     made = plan(make_snapshot(*pods, *NODES, *OLD, FULL), make_settings(*fleets))
     assert made.unplaceable == ()
     assert sorted(targets(made)) == [1, 1, 2]
+
+
+def test_pods_that_stay_on_new_nodes_keep_their_room_there() -> None:
+    """Others were promised the same room, and one node too few was bought."""
+    full = [make_pod(name, node=f"n{name}", cpu="7400m", **RUNS) for name in "bc"]
+    others = [
+        make_fleet_settings(sector="other", cpu=8, memory="32Gi", zone=zone, over_subscription=0.0)
+        for zone in ZONES
+    ]
+    first = make_pods(3, "w", cpu="3", priority=10, **EVEN)
+    later = [*make_pods(2, "x", cpu="6"), make_pod("o", cpu="1", priority=10, sector="other")]
+    settings = make_settings(*FLEETS, *others, usd_per_hour_max=1000.0)
+    made = plan(make_snapshot(*first, *later, *NODES, *full), settings)
+    assert made.unplaceable == ()
+    asked = {pod.key: pod.spec.requests["cpu"] for pod in (*first, *later)}
+    taken: dict[tuple[object, ...], int] = {}
+    for each in made.placements:
+        place = (each.node, each.fleet, each.new_node)
+        taken[place] = taken.get(place, 0) + asked[each.pod]
+    assert max(taken.values()) <= 8_000

@@ -39,6 +39,7 @@ class Dealing:
         classes = [pod_class for pod_class, _ in wants]
         self._keys = {key for each in classes for key in shared_keys(sim.links(each))}
         self._groups = groups_near(sim, classes)
+        self._number_of = {each.number: at for at, each in enumerate(classes)}
         self._chosen: dict[int, BoolArray] = {}
         """By the number of a group's class the offers of the group's place."""
         self._room = LimitedRoom(sim, table.offers, sum(count for _, count in wants))
@@ -168,7 +169,7 @@ class Dealing:
         Places in which all pods that others must be near can start come before all others.
         """
         members = {each.number for each in (*group.followers, *group.leaders)}
-        wants = [want for want in self._wants if want[0].number in members]
+        wants = [self._wants[at] for at in sorted(self._number_of[each] for each in members)]
         leaders = {leader.number for leader in group.leaders}
         where = self._table.places_of((group.key,))
         open_to = [self._table.places(each, (group.key,)) for each in group.followers]

@@ -16,6 +16,8 @@ NODES_MAX = 250
 """Of an offer with more nodes to buy it is not looked at what others take of them."""
 LOOKED_AT_MAX = 1_000_000
 """Nodes looked at for one purchase; beyond it the same holds of all offers."""
+LOOK_LEAST = 50
+"""Nodes that one look counts as at least: it takes its time however few there are."""
 
 
 class LimitedRoom:
@@ -89,7 +91,7 @@ class LimitedRoom:
             if index not in self._free:
                 self._free[index] = np.tile(self._offers[index].vector, (most, 1))
             free, times = self._free[index], 1
-        self._looked_at[0] += len(free)
+        self._looked_at[0] += max(len(free), LOOK_LEAST)
         columns = pod_class.columns
         room = np.full(len(free), UNLIMITED // most, dtype=np.int64)
         if len(columns):

@@ -115,6 +115,40 @@ def repeat(sim: Simulation, table: OfferTable, purchase: Purchase) -> None:
         sim.place(once.pod_class, once.rows, once.amounts)
 
 
+def drop_empty(
+    sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase
+) -> None:
+    """Take nodes without a pod out of a purchase, and out of the simulation.
+
+    A budget may have left out the node of pods that these pods must be near.
+
+    Args:
+        sim: The simulation, with the purchase.
+        mark: Its state before the purchase.
+        table: The offers.
+        purchase: What was bought.
+    """
+    used = {row for taken in purchase.taken for row in taken.rows[taken.amounts > 0].tolist()}
+    kept = [each for each in purchase.rows if each[0] in used]
+    if len(kept) == len(purchase.rows):
+        return
+    number = {row: mark[1] + place for place, (row, _) in enumerate(kept)}
+    purchase.rows = [(number[row], node) for row, node in kept]
+    purchase.taken = [
+        taken_by_row(
+            taken.pod_class,
+            [
+                (number.get(row, row), amount)
+                for row, amount in zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+                if amount
+            ],
+        )
+        for taken in purchase.taken
+    ]
+    sim.revert(mark)
+    repeat(sim, table, purchase)
+
+
 def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:
     """Whether one of two purchases for the same pods leaves fewer, the highest priority first."""
     balance: dict[int, int] = {}

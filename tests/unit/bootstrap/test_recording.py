@@ -1,0 +1,80 @@
+"""What `reconciler record` writes of a cluster that it watches."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.bootstrap.recording import Tally, record_cluster
+from reconciler.model.cluster import Pod
+from reconciler.model.demand import PodDemand
+from reconciler.model.snapshot import ClusterState
+from reconciler.ports.cluster import Cluster
+from reconciler.records.demand import read_demand
+from tests.builders import NOW, make_pod, make_snapshot
+
+NOON = NOW.replace(hour=12, minute=0, second=0)
+Look = tuple[datetime, Sequence[Pod]]
+
+
+class Watched(SystemClock):
+    """A cluster and its clock: each look shows the next state, and the last one stops it."""
+
+    def __init__(self, looks: Sequence[Look]) -> None:
+        super().__init__()
+        self._looks = list(looks)
+        self._at = looks[0][0]
+
+    def observe(self) -> ClusterState:
+        """Return the next state."""
+        self._at, pods = self._looks.pop(0)
+        if not self._looks:
+            self.stop.set()
+        return make_snapshot(*pods, at=self._at).cluster
+
+    def now(self) -> datetime:
+        """Return the time of the last look."""
+        return self._at
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        """Wait for nothing."""
+        return timeout_seconds > 0
+
+    def wait_seconds(self, seconds: float) -> None:
+        """Wait for nothing."""
+
+
+def after(seconds: float) -> datetime:
+    """So long after noon."""
+    return NOON + timedelta(seconds=seconds)
+
+
+def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> None:
+    """Pods counted from the midnight that passed, and quick ones were not recorded at all."""
+    old, web = make_pod("old", created_at=after(-9_999)), make_pod("web", created_at=after(5))
+    quick = make_pod("quick", created_at=after(12), owner="Job", phase="Succeeded",
+                     started_at=after(13), finished_at=after(15))  # fmt: skip
+    before = make_pod("before", created_at=after(-60), owner="Job", phase="Succeeded",
+                      started_at=after(-50), finished_at=after(-40))  # fmt: skip
+    midnight = NOON.replace(hour=0) + timedelta(days=1, seconds=3)
+    watched = Watched(
+        [
+            (NOON, [old, before]),
+            (after(10), [old, before, web]),
+            (after(20), [old, before, web, quick]),
+            (midnight, [old, web]),
+        ]
+    )
+    out = tmp_path / "demand.jsonl"
+    cluster = cast(Cluster, watched)
+    record_cluster(cluster, watched, None, out, Tally(None), lambda done, share: None)
+    with out.open("rb") as stream:
+        lines = read_demand(stream, str(out)).lines
+    assert {
+        each.id: (each.at, each.ran_seconds) for each in lines if isinstance(each, PodDemand)
+    } == {
+        "uid-ns-old": (NOON, None),
+        "uid-ns-web": (after(5), None),
+        "uid-ns-quick": (after(12), 2),
+    }

@@ -58,4 +58,4 @@ def test_cloud_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> None:
     offline = open_cloud(paths, cluster=cluster, home=cloud_worlds.HOME)
     assert offline is not None
     assert live.fleets[0].capacity_errors
-    assert offline.observe(regions) == replace(live, server_time=None, instances_asked=False)
+    assert offline.observe(regions) == replace(live, server_time=None)

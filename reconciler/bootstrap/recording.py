@@ -36,7 +36,6 @@ GATHERED_SECONDS: Final = 1.0
 STEP: Final = timedelta(hours=1)
 """How much time one query to Prometheus covers."""
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
-_NOTHING: Final = timedelta(0)
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
 Told = Callable[[str, float], None]
@@ -147,7 +146,7 @@ def record_cluster(
             while True:
                 state, at = cluster.observe(), clock.now()
                 now = seen_in(state, None, at, {})
-                for line in tally.encoded(changes(before, now, at, max(at - first, _NOTHING))):
+                for line in tally.encoded(changes(before, now, at, max(at - first, timedelta(0)))):
                     file.append(line)
                 file.flush()
                 before = now

@@ -86,10 +86,8 @@ def _catalogue(of: ConfigOfCommit, named: str | None) -> Catalogue:
         InputError: It cannot be read, or is not a catalogue.
     """
     with PrivateFolder("replay") as directory:
-        content = of.beside(named) if named is not None and is_inside(named) else None
-        if named is not None and content is not None:
-            (directory / named).parent.mkdir(parents=True, exist_ok=True)
-            (directory / named).write_bytes(content)
+        if named is not None and is_inside(named):
+            _put(of, named, directory)
         return load_catalogue(catalogue_beside(named, directory))
 
 
@@ -107,11 +105,19 @@ def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig
     if not is_inside(named):
         what = f"descheduler.policy_file {named!r} is not beside the config"
         raise InputError(of.name, what, "keep both in one folder")
-    policies = of.beside(named)
     with PrivateFolder("replay") as directory:
-        if policies is not None:
-            (directory / named).parent.mkdir(parents=True, exist_ok=True)
-            (directory / named).write_bytes(policies)
+        _put(of, named, directory)
         return parse_config(
             of.content, name=of.name, cluster_name=cluster_name, directory=directory
         )
+
+
+def _put(of: ConfigOfCommit, named: str, directory: Path) -> None:
+    """Write a file beside the config, as its commit has it, into a directory; none if it has none.
+
+    The path must be inside the config's folder.
+    """
+    content = of.beside(named)
+    if content is not None:
+        (directory / named).parent.mkdir(parents=True, exist_ok=True)
+        (directory / named).write_bytes(content)

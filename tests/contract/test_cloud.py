@@ -246,7 +246,7 @@ def test_fleet_of_another_type_is_there_and_not_scaled(over_http: OverHttp, kind
 
 
 def test_fleet_of_anybody_has_a_state_until_it_is_gone(over_http: OverHttp) -> None:
-    """An instance that somebody else's fleet keeps would look like one that nobody keeps."""
+    """An instance of another owner's fleet would look like an orphan, and be ended."""
     foreign = over_http.add_fleet("primary-large", 1, cluster="neighbour")
     over_http.advance(60)
     assert over_http.port.fleet_state(HOME, foreign) == "active"

@@ -1,6 +1,5 @@
 """Reads one region's answers about our fleets and instances, raw as boto3 returns them."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -47,8 +46,8 @@ class RegionReader:
         ec2: The region's client.
         cluster: The cluster's name in tags.
         now: The wall clock.
-        known: The cache of instances; None: all are read.
-        unlisted: The cache of fleets that are read by their id; None: one of its own.
+        known: The cache of instances.
+        unlisted: The cache of fleets that are read by their id.
     """
 
     def __init__(
@@ -56,14 +55,14 @@ class RegionReader:
         ec2: "EC2Client",
         cluster: str,
         now: Callable[[], datetime],
-        known: KnownInstances | None = None,
-        unlisted: UnlistedFleets | None = None,
+        known: KnownInstances,
+        unlisted: UnlistedFleets,
     ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
         self._known = known
-        self._unlisted = unlisted or UnlistedFleets(time.monotonic)
+        self._unlisted = unlisted
         self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
@@ -137,8 +136,6 @@ class RegionReader:
                 yield {"LaunchTemplates": found}
 
     def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        if self._known is None:
-            return self.all_instances()
         return self._known.read(self._region, fleets, self)
 
     def all_instances(

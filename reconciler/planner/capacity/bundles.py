@@ -14,7 +14,6 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Budget, Purchase, priced_row, taken_by_row
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
-from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
 BUNDLES_MAX = 16
@@ -31,30 +30,27 @@ class Bundle:
 
 
 def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> list[Bundle]:
-    """What pods that found no node beside others should have shared one with."""
+    """Return the pods that found no node, each with those that it should have shared one with."""
     asked = {pod_class.number: count for pod_class, count in wants}
     chains: dict[int, list[PodClass]] = {}
-    sharing = [c for c, _ in left if c.number in asked and _shares_node(sim, c)]
+    sharing = [c for c, _ in left if c.number in asked and sim.links(c).shares_node]
     counted = _counted(sim, wants) if sharing else {}
     for pod_class in sharing[:BUNDLES_MAX]:
         chain = _leaders(sim, counted, pod_class)
-        if len(chain) > 1 and not _waits_for_others(sim, chain[0]):
+        if len(chain) > 1 and not _must_follow(sim, chain[0]):
             known = chains.setdefault(chain[0].number, [])
             known += [each for each in chain if each not in known]
     bundles = []
     for first, *others in chains.values():
-        count = asked[first.number] if _shares_node(sim, first) else 1
+        count = asked[first.number] if sim.links(first).shares_node else 1
         follow = [(each, asked[each.number]) for each in others]
         bundles.append(Bundle(wants=((first, count), *follow)))
     return bundles
 
 
-def _shares_node(sim: Simulation, pod_class: PodClass) -> bool:
-    return any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
-
-
-def _waits_for_others(sim: Simulation, pod_class: PodClass) -> bool:
-    return _shares_node(sim, pod_class) and not sim.links(pod_class).affinity_itself
+def _must_follow(sim: Simulation, pod_class: PodClass) -> bool:
+    links = sim.links(pod_class)
+    return links.shares_node and links.follows_others
 
 
 _Counted = dict[int, list[PodClass]]
@@ -70,9 +66,9 @@ def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
 
 
 def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[PodClass]:
-    """The class after the one that it must be near, that one after its own, and so on."""
+    """Return the class, with those that it must be near before it, the last one first."""
     chain = [pod_class]
-    while len(chain) <= CHAIN_MAX and _shares_node(sim, chain[0]):
+    while len(chain) <= CHAIN_MAX and sim.links(chain[0]).shares_node:
         first, *others = [counted.get(id(c), []) for c in sim.links(chain[0]).affinity] or [[]]
         numbers = [{c.number for c in each} for each in others]
         near_all = (
@@ -93,7 +89,8 @@ class Bundles:
     ) -> None:
         self._sim = sim
         self._table = table
-        self._budget = budget
+        self.budget = budget
+        """What is left of it."""
         self._left = {pod_class.number: count for pod_class, count in wants}
         self._may_buy = [offer.most for offer in table.offers]
         self.purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
@@ -111,25 +108,25 @@ class Bundles:
         among[[row for row, _ in self.purchase.rows]] = True
         for pod_class, _ in wants:
             count = self._left[pod_class.number]
-            if count and not _shares_node(self._sim, pod_class):
+            if count and not self._sim.links(pod_class).shares_node:
                 order = tightness(self._sim)
                 self._note(pod_class, fill(self._sim, pod_class, count, among, order))
 
     def with_rest(self, rest: Purchase) -> Purchase:
-        """Both purchases as one, of which nothing is proven."""
+        """Return both purchases as one, of which nothing is proven."""
         rest.rows = [*self.purchase.rows, *rest.rows]
         rest.taken = [*self.purchase.taken, *rest.taken]
-        rest.optimal, rest.nano_usd_least, rest.divisible_nano_usd = False, None, None
+        rest.forget_proofs()
         return rest
 
-    def rest(self, wants: Sequence[Want]) -> tuple[list[Want], OfferTable, Budget]:
-        """What is still to be served, from what, and for how much."""
+    def rest(self, wants: Sequence[Want]) -> tuple[list[Want], OfferTable]:
+        """Return what is still to be served, and from what."""
         left = [(c, self._left[c.number]) for c, _ in wants if self._left[c.number]]
         offers = [
             replace(offer, most=most)
             for offer, most in zip(self._table.offers, self._may_buy, strict=True)
         ]
-        return left, OfferTable(self._sim, offers), self._budget
+        return left, OfferTable(self._sim, offers)
 
     def _buy_one(self, bundle: Bundle) -> bool:
         wants = [(c, min(n, self._left[c.number])) for c, n in bundle.wants]
@@ -154,11 +151,11 @@ class Bundles:
         node = self._table.offers[index].node
         self.purchase.rows.append((row, node))
         self._may_buy[index] -= 1
-        self._budget = self._budget.less(node.nano_usd_per_hour, 1)
+        self.budget = self.budget.less(node.nano_usd_per_hour, 1)
         return True
 
     def _in_order(self, wants: Sequence[Want]) -> list[int]:
-        """Offers that may be bought for the first class, those that seem to take the most ahead."""
+        """Return offers that may be bought for the first class, those that take most pods first."""
         table = self._table
         total = np.add.reduce([pod_class.requests * count for pod_class, count in wants])
         share = np.min(table.vectors / np.maximum(total, 1), axis=1, where=total > 0, initial=1.0)
@@ -174,13 +171,13 @@ class Bundles:
                 index
                 for index in numbers
                 if self._may_buy[index] > 0
-                and self._budget.allows(table.offers[index].node.nano_usd_per_hour)
+                and self.budget.allows(table.offers[index].node.nano_usd_per_hour)
             ),
             key=rank,
         )
 
     def _try(self, index: int, wants: Sequence[Want]) -> list[list[tuple[int, int]]]:
-        """Put the pods on one new node of the offer; per class what found room."""
+        """Put the pods on one new node of the offer; return what found room, for each class."""
         row = self._sim.add_row(priced_row(self._table.offers[index]))
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[row] = True

@@ -28,7 +28,7 @@ from reconciler.planner.capacity.problem.purchase import (
     drop_empty,
     leaves_fewer,
     priced_row,
-    repeat,
+    restore,
 )
 from reconciler.planner.capacity.search import (
     Found,
@@ -63,7 +63,7 @@ def buy(
     leaves fewer.
     """
     mark = sim.fork()
-    purchase = _cheaper_if_even(sim, wants, table, budget, expander, search_seconds)
+    purchase = _cheaper_if_even(sim, wants, table, expander, budget, search_seconds)
     bundles = stranded(sim, wants, purchase.left)
     if not bundles:
         return purchase
@@ -72,12 +72,11 @@ def buy(
     together.buy(bundles)
     if together.purchase.rows:
         together.fill_up(wants)
-        rest = _buy(sim, *together.rest(wants), expander, search_seconds)
+        rest = _buy(sim, *together.rest(wants), expander, together.budget, search_seconds)
         other = together.with_rest(rest)
         if leaves_fewer(other, purchase):
             return other
-    sim.revert(mark)
-    repeat(sim, table, purchase)
+    restore(sim, mark, table, purchase)
     return purchase
 
 
@@ -85,29 +84,28 @@ def _cheaper_if_even(
     sim: Simulation,
     wants: Sequence[Want],
     table: OfferTable,
-    budget: Budget,
     expander: Expander,
+    budget: Budget,
     search_seconds: float,
 ) -> Purchase:
-    """A purchase; or one of fewer nodes that a spread by hostname fills like those there are."""
+    """Return a purchase, or a cheaper one whose nodes a spread by hostname fills like old nodes."""
     even = {c.number: most_beside_even(sim, c) for c, _ in wants}
     most = {number: cap for number, cap in even.items() if cap is not None}
     mark = sim.fork()
-    purchase = _buy(sim, wants, table, budget, expander, search_seconds)
+    purchase = _buy(sim, wants, table, expander, budget, search_seconds)
     if not most or len(purchase.rows) <= 1:
         return purchase
     sim.revert(mark)
-    other = _buy(sim, wants, table, budget, expander, search_seconds, most)
+    other = _buy(sim, wants, table, expander, budget, search_seconds, most)
     if other.nano_usd < purchase.nano_usd and not leaves_fewer(purchase, other):
-        other.optimal, other.nano_usd_least, other.divisible_nano_usd = False, None, None
+        other.forget_proofs()
         return other
-    sim.revert(mark)
-    repeat(sim, table, purchase)
+    restore(sim, mark, table, purchase)
     return purchase
 
 
 def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
-    """Some classes, by number, with other caps on one node than those that they share."""
+    """Return what was dealt with other caps per node for some classes, by their numbers."""
     items = [
         replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
         if item.pod_class.number in most
@@ -121,8 +119,8 @@ def _buy(
     sim: Simulation,
     wants: Sequence[Want],
     table: OfferTable,
-    budget: Budget,
     expander: Expander,
+    budget: Budget,
     search_seconds: float,
     most: Mapping[int, int] = _AS_DEALT,
 ) -> Purchase:

@@ -15,7 +15,7 @@ from reconciler.planner.capacity.problem.purchase import (
     Budget,
     Purchase,
     Taken,
-    repeat,
+    restore,
     taken_by_row,
 )
 from reconciler.planner.placement.arrays import IntArray
@@ -53,12 +53,10 @@ def buy_with_opened_room(
     _use_for_left(sim, other, rows)
     cheaper = other.nano_usd < purchase.nano_usd and _no_more(other.left, purchase.left)
     if cheaper and all(_holds(sim, each) for each in moved):
-        # What was proven of the second purchase is not proven of all the pods.
-        other.optimal, other.nano_usd_least, other.divisible_nano_usd = False, None, None
+        other.forget_proofs()
         other.taken = [*moved, *other.taken]
         return other
-    sim.revert(mark)
-    repeat(sim, table, purchase)
+    restore(sim, mark, table, purchase)
     return purchase
 
 

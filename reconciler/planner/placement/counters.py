@@ -14,7 +14,7 @@ from reconciler.model.cluster import TopologySpreadConstraint
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.kinds import ZONE
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.topology import Counter, Topology
 
@@ -79,6 +79,11 @@ class Links:
     def follows_others(self) -> bool:
         """Whether the pods must be near pods of other classes."""
         return bool(self.affinity) and not self.affinity_itself
+
+    @property
+    def shares_node(self) -> bool:
+        """Whether the pods must be on one node with others, of their class or of another."""
+        return any(counter.topology.key == HOSTNAME for counter in self.affinity)
 
     @property
     def hopeless(self) -> bool:

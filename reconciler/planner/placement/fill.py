@@ -96,8 +96,7 @@ def without_torn(
     node, these are all rows.
     """
     links = sim.links(pod_class)
-    shares_node = any(c.topology.key == HOSTNAME for c in links.affinity)
-    if links.spread or not (shares_node and links.affinity_itself):
+    if links.spread or not (links.shares_node and links.affinity_itself):
         return among
     if _group_exists(sim, pod_class):
         return among
@@ -134,8 +133,7 @@ def _fill_near(
 
     Where all must share a node, the first pod chooses it for the rest.
     """
-    shares_node = any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
-    if count > 1 and shares_node and not _group_exists(sim, pod_class):
+    if count > 1 and sim.links(pod_class).shares_node and not _group_exists(sim, pod_class):
         first = _fill_near(sim, pod_class, 1, among, order, keys, terms)
         if not first:
             return []

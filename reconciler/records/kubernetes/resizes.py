@@ -78,7 +78,7 @@ def _as_asked(container: ContainerPartsWire, holding: HoldingWire) -> bool:
     allocated = holding.allocated_resources
     if allocated is NULL or _REQUESTS + bytes(allocated) in bytes(holding.resources):
         return True
-    has = _RESOURCES.decode(holding.resources)  # equal but for white space, as kubectl prints it
+    has = _RESOURCES.decode(holding.resources)  # equal except for white space, as kubectl prints it
     return has is not None and has.requests == _ALLOCATED.decode(allocated)
 
 

@@ -259,7 +259,7 @@ def test_group_that_is_being_deleted_is_left_out(desk: Desk) -> None:
 
 
 def test_group_needs_no_tag_on_instances_to_lose_nodes(desk: Desk) -> None:
-    """Auto Scaling ends them by a right to the group: the note asked for what nobody needs."""
+    """Auto Scaling ends them by a right to the group: the note asked for a tag without use."""
     answer, imports = adopted(desk, templated("workers"))
     assert imports
     assert not any("give instances the tag cluster" in note for note in answer["notes"])

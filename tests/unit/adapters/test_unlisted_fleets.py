@@ -53,7 +53,7 @@ def test_every_fleet_is_asked_about_however_many_there_are() -> None:
 
 
 def test_answers_are_kept_for_a_while_also_that_a_fleet_is_unknown() -> None:
-    """A fleet that is gone would cost a call per fleet in every cycle for ever."""
+    """One fleet that is gone would cost a call for each fleet in every cycle."""
     time, ec2 = Time(), Ec2("fleet-a")
     fleets = UnlistedFleets(time)
     assert read(fleets, ec2, "fleet-a", "fleet-gone") == ["fleet-a"]

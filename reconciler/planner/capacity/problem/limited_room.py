@@ -1,6 +1,7 @@
 """What limited offers still hold while pods are dealt to places."""
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
 NODES_MAX = 250
-"""Of an offer with more nodes to buy it is not looked at what others take of them."""
+"""Nodes of an offer; where more may be bought, what other pods take of them is not counted."""
 LOOKED_AT_MAX = 1_000_000
-"""Nodes looked at for one purchase; beyond it the same holds of all offers."""
+"""Nodes looked at for one purchase; beyond it the same holds for all offers."""
 LOOK_LEAST = 50
 """Nodes that one look counts as at least: it takes its time however few there are."""
 
@@ -23,8 +24,8 @@ LOOK_LEAST = 50
 class LimitedRoom:
     """The nodes that may be bought of limited offers, filled first fit, the cheapest first.
 
-    Offers that have a node for every pod are not limited: they hold whatever comes. It is an
-    estimate that places are compared by; the packing that follows uses its nodes as it likes.
+    Offers that have a node for every pod are not limited. Places are compared by this estimate;
+    the packing that follows does not depend on it.
     """
 
     def __init__(self, sim: Simulation, offers: Sequence[Offer], pods: int) -> None:
@@ -44,9 +45,8 @@ class LimitedRoom:
         return bool(self._limited)
 
     def copy(self) -> "LimitedRoom":
-        """The same, to be filled on trial."""
-        other = object.__new__(LimitedRoom)
-        other.__dict__.update(self.__dict__)
+        """Return the same, to be filled on trial; what was looked at counts for both."""
+        other: LimitedRoom = copy(self)
         other._free, other._apart = self._free.copy(), self._apart.copy()
         return other
 
@@ -59,7 +59,7 @@ class LimitedRoom:
         return None
 
     def take(self, pod_class: PodClass, count: int, allowed: BoolArray) -> int:
-        """Fill up to `count` pods of the class in on the offers; how many find room."""
+        """Put up to `count` pods of the class on the offers; return how many find room."""
         left = count
         for index in self._order[allowed[self._order]].tolist():
             if left <= 0 or index not in self._limited:
@@ -84,7 +84,7 @@ class LimitedRoom:
         """(nodes,) pods that each node of a limited offer still takes."""
         most = self._offers[index].most
         if most > NODES_MAX or self._looked_at[0] > LOOKED_AT_MAX:
-            # As one node, of which nobody has taken anything.
+            # One empty node stands for all of them.
             free = self._offers[index].vector[None, :]
             times = most
         else:

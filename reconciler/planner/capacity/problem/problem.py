@@ -189,7 +189,7 @@ class Contents:
     """(entries,), positive."""
 
     def of_nodes(self, kept: IntArray) -> "Contents":
-        """Return the entries of some nodes (ascending), which are numbered anew."""
+        """Return the entries of these nodes (ascending), with the nodes renumbered from 0."""
         number = np.full(int(self.nodes.max(initial=-1)) + 1, -1, dtype=np.int64)
         known = kept[kept < len(number)]
         number[known] = np.arange(len(known))

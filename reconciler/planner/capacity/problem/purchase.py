@@ -52,6 +52,10 @@ class Purchase:
         """What the new nodes cost per hour."""
         return sum(node.nano_usd_per_hour for _, node in self.rows)
 
+    def forget_proofs(self) -> None:
+        """Drop what was proven of it: it is to serve more than that was about."""
+        self.optimal, self.nano_usd_least, self.divisible_nano_usd = False, None, None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -104,8 +108,16 @@ def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken
     return Taken(pod_class=pod_class, rows=rows, amounts=amounts)
 
 
-def repeat(sim: Simulation, table: OfferTable, purchase: Purchase) -> None:
-    """Put the nodes of a purchase and its pods into the simulation again."""
+def restore(sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase) -> None:
+    """Put the nodes of a purchase and its pods into the simulation again, in place of others.
+
+    Args:
+        sim: The simulation.
+        mark: Its state before the purchase.
+        table: The offers.
+        purchase: What was bought.
+    """
+    sim.revert(mark)
     offers = {id(offer.node): offer for offer in table.offers}
     for _, node in purchase.rows:
         sim.add_row(priced_row(offers[id(node)]))
@@ -145,8 +157,7 @@ def drop_empty(
         )
         for taken in purchase.taken
     ]
-    sim.revert(mark)
-    repeat(sim, table, purchase)
+    restore(sim, mark, table, purchase)
 
 
 def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:

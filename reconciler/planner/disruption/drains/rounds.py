@@ -36,7 +36,7 @@ class DrainProgress:
         return f"{rfc3339(self.at)}/{self.rounds}/{self.to_evict}/{self.ending}"
 
     def after(self, at: datetime, to_evict: int, ending: int) -> "DrainProgress":
-        """Return the progress, noted anew when one more pod is being deleted or is gone."""
+        """Return the progress, with the current time when one more pod is deleted or gone."""
         if (to_evict, ending) >= (self.to_evict, self.ending):
             return self
         return replace(self, at=at, to_evict=to_evict, ending=ending)

@@ -2,8 +2,6 @@
 
 from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import timedelta
-from typing import Final
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.snapshot import CloudState
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.drains.attempts import read_attempts
+from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.in_service import in_service
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -27,9 +25,6 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.view import ClusterView
-
-_KEPT_FOR: Final = timedelta(minutes=30)
-"""Time for which a fleet keeps room for a node in whose place another was asked for."""
 
 
 def settle_removals(builder: PlanBuilder) -> None:
@@ -208,7 +203,7 @@ def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
         if outdated is None or outdated.only_for_cheaper_spot or is_draining(node):
             continue
         noted = node.annotations.get(REPLACEMENT_ASKED, "")
-        if outdated.has_batch or read_attempts(noted, view.at, _KEPT_FOR):
+        if outdated.has_batch or read_attempts(noted, view.at, REPLACEMENT_COUNTS_FOR):
             found.add(node.name)
     return frozenset(found)
 

@@ -34,7 +34,7 @@ from reconciler.planner.disruption.drains.actions import (
     give_back,
     taint,
 )
-from reconciler.planner.disruption.drains.attempts import read_attempts
+from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import drain_reasons
@@ -50,8 +50,6 @@ from reconciler.planner.view import ClusterView
 POLICY: Final = "interruption"
 _READ_FOR: Final = timedelta(days=1)
 """An older purchase in the node's place counts no more."""
-_REPLACED_WITHIN: Final = timedelta(minutes=30)
-"""How long before a drain a purchase in the node's place may have been made."""
 LAST_CALL = timedelta(seconds=30)
 """Time before the deadline at which pods that are still there are deleted, whatever budgets say."""
 
@@ -114,8 +112,8 @@ def _begun(node: Node) -> bool:
 def _was_replaced(view: ClusterView, node: Node) -> bool:
     """Return whether its own fleet was asked for another node in its place.
 
-    What a voluntary method asked for before the drain may be of another fleet, or have come in vain
-    days ago: it counts if that was shortly before, and a node of its fleet has come since.
+    A node that a voluntary method asked for before the drain may belong to another fleet, or be
+    days old: it counts if that was shortly before, and a node of its own fleet has joined since.
     """
     began = drain_started(view, node)
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _READ_FOR)
@@ -125,7 +123,7 @@ def _was_replaced(view: ClusterView, node: Node) -> bool:
         return True
     others = view.statuses[view.inventory.fleet_of_node[node.name]].nodes
     came = any(n.created_at is not None and n.created_at >= asked.latest for n in others)
-    return came and began - asked.latest < _REPLACED_WITHIN
+    return came and began - asked.latest < REPLACEMENT_COUNTS_FOR
 
 
 def _protect(

@@ -10,10 +10,10 @@ import numpy as np
 
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import Want
 from reconciler.planner.capacity.problem.purchase import (
-    Budget,
     Purchase,
+    PurchaseRequest,
     Taken,
     restore,
     taken_by_row,
@@ -24,23 +24,15 @@ from reconciler.planner.placement.domains import coordinates_of_rows, shared_key
 from reconciler.planner.placement.fill import fill, local_room, take_in_order, tightness
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.simulation import Simulation
-from reconciler.planner.settings import Expander
 
 
-def buy_with_opened_room(
-    sim: Simulation,
-    wants: Sequence[Want],
-    table: OfferTable,
-    expander: Expander,
-    budget: Budget,
-    search_seconds: float,
-) -> Purchase:
-    """Serve `wants` as `buy_preferring` does, and once more without the pods that room opens for.
+def buy_with_opened_room(sim: Simulation, request: PurchaseRequest) -> Purchase:
+    """Buy as `buy_preferring` does, and once more without the pods that room opens for.
 
     The second purchase counts if it is cheaper, leaves no more pods and keeps the rules.
     """
     mark, rows = sim.fork(), sim.rows
-    purchase = buy_preferring(sim, wants, table, expander, budget, search_seconds)
+    purchase = buy_preferring(sim, request)
     _use_for_left(sim, purchase, rows)
     moved = _moved(sim, purchase, rows)
     if not moved:
@@ -48,15 +40,15 @@ def buy_with_opened_room(
     sim.revert(mark)
     for each in moved:
         sim.place(each.pod_class, each.rows, each.amounts)
-    rest = _without(wants, moved)
-    other = buy_preferring(sim, rest, table, expander, budget, search_seconds)
+    rest = _without(request.wants, moved)
+    other = buy_preferring(sim, request.again(rest, request.table))
     _use_for_left(sim, other, rows)
     cheaper = other.nano_usd < purchase.nano_usd and _no_more(other.left, purchase.left)
     if cheaper and all(_holds(sim, each) for each in moved):
         other.forget_proofs()
         other.taken = [*moved, *other.taken]
         return other
-    restore(sim, mark, table, purchase)
+    restore(sim, mark, request.table, purchase)
     return purchase
 
 

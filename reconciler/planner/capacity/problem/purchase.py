@@ -1,18 +1,20 @@
 """What was bought, and how much may be."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
-from reconciler.planner.capacity.problem.problem import (
-    Offer,
-)
+from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.settings import Expander
+
+SECOND_TRY = 0.5
+"""Times the search budget of the first try: what another way to buy the same may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,6 +83,23 @@ class Budget:
 
 
 UNBOUNDED = Budget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PurchaseRequest:
+    """What to buy: for which pods, from which offers, and how."""
+
+    wants: Sequence[Want]
+    table: OfferTable
+    search_seconds: float
+    """The time budget of the search, as work: see `Effort`."""
+    expander: Expander = "cost"
+    budget: Budget = UNBOUNDED
+
+    def again(self, wants: Sequence[Want], table: OfferTable) -> "PurchaseRequest":
+        """Return a second try, for other pods or from other offers, with less to search."""
+        seconds = SECOND_TRY * self.search_seconds
+        return replace(self, wants=wants, table=table, search_seconds=seconds)
 
 
 def priced_row(offer: Offer) -> RowSpec:

@@ -17,6 +17,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import PurchaseRequest
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
@@ -226,7 +227,10 @@ class SetSearch:
         sim = self._builder.sim
         mark = sim.fork()
         budget = purchase_budget(self._builder, self._sector)
-        bought = buy(sim, left, table, "cost", budget, SEARCH_SECONDS)
+        request = PurchaseRequest(
+            wants=left, table=table, budget=budget, search_seconds=SEARCH_SECONDS
+        )
+        bought = buy(sim, request)
         sim.revert(mark)
         if bought.left or bought.over_budget:
             return None

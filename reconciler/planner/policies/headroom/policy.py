@@ -16,7 +16,7 @@ from reconciler.model.plan import HeadroomPlan
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.capacity.problem.purchase import Purchase
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import offer_of, purchase_budget
@@ -104,14 +104,14 @@ def _bought(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass, m
     usable = _usable(builder, pieces.sector)
     if not usable:
         return 0
-    purchase = buy_preferring(
-        builder.sim,
-        [(pod_class, missing)],
-        OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
-        settings.expander,
-        purchase_budget(builder, pieces.sector),
-        view.settings.search_budget_seconds,
+    request = PurchaseRequest(
+        wants=[(pod_class, missing)],
+        table=OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
+        expander=settings.expander,
+        budget=purchase_budget(builder, pieces.sector),
+        search_seconds=view.settings.search_budget_seconds,
     )
+    purchase = buy_preferring(builder.sim, request)
     _record(builder, pieces, purchase)
     return sum(int(taken.amounts.sum()) for taken in purchase.taken)
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.buy import buy, serve_from_all
+from reconciler.planner.capacity.bulk import serve_from_all
+from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Offer
-from reconciler.planner.capacity.problem.purchase import UNBOUNDED, Purchase
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import UNLIMITED
@@ -308,7 +309,8 @@ def _buy(
     """A purchase, searched for with this share of the budget."""
     wants = [(waiting.pod_class, count) for waiting, count in asked]
     seconds = share * builder.view.settings.search_budget_seconds
-    return buy(builder.sim, wants, OfferTable(builder.sim, offers), "cost", UNBOUNDED, seconds)
+    table = OfferTable(builder.sim, offers)
+    return buy(builder.sim, PurchaseRequest(wants=wants, table=table, search_seconds=seconds))
 
 
 def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...]:

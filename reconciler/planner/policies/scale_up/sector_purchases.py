@@ -9,8 +9,8 @@ import numpy as np
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.opened_room import buy_with_opened_room
-from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
-from reconciler.planner.capacity.problem.purchase import Purchase
+from reconciler.planner.capacity.problem.offer_table import OfferTable
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
@@ -123,15 +123,14 @@ def _buy_tier(
     over_budget = False
     for allowed, classes in _by_allowed(builder, wanting, usable).items():
         table = OfferTable(builder.sim, [offer_of(builder, usable[i]) for i in allowed])
-        wants: list[Want] = [(w.pod_class, w.left) for w in classes]
-        purchase = buy_with_opened_room(
-            builder.sim,
-            wants,
-            table,
-            settings.expander,
-            purchase_budget(builder, settings.name),
-            builder.view.settings.search_budget_seconds,
+        request = PurchaseRequest(
+            wants=[(w.pod_class, w.left) for w in classes],
+            table=table,
+            expander=settings.expander,
+            budget=purchase_budget(builder, settings.name),
+            search_seconds=builder.view.settings.search_budget_seconds,
         )
+        purchase = buy_with_opened_room(builder.sim, request)
         offered.note(table, purchase)
         over_budget |= purchase.over_budget
         _record(builder, classes, purchase)

@@ -1,0 +1,175 @@
+"""One purchase in bulk: state the problem, search, and put the result into the what-if cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.model.frozen import FrozenMap
+from reconciler.planner.capacity import expander as expanders
+from reconciler.planner.capacity.balancing import evened_out
+from reconciler.planner.capacity.bounds.fair_prices import FairPrices, fair_prices
+from reconciler.planner.capacity.carrier import Carrier
+from reconciler.planner.capacity.one_by_one import Singles
+from reconciler.planner.capacity.problem.items import Dealt, deal
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.problem import Problem, no_packing, state_problem
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest, drop_empty
+from reconciler.planner.capacity.search import (
+    Found,
+    by_priority,
+    cheapest,
+    shortfall,
+    within_budget,
+    within_nodes,
+)
+from reconciler.planner.capacity.search_cache import known_or_packed, known_or_searched
+from reconciler.planner.placement.arrays import FloatArray
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.settings import Expander
+
+_AS_DEALT: Mapping[int, int] = FrozenMap()
+
+
+def buy_in_bulk(
+    sim: Simulation, request: PurchaseRequest, most: Mapping[int, int] = _AS_DEALT
+) -> Purchase:
+    """Return one purchase in bulk, and node by node for the pods that it leaves.
+
+    Args:
+        sim: The simulation; the new nodes and their pods stay in it.
+        request: What to buy.
+        most: Caps per node for some classes, by their numbers.
+    """
+    wants, table, budget = request.wants, request.table, request.budget
+    mark = sim.fork()
+    wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
+    dealt = _evened(deal(sim, wanted, table), most)
+    problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
+    found, over_budget = _pack(problem, request)
+    purchase = Carrier(sim, table).carry(problem, found.packing)
+    purchase.over_budget = over_budget
+    exact_problem = _is_exact(dealt, table) and not table.penalised
+    served: dict[int, int] = {}
+    for taken in purchase.taken:
+        number = taken.pod_class.number
+        served[number] = served.get(number, 0) + int(taken.amounts.sum())
+    rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
+    purchase.optimal = found.optimal and not over_budget and exact_problem and not rest
+    whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
+    if whole and exact_problem:
+        purchase.nano_usd_least = found.nano_usd_least
+    if found.divisible is not None and whole and exact_problem:
+        purchase.divisible_nano_usd = found.divisible.nano_usd
+        purchase.steady = _by_class(problem, found.divisible.worth)
+    if found.worth is not None and (found.settled or whole):
+        purchase.worth = _by_class(problem, found.worth)
+    if rest:
+        Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
+            rest
+        )
+        drop_empty(sim, mark, table, purchase)
+    purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
+    return purchase
+
+
+def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
+    """Return what was dealt with other caps per node for some classes, by their numbers."""
+    items = [
+        replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
+        if item.pod_class.number in most
+        else item
+        for item in dealt.items
+    ]
+    return replace(dealt, items=tuple(items))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromAll:
+    """The answer to: do the given nodes hold all pods?"""
+
+    purchase: Purchase | None = None
+    """None where no way was found."""
+    refuted: bool = False
+    """Whether it is proven that there is none."""
+
+
+def serve_from_all(
+    sim: Simulation, wants: Sequence[Want], table: OfferTable, search_seconds: float
+) -> FromAll:
+    """Serve all `wants` from as many nodes as each offer has.
+
+    Rows and reservations stay in the simulation.
+    """
+    if not table.offers:
+        return FromAll()
+    dealt = deal(sim, wants, table)
+    problem = state_problem(table.offers, dealt.items, dealt.caps)
+    if not problem.items or dealt.singly or problem.inflated or not problem.servable().all():
+        return FromAll()
+    known = known_or_packed(problem, search_seconds)
+    if known.packing is None:
+        simplified = dealt.caps or _dealt_by_place(dealt, table)
+        return FromAll(refuted=known.refuted and not simplified)
+    purchase = Carrier(sim, table).carry(problem, known.packing)
+    served = sum(int(taken.amounts.sum()) for taken in purchase.taken)
+    return FromAll(purchase=purchase if served == sum(count for _, count in wants) else None)
+
+
+def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
+    """Return per class the worth of a pod, the least among the items of the class."""
+    least: dict[int, float] = {}
+    for item, value in zip(problem.items, worth.tolist(), strict=True):
+        number = item.pod_class.number
+        least[number] = min(least.get(number, value), value)
+    return least
+
+
+def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
+    """Return whether no placement rule was simplified: bounds then hold for the real problem."""
+    if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
+        return False
+    return not _dealt_by_place(dealt, table)
+
+
+def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
+    """Whether pods were dealt to some of the offers that take them; others might have done."""
+    return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
+
+
+def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
+    """Return the packing to buy, and whether the budget left some nodes out."""
+    if not problem.items or not problem.offers:
+        return Found(packing=no_packing(problem)), False
+    fair, found = _choose(problem, request.expander, request.search_seconds)
+    packing = found.packing
+    missing = shortfall(problem, packing)
+    if any(missing) and len(missing) > 1:
+        packing = cheapest(problem, (packing, by_priority(problem, fair)))
+    money, nodes = request.budget.nano_usd_per_hour, request.budget.nodes
+    too_dear = money is not None and packing.cost(problem) > money
+    if money is not None and too_dear:
+        packing = within_budget(problem, by_priority(problem, fair), max(0, money))
+    too_many = nodes is not None and len(packing.bins) > nodes
+    if nodes is not None and too_many:
+        packing = within_nodes(problem, packing, max(0, nodes))
+    over_budget = too_dear or too_many
+    optimal = found.optimal and packing is found.packing
+    evened = evened_out(problem, packing)
+    if money is None or evened.cost(problem) <= money:
+        optimal = optimal and evened.cost(problem) <= packing.cost(problem)
+        packing = evened
+    return replace(found, packing=packing, optimal=optimal), over_budget
+
+
+def _choose(
+    problem: Problem, expander: Expander, search_seconds: float
+) -> tuple[FairPrices, Found]:
+    """Fair prices of the items, and the packing that the expander chooses."""
+    if expander == "cost":
+        answer = known_or_searched(problem, search_seconds)
+        return answer.fair, answer.found
+    fair = fair_prices(problem)
+    if expander == "priority":
+        return fair, Found(packing=expanders.by_fleet_priority(problem, search_seconds))
+    return fair, Found(packing=expanders.expand(problem, fair, expander))

@@ -1,0 +1,243 @@
+"""What the policies decided, as one plan: calls with their targets, placements, cost, reasons."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.action_order import in_order
+from reconciler.model.actions import (
+    SetCapacity,
+    TerminateInstance,
+)
+from reconciler.model.ids import FleetId, NodeName, PodKey
+from reconciler.model.placements import Dispatch, Placements
+from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Reason, Unplaceable
+from reconciler.model.snapshot import Ignored
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.clocks import clock_skew
+from reconciler.planner.disruption.limits.unproven import (
+    check_removals,
+)
+from reconciler.planner.disruption.methods.deschedule import last_descheduled
+from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
+from reconciler.planner.disruption.methods.spot_rules import nodes_by_kind
+from reconciler.planner.disruption.waiting_removals import removal_of
+from reconciler.planner.fleets.drift import count_drifted
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.live import of_same_name
+from reconciler.planner.fleets.notice_outcomes import notice_outcomes
+from reconciler.planner.fleets.stand_ins import find_fallbacks
+from reconciler.planner.fleets.stuck_ends import ends_after
+from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
+from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
+from reconciler.planner.policies.scale_up.places_taken import places_taken_of
+from reconciler.planner.raise_limits import (
+    new_nodes_of,
+    raise_limits,
+    ran_before,
+    recent_raises,
+)
+from reconciler.planner.target_check import check_target
+from reconciler.planner.view import ClusterView
+
+
+def finished(builder: PlanBuilder) -> Plan:
+    """Return the plan: actions in the order of their execution, and what explains them."""
+    view = builder.view
+    check_removals(builder)
+    snapshot, settings = view.snapshot, view.settings
+    foreign = snapshot.cloud.ignored if snapshot.cloud else ()
+    kept = tuple(builder.kept)
+    kept_by_name = {each.node: each for each in kept}
+    return Plan(
+        at=snapshot.at,
+        cluster=settings.cluster,
+        home_region=settings.home_region,
+        actions=in_order([*_capacity_actions(builder), *builder.actions]),
+        placements=_placements(builder),
+        held=tuple(sorted(builder.held)),
+        unplaceable=tuple(
+            sorted([*builder.unplaceable, *_unplanned(builder)], key=lambda u: u.pod)
+        ),
+        ignored=tuple(
+            _merged(
+                [
+                    *view.demand.ignored,
+                    *snapshot.cluster.ignored,
+                    *foreign,
+                    *of_same_name(snapshot.cloud, view.settings),
+                ]
+            )
+        ),
+        fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in view.inventory.fleets),
+        cost=_cost(builder),
+        kept=kept,
+        fleet_states=view.inventory.fleet_states,
+        demands=tuple(
+            builder.purchases.remembered[key] for key in sorted(builder.purchases.remembered)
+        ),
+        quarantined=len(builder.purchases.quarantined),
+        lost_fleets=view.inventory.orphans.lost_fleets,
+        stuck_ends=ends_after(snapshot.cluster.stuck_ends, builder.actions, snapshot.at),
+        binding=view.inventory.binding,
+        clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
+        raises=recent_raises(snapshot.cluster.raises, view.at),
+        interrupted_pools=view.inventory.interrupted_pools,
+        fallbacks=_fallbacks(view),
+        headroom=tuple(builder.headroom),
+        new_nodes=new_nodes_of(builder),
+        ran_before=ran_before(builder.view),
+        raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
+        orphans=len(view.inventory.orphans.found),
+        interrupted=interrupted_nodes(view),
+        outdated=Counter(each.reason for each in view.inventory.outdated.values()),
+        notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
+        last_descheduled_at=last_descheduled(builder),
+        nodes_by_kind=nodes_by_kind(view),
+        drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
+        demanding=view.demand.demanding,
+    )
+
+
+def _placements(builder: PlanBuilder) -> Placements:
+    """All reservations in groups; one value per pod is made only when it is read."""
+    rows = sorted({row for reservation in builder.reservations for row in reservation.rows})
+    places = {row: builder.destination(row) for row in rows}
+    dispatches = [
+        Dispatch(
+            pods=reservation.pods,
+            destinations=[places[row] for row in reservation.rows],
+            amounts=reservation.amounts,
+            moved_from=builder.view.displaced,
+        )
+        for reservation in builder.reservations
+    ]
+    return Placements(dispatches, builder.placements)
+
+
+def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
+    """One call per fleet with the final target; decrements belong to their terminations."""
+    for status in builder.view.inventory.fleets:
+        check_target(builder, status)
+        ending = sum(
+            1
+            for action in builder.actions
+            if isinstance(action, TerminateInstance)
+            and action.decrement
+            and (action.fleet, action.region) == (status.key.name, status.key.region)
+        )
+        target = builder.targets[status.key] + ending
+        if ending and status.max is not None:
+            # Nodes that end still count: what comes in their place is asked for when they do not.
+            target = min(target, max(status.max, status.current))
+        if target != status.current:
+            policy, because = builder.target_reason(status.key)
+            taken = places_taken_of(builder, status.key) if target > status.current else None
+            yield SetCapacity(
+                fleet=status.key.name,
+                provider=status.settings.provider,
+                id=status.live.id if status.live else FleetId(""),
+                region=status.key.region,
+                from_capacity=status.current,
+                to_capacity=target,
+                policy=policy,
+                because=because if taken is None else f"{because}: {taken.short}",
+                places_taken="" if taken is None else taken.named,
+            )
+
+
+def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
+    """Pods for which no fleet was asked: of an unknown sector, or beyond what is planned for."""
+    view = builder.view
+    known = ", ".join(s.name for s in view.settings.sectors) or "none"
+    for pod, sector in view.demand.unknown_sector:
+        detail = f"names sector {sector}; the config has: {known}"
+        yield _refused(builder, pod, "no-sector", detail)
+    for pod, detail in view.demand.too_complex:
+        yield _refused(builder, pod, "too-complex", detail)
+    for pod, detail in view.demand.deferred:
+        yield _refused(builder, pod, "over-work-budget", detail)
+    for pod, detail in view.demand.left_out:
+        yield _refused(builder, pod, PLANNING_FAILED, detail)
+
+
+def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unplaceable:
+    reason = Reason(fleet="", region=builder.view.settings.home_region, code=code, detail=detail)
+    return Unplaceable(pod=pod, reasons=(reason,))
+
+
+def _merged(ignored: list[Ignored]) -> list[Ignored]:
+    """Counts of the same unused kind added up."""
+    counts: dict[str, int] = {}
+    for entry in ignored:
+        if entry.code == "unused-kind":
+            counts[entry.kind] = counts.get(entry.kind, 0) + entry.count
+    rest = {entry for entry in ignored if entry.code != "unused-kind"}
+    kinds = {Ignored(code="unused-kind", kind=k, count=n) for k, n in counts.items()}
+    return sorted(rest | kinds)
+
+
+def _fleet_plan(
+    builder: PlanBuilder, status: FleetStatus, kept: Mapping[NodeName, Kept]
+) -> FleetPlan:
+    awaited = max(0, builder.targets[status.key] - status.provided)
+    update = builder.view.inventory.updates.get(status.key)
+    return FleetPlan(
+        fleet=status.key.name,
+        region=status.key.region,
+        current=status.current,
+        joined=status.joined,
+        launching=status.launching,
+        target=builder.targets[status.key],
+        min=status.min,
+        max=status.max,
+        state=status.state,
+        unavailable=status.unavailable,
+        awaited=0 if status.unavailable else awaited,
+        removal=removal_of(builder.view, status, kept),
+        update=None if update is None else update.shown,
+        node_usd_per_hour=usd(builder.view.offers[status.key].nano_usd_per_hour),
+        rebalances_zones=status.live is not None and status.live.rebalances_zones,
+    )
+
+
+def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
+    """Nodes that stand in for spot nodes, and what they cost more, by fleet and spot fleet."""
+    young_seconds = view.settings.instance_init_seconds
+    found = find_fallbacks(view.inventory, view.at, young_seconds)
+    counts = Counter((each.key, each.instead_of) for each in found)
+    returns = {each.key: each for each in view.spot_returns}
+    going = Counter(
+        (each.key, each.instead_of)
+        for each in found
+        if each.instead_of in returns and each.node.name in returns[each.instead_of].batch
+    )
+    return tuple(
+        FallbackNodes(
+            fleet=key.name,
+            region=key.region,
+            instead_of=spot.name,
+            nodes=nodes,
+            extra_hourly_usd=usd(nodes * extra_nano_usd(view.offers[key], view.offers[spot])),
+            going_back=going[key, spot],
+            waits=returns[spot].waits if spot in returns else "",
+        )
+        for (key, spot), nodes in sorted(counts.items())
+    )
+
+
+def _cost(builder: PlanBuilder) -> Cost:
+    view = builder.view
+    fleets = view.inventory.fleets
+    before = sum(s.current * view.offers[s.key].nano_usd_per_hour for s in fleets)
+    after = cost_of_targets(builder, fleets)
+    bound = after - (
+        builder.purchases.nano_usd_per_hour - sum(bound for _, bound in builder.purchases.bounds)
+    )
+    return Cost(
+        hourly_usd_before=usd(before),
+        hourly_usd_after=usd(after),
+        hourly_usd_lower_bound=usd(bound),
+        gap=round((after - bound) / after, 6) if after else 0.0,
+        unpriced=tuple(s.key.name for s in fleets if not view.offers[s.key].priced),
+        prices=view.settings.prices,
+    )

@@ -12,7 +12,14 @@ from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
 from reconciler.executor.terminations import Targets, end_together
 from reconciler.executor.tokens import Pace
 from reconciler.model.action_order import Stage, staged, subject_of
-from reconciler.model.actions import AnnotateNode, AnyAction, SetCapacity, TerminateInstance
+from reconciler.model.actions import (
+    AnnotateNode,
+    AnyAction,
+    DeletePod,
+    EvictPod,
+    SetCapacity,
+    TerminateInstance,
+)
 from reconciler.model.errors import PortError
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
@@ -87,15 +94,18 @@ def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
     )
 
 
-def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
+def _independent(stage: Stage, actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
     """Return the actions of one stage in groups that do not depend on each other.
 
-    Terminations of one fleet are one group, as each lowers the target that the next one checks. Of
-    all other actions, those on one subject are a group.
+    Terminations of one fleet are one group, as each lowers the target that the next one checks.
+    Pods leave a node each for itself: an eviction that is refused holds none of the others. Of all
+    other actions, those on one subject are a group.
     """
     groups: dict[str, list[AnyAction]] = {}
     for action in actions:
         key = subject_of(action)
+        if stage is Stage.EVICT and isinstance(action, EvictPod | DeletePod):
+            key = f"pod {action.pod}"
         if isinstance(action, TerminateInstance):
             key = f"fleet {action.provider}/{action.region}/{action.fleet_id}"
         groups.setdefault(key, []).append(action)
@@ -139,6 +149,7 @@ class LiveExecutor:
     ) -> tuple[Outcome, ...]:
         """Execute the actions stage by stage; after a failure the subject of the action is skipped.
 
+        A pod that cannot be moved keeps no other one on its node, but later stages skip the node.
         Within a stage independent actions run in parallel. As soon as new pods wait, all but the
         first of the notes at the end are left to the next plan, which makes them again.
         """
@@ -146,7 +157,7 @@ class LiveExecutor:
         targets: Targets = {}
         outcomes: list[Outcome] = []
         for stage, listed in groupby(staged(actions), key=itemgetter(0)):
-            groups = _independent(action for _, action in listed)
+            groups = _independent(stage, (action for _, action in listed))
             # The failures of a group stay its own until the stage ends.
             work = [
                 partial(

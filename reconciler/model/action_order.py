@@ -25,7 +25,8 @@ from reconciler.model.actions import (
 class Stage(IntEnum):
     """The stages in which a plan is executed: one ends before the next one begins.
 
-    Within a stage, actions on different subjects are independent.
+    Within a stage, actions on different subjects are independent. So are the pods that leave one
+    node: the stage in which they do has nothing else.
     """
 
     PURCHASE = 0
@@ -37,7 +38,10 @@ class Stage(IntEnum):
 
 
 def subject_of(action: AnyAction) -> str:
-    """Return what an action acts on: later actions on the same subject depend on it."""
+    """Return what an action acts on: later actions on the same subject depend on it.
+
+    Within their stage, evictions and deletions of pods depend on each other only for one pod.
+    """
     if isinstance(action, SetCapacity):
         return f"fleet {action.region}/{action.fleet}"
     if isinstance(action, TerminateInstance) and action.node is None:
@@ -49,7 +53,8 @@ def staged(actions: Iterable[AnyAction]) -> list[tuple[Stage, AnyAction]]:
     """Return the actions in the order of their stages; those of one subject keep the given order.
 
     An annotation belongs to the action before it on its node, else to the one after it: the start
-    of a drain is noted before pods are evicted, its failure before the taint is removed.
+    of a drain is noted before pods are evicted, its failure before the taint is removed. What comes
+    before or after the pods that leave a node has a stage of its own.
     """
     listed = list(actions)
     chains: defaultdict[str, list[int]] = defaultdict(list)
@@ -59,8 +64,12 @@ def staged(actions: Iterable[AnyAction]) -> list[tuple[Stage, AnyAction]]:
     for chain in chains.values():
         own = [_own_stage(listed[index]) for index in chain]
         stage = next((each for each in own if each is not None), Stage.NOTE)
+        if own[0] is None and stage is Stage.EVICT:
+            stage = Stage.PROTECT
         for index, each in zip(chain, own, strict=True):
             stage = stage if each is None else max(stage, each)
+            if stage is Stage.EVICT and each is not Stage.EVICT:
+                stage = Stage.TERMINATE
             stages[index] = stage
     order = sorted(range(len(listed)), key=lambda index: (stages[index], _lowers(listed[index])))
     return [(stages[index], listed[index]) for index in order]

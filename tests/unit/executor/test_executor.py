@@ -14,7 +14,7 @@ from reconciler.model.actions import (
     SetCapacity,
     UntaintNode,
 )
-from reconciler.model.errors import InvariantViolated, OutcomeUnknown, Unavailable
+from reconciler.model.errors import InvariantViolated, OutcomeUnknown, Refused, Unavailable
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.outcome import Outcome
 from tests.builders import HOME
@@ -61,6 +61,31 @@ def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
     assert kinds == ["failed", "applied", "refused", "refused"]
     assert "an earlier step failed" in scene.reported[2].detail
     assert [name for name, _ in scene.changes()] == ["taint_node", "taint_node"]
+
+
+def test_refused_eviction_holds_no_other_pod_of_its_node(scene: Scene) -> None:
+    """A tenant's two budgets over one pod would keep every other pod there until it dies."""
+    scene.world.fail_next("evict_pod", Refused("pod aaa/0", "has two budgets"))
+    node = scene.nodes[0].name
+    pods = [PodKey(namespace=namespace, name="0") for namespace in ("aaa", "shop", "web")]
+    evicted = [
+        EvictPod(pod=pod, node=node, grace_seconds=30, policy="interruption", because="test")
+        for pod in pods[:2]
+    ]
+    deleted = DeletePod(
+        pod=pods[2], node=node, grace_seconds=30, policy="interruption", because="test"
+    )
+    timer = AnnotateNode(
+        node=node, key=UNNEEDED_SINCE, value="now", policy="scale-in", because="test"
+    )
+    kinds = scene.run(*evicted, deleted, timer, scene.ended(0))
+    assert kinds == ["refused", "already-done", "already-done", "refused", "refused"]
+    assert [outcome.action for outcome in scene.reported[:3]] == [*evicted, deleted]
+    assert scene.changes() == [
+        ("evict_pod", "aaa/0"),
+        ("evict_pod", "shop/0"),
+        ("delete_pod", "web/0"),
+    ], "the failure closes the node for later stages: its end"
 
 
 def test_pod_is_deleted_with_the_grace_that_the_plan_gives(

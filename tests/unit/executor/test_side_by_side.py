@@ -3,6 +3,7 @@
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -128,6 +129,15 @@ def test_steps_on_one_node_keep_their_order_beside_others() -> None:
     assert dict(cluster.of_node) == dict.fromkeys(nodes, expected)
     first_eviction = min(i for i, call in enumerate(cluster.calls) if call.startswith("evict"))
     assert first_eviction == 2 * PARALLEL_MAX, "all nodes are tainted before any pod moves"
+
+
+def test_pods_of_one_node_are_evicted_at_once() -> None:
+    """A webhook that takes ten seconds to refuse one would cost each other pod as many."""
+    cluster = Counting(together=8)  # a call ends when 8 have begun, else never
+    pods = [replace(evict("n"), pod=PodKey(namespace="web", name=f"p{n}")) for n in range(8)]
+    outcomes, reported = execute(cluster, pods)
+    assert [each.kind for each in outcomes] == ["applied"] * 8
+    assert [each.action for each in reported] == pods
 
 
 def test_new_pods_do_not_wait_for_notes() -> None:

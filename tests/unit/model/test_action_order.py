@@ -107,6 +107,19 @@ def test_steps_of_one_node_stay_in_their_order() -> None:
         assert [each for each in order if each in chain] == chain
 
 
+def test_notes_beside_evictions_have_another_stage() -> None:
+    """Pods leave side by side: what is noted first must be there, what comes later must wait."""
+    chain: list[AnyAction] = [note("n", DRAIN_STARTED), evict("n"), note("n", UNNEEDED_SINCE)]
+    stages = [Stage.PROTECT, Stage.EVICT, Stage.TERMINATE]
+    assert staged([*chain, taint("m")]) == [
+        (Stage.PROTECT, chain[0]),
+        (Stage.PROTECT, taint("m")),
+        *zip(stages[1:], chain[1:], strict=True),
+    ]
+    given_back: list[AnyAction] = [evict("n"), untaint("n")]
+    assert staged(given_back) == list(zip(stages[1:], given_back, strict=True))
+
+
 def test_step_that_belongs_after_a_late_one_waits_for_it() -> None:
     """Whatever the kinds are, nothing is moved ahead of an earlier step on its own node."""
     chain: list[AnyAction] = [end("n"), taint("n")]

@@ -156,7 +156,7 @@ def _clear(
     """Evictions while there is time for them, deletions at the end.
 
     Pods of Jobs may still finish, and are left alone until then; so is a pod that came to the node
-    although it is being emptied: it would come again.
+    although it is being emptied: it would come again. The Eviction API refuses pods of two budgets.
     """
     left = notice.deadline - builder.view.at
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
@@ -167,6 +167,7 @@ def _clear(
             for pod in movable
             if (pod.owner is None or pod.owner.kind != "Job")
             and not _came_back(builder.view, node, pod)
+            and len(builder.budgets.coverage.of(pod)) <= 1
         ]
         allowed = builder.budgets.take_now(asked)
         return evictions(node, allowed, grace_max, POLICY, str(notice))

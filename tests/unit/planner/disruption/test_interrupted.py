@@ -177,6 +177,22 @@ def test_pods_of_one_budget_go_one_after_the_other_until_time_runs_out() -> None
     assert told(late, EvictPod) == []
 
 
+def test_pod_of_two_budgets_is_not_asked_for_and_uses_neither_up() -> None:
+    """The Eviction API refuses it in each plan; it is deleted at the end, as other pods are."""
+    both = on("a", "both", labels={"app": "x", "tier": "y"})
+    other = on("a", "other", labels={"app": "x"})
+    budgets = tuple(
+        PodDisruptionBudget(
+            namespace="ns", name=key, selector=selecting(**{key: value}), disruptions_allowed=1
+        )
+        for key, value in (("app", "x"), ("tier", "y"))
+    )
+    early = planned(FLEET, noticed("a"), make_node("b", FLEET), both, other, budgets=budgets)
+    assert told(early, EvictPod) == ["other"]
+    late = planned(FLEET, begun("a", 30), make_node("b", FLEET), both, budgets=budgets)
+    assert [a.pod.name for a in late.actions if isinstance(a, DeletePod)] == ["both"]
+
+
 def test_jobs_may_finish_until_thirty_seconds_before_the_end() -> None:
     """A Job that needs one more minute would start from its beginning."""
     job = on("a", owner="Job", termination_grace_seconds=5)

@@ -62,6 +62,13 @@ BUDGET = {
     "details": {"causes": [{"reason": "DisruptionBudget"}]},
 }
 
+WEBHOOK = {
+    "kind": "Status",
+    "code": 429,
+    "reason": "TooManyRequests",
+    "message": 'admission webhook "evictions.example.com" denied the request: it moves the machine',
+}
+
 
 @pytest.mark.parametrize(
     ("status", "body", "headers", "error", "retry_after"),
@@ -70,6 +77,8 @@ BUDGET = {
         (429, BUDGET, {"Retry_After": "10"}, Refused, 10.0),
         (429, {"message": "too many requests"}, {"Retry_After": "1"}, Throttled, 1.0),
         (429, {"message": "slow", "details": {"retryAfterSeconds": 3}}, {}, Throttled, 3.0),
+        (429, WEBHOOK, {}, Refused, None),
+        (429, WEBHOOK, {"Retry_After": "1"}, Refused, None),
         (
             500,
             {"message": "This pod has more than one PodDisruptionBudget, which is not supported"},
@@ -92,6 +101,12 @@ def test_refused_eviction_tells_budget_from_throttling(
         verbs(refusing(status, body, **headers)).evict_pod(POD, 5)
     assert isinstance(caught.value, Refused | Throttled)
     assert caught.value.retry_after_seconds == retry_after
+
+
+def test_deletion_that_a_webhook_denies_is_no_throttling(verbs: Callable[[Script], Verbs]) -> None:
+    """Its bucket would be closed for the pods of the whole cluster."""
+    with pytest.raises(Refused, match=r"evictions\.example\.com"):
+        verbs(refusing(429, WEBHOOK)).delete_pod(POD, 5)
 
 
 @pytest.mark.parametrize(

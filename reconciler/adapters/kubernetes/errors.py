@@ -51,6 +51,8 @@ def of_status(
     """Return the error for an answer other than 2xx."""
     answer = status_object(body)
     what = f"{status} {message_of(answer, body)}"
+    if status == 429 and is_webhook_refusal(answer):
+        return Refused(where, what)
     if status == 429:
         return Throttled(where, what, retry_after_seconds(answer, headers))
     if status >= 500 and status != 503 and changing:
@@ -124,12 +126,14 @@ def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -
 def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) -> float | None:
     """Return how long a busy server asks to wait before a retry; None when it does not.
 
-    A refusal by a budget asks for no wait: a later cycle decides whether its pod may be evicted.
+    A refusal by a budget or a webhook asks for no wait: a later cycle decides about its object.
     """
     if status != 429:
         return None
     answer = status_object(body)
-    return None if is_budget_refusal(answer) else retry_after_seconds(answer, headers)
+    if is_budget_refusal(answer) or is_webhook_refusal(answer):
+        return None
+    return retry_after_seconds(answer, headers)
 
 
 def busy_seconds(error: Exception, longest_seconds: float) -> float:
@@ -148,3 +152,13 @@ def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
         return True
     message = str(answer.get("message", "")).lower()
     return "disruption budget" in message or "poddisruptionbudget" in message
+
+
+def is_webhook_refusal(answer: Mapping[str, Any]) -> bool:
+    """Return whether an admission webhook denied the request, with whatever status it chose.
+
+    It is about one object; the server has time for others. Source: apiserver's ToStatusErr
+    (pkg/admission/plugin/webhook/errors); KubeVirt denies evictions so, with 429.
+    """
+    message = str(answer.get("message", ""))
+    return message.startswith("admission webhook ") and " denied the request" in message

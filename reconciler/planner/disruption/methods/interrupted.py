@@ -51,7 +51,8 @@ POLICY: Final = "interruption"
 _READ_FOR: Final = timedelta(days=1)
 """An older purchase in the node's place counts no more."""
 LAST_CALL = timedelta(seconds=30)
-"""Time before the deadline at which pods that are still there are deleted, whatever budgets say."""
+"""Time before the deadline at which pods that are still there are deleted, whatever budgets say.
+For the first half of it the pods of Jobs are evicted, as far as budgets allow."""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -157,21 +158,26 @@ def _clear(
 
     Pods of Jobs may still finish, and are left alone until then; so is a pod that came to the node
     although it is being emptied: it would come again. The Eviction API refuses pods of two budgets.
+    At the end budgets hold no pod, but one that was not asked for before is evicted if it can be:
+    only so its Job learns that it was disrupted. What that leaves is deleted soon after.
     """
-    left = notice.deadline - builder.view.at
+    view, coverage = builder.view, builder.budgets.coverage
+    left = notice.deadline - view.at
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
-    grace_max = max(1.0, left.total_seconds())
+    jobs = [pod for pod in movable if pod.owner is not None and pod.owner.kind == "Job"]
     if left > LAST_CALL:
-        asked = [
-            pod
-            for pod in movable
-            if (pod.owner is None or pod.owner.kind != "Job")
-            and not _came_back(builder.view, node, pod)
-            and len(builder.budgets.coverage.of(pod)) <= 1
-        ]
-        allowed = builder.budgets.take_now(asked)
-        return evictions(node, allowed, grace_max, POLICY, str(notice))
-    return [
+        asked = [pod for pod in movable if pod not in jobs and not _came_back(view, node, pod)]
+    elif DRAIN_STARTED not in node.annotations:
+        asked = movable
+    else:
+        asked = jobs if left > LAST_CALL / 2 else []
+    allowed = builder.budgets.take_now(pod for pod in asked if len(coverage.of(pod)) <= 1)
+    grace_max = max(1.0, left.total_seconds())
+    evicted = evictions(node, allowed, grace_max, POLICY, str(notice))
+    if left > LAST_CALL:
+        return evicted
+    keys = {pod.key for pod in allowed}
+    deleted = [
         DeletePod(
             pod=pod.key,
             node=node.name,
@@ -180,7 +186,9 @@ def _clear(
             because=f"{notice}, and it is still there",
         )
         for pod in sorted(movable, key=lambda pod: pod.key)
+        if pod.key not in keys
     ]
+    return [*evicted, *deleted]
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:

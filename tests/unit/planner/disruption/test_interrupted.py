@@ -198,7 +198,31 @@ def test_jobs_may_finish_until_thirty_seconds_before_the_end() -> None:
     job = on("a", owner="Job", termination_grace_seconds=5)
     assert told(planned(FLEET, begun("a", 31), job), EvictPod) == []
     late = planned(FLEET, begun("a", 30), job)
-    assert [a.grace_seconds for a in late.actions if isinstance(a, DeletePod)] == [5]
+    assert [a.grace_seconds for a in late.actions if isinstance(a, EvictPod)] == [5]
+    last = planned(FLEET, begun("a", 15), job)
+    assert [a.grace_seconds for a in last.actions if isinstance(a, DeletePod)] == [5]
+    assert told(last, EvictPod) == []
+
+
+def test_pod_of_a_job_is_deleted_only_where_its_budget_forbids_the_eviction() -> None:
+    """A deleted pod has no condition DisruptionTarget: podFailurePolicy counts it as a failure."""
+    jobs = [on("a", f"j{n}", owner="Job", labels={"app": "x"}) for n in range(2)]
+    budget = PodDisruptionBudget(
+        namespace="ns", name="b", selector=selecting(app="x"), disruptions_allowed=1
+    )
+    made = planned(FLEET, begun("a", 30), *jobs, on("a", "web"), budgets=(budget,))
+    assert told(made, EvictPod) == ["j0"]
+    assert [a.pod.name for a in made.actions if isinstance(a, DeletePod)] == ["j1", "web"]
+
+
+def test_notice_that_comes_in_the_last_seconds_evicts_first() -> None:
+    """No pod was asked for before; what the Eviction API refuses is deleted by the next plan."""
+    pods = [on("a", "job", owner="Job"), on("a", "web")]
+    first = planned(FLEET, noticed("a", 12), *pods)
+    assert told(first, EvictPod) == ["job", "web"]
+    assert told(first, DeletePod) == []
+    then = planned(FLEET, begun("a", 10), *pods)
+    assert [a.pod.name for a in then.actions if isinstance(a, DeletePod)] == ["job", "web"]
 
 
 def test_pods_that_cannot_come_back_elsewhere_are_left() -> None:

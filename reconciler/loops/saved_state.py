@@ -15,6 +15,7 @@ from reconciler.model.actions import (
     EvictPod,
     PolicyName,
     SetCapacity,
+    TerminateInstance,
     UntaintNode,
 )
 from reconciler.model.binding import StuckEnd
@@ -102,6 +103,23 @@ def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
         nano_usd_before=nano_usd_before,
     )
     return replace(plan, raises=with_raise(plan.raises, added))
+
+
+def with_stuck_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
+    """Return the plan without its ends of stuck instances that were refused: nothing was ended.
+
+    They would use up the limit of the hour. Ends together with their part of the target count all
+    the same, since several are one call, of which a part may have been carried out.
+    """
+    refusals = {
+        outcome.action.instance
+        for outcome in outcomes
+        if isinstance(outcome.action, TerminateInstance)
+        and not outcome.action.decrement
+        and outcome.kind == "refused"
+    }
+    kept = [e for e in plan.stuck_ends if e.at != plan.at or e.instance not in refusals]
+    return replace(plan, stuck_ends=tuple(kept))
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from reconciler.planner.planner import plan
 from tests.builders import (
     HOME,
     NOW,
+    ago,
     capacity_error,
     idle,
     make_cloud,
@@ -139,6 +140,27 @@ def test_nothing_ends_while_an_instance_refresh_is_under_way() -> None:
     assert ended(made) == []
     assert [a for a in made.actions if isinstance(a, TaintNode)] == []
     assert {each.code for each in made.kept if each.node == "b"} <= {"fleet-busy", "timer"}
+
+
+@pytest.mark.parametrize("halted", ["", "an instance refresh of its group is under way"])
+def test_dead_instances_are_left_to_an_instance_refresh(halted: str) -> None:
+    """Each end would be refused in each cycle, and use up the limit of all other fleets."""
+    dead = make_node("dead", SMALL, ready=False, ready_changed_at=ago(3000))
+    nodes = [make_node("a", SMALL), make_node("b", SMALL), make_node("c", SMALL), dead]
+    snapshot = seen(nodes, group(5, removals_halted=halted))
+    assert snapshot.cloud is not None
+    stuck = replace(
+        snapshot.cloud.instances[0], id=InstanceId("i-stuck"), launched_at=NOW - timedelta(hours=2)
+    )
+    cloud = replace(snapshot.cloud, instances=(*snapshot.cloud.instances, stuck))
+    made = plan(
+        replace(snapshot, cloud=cloud, cluster=replace(snapshot.cluster, relists=2)), SETTINGS
+    )
+    ends = [a.instance for a in made.actions if isinstance(a, TerminateInstance)]
+    assert sorted(ends) == ([] if halted else ["i-dead", "i-stuck"])
+    assert len(made.stuck_ends) == (0 if halted else 1)
+    codes = {each.code for each in made.kept if each.node == "dead"}
+    assert codes == ({"fleet-busy"} if halted else codes - {"fleet-busy"})
 
 
 def test_target_above_the_maximum_is_not_taken_back() -> None:

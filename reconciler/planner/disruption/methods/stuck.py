@@ -16,6 +16,8 @@ def propose(builder: PlanBuilder) -> None:
         status, instance = view.statuses.get(stuck.key), stuck.instance
         if status is None or status.live is None or instance.launched_at is None:
             continue
+        if status.may_end_nothing:
+            continue  # it would be refused, and use up the limit of the others
         if not builder.stuck_ends.take(instance.id):
             builder.hold(STUCK_CAP, instance=instance.id)
             continue

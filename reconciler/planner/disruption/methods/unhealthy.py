@@ -94,7 +94,10 @@ def _unready_since(view: ClusterView, node: Node) -> datetime | None:
 
 
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
-    """Delete the Node object or end its instance; neither while its fleet is out of reach."""
+    """Delete the Node object or end its instance; neither while its fleet is out of reach.
+
+    Nor is an instance ended while its group may end none (an instance refresh, say).
+    """
     view = builder.view
     instance = view.inventory.instance_of_node.get(node.name)
     if instance is None:
@@ -115,13 +118,18 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
                 ),
             )
         return
-    if view.statuses[key].out_of_reach:
+    status = view.statuses[key]
+    if status.out_of_reach:
         return  # no fleet would launch another
+    if status.live is not None and status.may_end_nothing:
+        builder.block(
+            node, "fleet-busy", f"not Ready for {spent}, but {status.live.removals_halted}"
+        )
+        return
     kept = _blocker(builder, node, key)
     if kept is not None:
         builder.block(node, "may-still-run", f"not Ready for {spent}, but {kept.detail}")
         return
-    status = view.statuses[key]
     update = view.inventory.updates.get(key)
     given_up = update is not None and node in update.new and target_may_fall(builder, key)
     then = "its fleet launches another, unless its target falls"

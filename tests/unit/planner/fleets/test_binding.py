@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.loops.saved_state import with_stuck_ends
 from reconciler.model.actions import (
     AnnotateNode,
     DeleteNode,
@@ -18,6 +19,7 @@ from reconciler.model.binding import StuckEnd
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
+from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import LostFleet
 from reconciler.planner.planner import plan
@@ -249,6 +251,15 @@ def test_end_that_is_asked_for_again_counts_once() -> None:
     made = with_node(3, stuck_ends=asked, settings=limits)
     assert ends(made) == ["i-0", "i-1"]
     assert made.stuck_ends == tuple(sorted(asked))
+
+
+@pytest.mark.parametrize(("kind", "counted"), [("applied", 3), ("unknown", 3), ("refused", 1)])
+def test_end_that_was_refused_does_not_count(kind: OutcomeKind, counted: int) -> None:
+    """An instance refresh that began meanwhile would use up the hour of all other fleets."""
+    before = (StuckEnd(instance=InstanceId("i-0"), at=ago(60)),)
+    made = with_node(3, stuck_ends=before)
+    outcomes = [Outcome(action=action, kind=kind) for action in made.actions]
+    assert len(with_stuck_ends(made, outcomes).stuck_ends) == counted
 
 
 @pytest.mark.parametrize(("kept", "bought"), [(False, 0), (True, 1)], ids=["replaced", "kept"])

@@ -7,13 +7,14 @@ from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining, is_draining_voluntarily
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -35,7 +36,7 @@ class DisruptionContext:
     draining_before: int
     """How many nodes carried our taint when the plan was made, those that it ends included."""
     non_empty_draining: int
-    """How many of our draining nodes still have pods."""
+    """How many of our draining nodes still have pods; those whose drain cannot go on left out."""
     closed: set[NodeName] = field(default_factory=set)
     """Empty nodes that are no destinations: about to go, waiting, or kept as spares."""
     waiting: set[NodeName] = field(default_factory=set)
@@ -116,6 +117,15 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         draining=draining,
         draining_before=sum(map(is_draining, view.nodes.values())),
         non_empty_draining=sum(
-            name in ours and bool(counted(view.pods_on.get(name, ()))) for name in draining
+            name in ours and _is_being_emptied(view, view.nodes[name], ours[name])
+            for name in draining
         ),
     )
+
+
+def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
+    """Whether pods leave the draining node: not while a voluntary drain cannot go on."""
+    if not counted(view.pods_on.get(node.name, ())):
+        return False
+    halted = is_draining_voluntarily(node) and cannot_end(view, node, view.statuses[key])
+    return not halted

@@ -16,6 +16,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
+    cannot_end,
     irreplaceable_pod,
     kept_by_duplicate,
     protection,
@@ -72,8 +73,8 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
     view = builder.view
     taken_back = {action.node for action in builder.actions if ends_drain(action)}
     under_way: list[tuple[Node, FleetKey]] = []
-    interrupted = view.inventory.interrupted
-    for node in (each for each in view.nodes.values() if each.name not in interrupted):
+    others = {removal.node for removal in builder.removals} | view.inventory.interrupted.keys()
+    for node in (each for each in view.nodes.values() if each.name not in others):
         key = view.inventory.fleet_of_node.get(node.name)
         if key is None:
             _let_alone(builder, node)
@@ -165,13 +166,11 @@ class _Drains:
             kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
-        elif status.may_end_nothing or view.inventory.is_unseen(node, key):
-            return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
             self._drain_on(node, key, pods, drain)
-        elif _evicted_lately(view, node, drain):
-            return
-        elif node.instance_id is not None:
+        elif (halted := cannot_end(view, node, status)) is not None:
+            self._wait_empty(node, key, drain, halted)
+        elif not _evicted_lately(view, node, drain):
             _end(builder, node, key, drain)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
@@ -220,9 +219,13 @@ class _Drains:
         return self._simulator.move_onto(node, by_cpu(builder.view, pods), rows)
 
     def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], drain: Disruption) -> None:
-        """Evict what is still there, unless time is up or the end is no longer in sight."""
+        """Evict what is still there, unless time is up or the end is no longer in sight.
+
+        While its instance cannot be ended no pod is evicted, and the time runs on.
+        """
         builder = self._builder
         view = builder.view
+        halted = cannot_end(view, node, view.statuses[key])
         settings = self._settings(drain, key)
         rulings = list(self._judge(node, key, drain).rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
@@ -231,19 +234,23 @@ class _Drains:
         blocker, time_is_over = blocking_pod(rulings), self._is_overdue(node, key)
         if time_is_over:
             moving = [pod for pod in moving if pod.owner is not None]
-        else:
+        if halted is not None or not time_is_over:
             blocker = blocker or _too_long(view, drain, settings, len(left), ending)
         moves = None
         if blocker is None:
             moves = self._moves(node, moving, drain)
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
+            why += "" if halted is None else f"; {halted.detail}"
             builder.cancel_drain(give_up(view, node, drain.policy, why))
             return
         self.begun.append(moves)
         self._going_on[key] = self._going_on.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
         builder.mark(*_noted(view, node, drain, (len(left), ending)))
+        if halted is not None:
+            builder.block(node, *halted)
+            return
         if time_is_over:
             now = builder.budgets.take_now(left)
             because = f"the drain continues: {view.inventory.outdated[node.name].because}"
@@ -263,6 +270,21 @@ class _Drains:
             evictions(node, now, grace, drain.policy, because),
             [move for move in placements_of(builder, moves) if move.pod in allowed],
         )
+
+    def _wait_empty(self, node: Node, key: FleetKey, drain: Disruption, halted: Blocker) -> None:
+        """Keep an empty node that cannot be ended now, and give it back when its time is over.
+
+        The drain of a node that was empty from the start has no time noted: it runs from here.
+        """
+        builder = self._builder
+        if _too_long(builder.view, drain, self._settings(drain, key), 0, 0) is not None:
+            why = f"it could not be ended in time; {halted.detail}"
+            builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
+            return
+        builder.block(node, *halted)
+        if drain.started is None:
+            now, because = rfc3339(builder.view.at), "its end waits, for a limited time"
+            builder.mark(annotate(node, DRAIN_STARTED, now, drain.policy, because))
 
 
 def _evicted_lately(view: ClusterView, node: Node, drain: Disruption) -> bool:

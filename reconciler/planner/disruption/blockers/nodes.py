@@ -111,6 +111,17 @@ def first_blocker(view: ClusterView, node: Node, status: FleetStatus) -> Blocker
     return next((found for blocker in BLOCKERS if (found := blocker(asked)) is not None), None)
 
 
+def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
+    """Return why the node's instance cannot be ended now, whatever its pods are; None when it can.
+
+    No pod is moved meanwhile. Until a drain that began before is given back, its node shows this.
+    """
+    if node.instance_id is None:
+        return Blocker("unreadable", "it has no instance")
+    asked = _Asked(view, node, status)
+    return _fleet_missing(asked) or _removals_halted(asked) or _unseen(asked)
+
+
 def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
     """A blocker while pods run on the node's instance under another name; None when none do.
 

@@ -34,7 +34,7 @@ class DisruptionContext:
     draining: frozenset[NodeName]
     """Nodes that are being emptied, by whatever policy."""
     draining_before: int
-    """How many nodes carried our taint when the plan was made, those that it ends included."""
+    """How many of our nodes carried our taint when the plan was made, those that it ends too."""
     non_empty_draining: int
     """How many of our draining nodes still have pods; those whose drain cannot go on left out."""
     closed: set[NodeName] = field(default_factory=set)
@@ -115,7 +115,9 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         ledger=EvictionLedger(view, builder.budgets),
         sets=SetsUnderWay(view),
         draining=draining,
-        draining_before=sum(map(is_draining, view.nodes.values())),
+        draining_before=sum(
+            is_draining(view.nodes[name]) for name in ours.keys() | view.inventory.orphans.nodes
+        ),
         non_empty_draining=sum(
             name in ours and _is_being_emptied(view, view.nodes[name], ours[name])
             for name in draining

@@ -14,6 +14,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.abandoned_drains import give_back_abandoned
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     cannot_end,
@@ -53,11 +54,7 @@ from reconciler.planner.disruption.methods.spot_rules import (
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.state import Disruption, disruption_of
-from reconciler.planner.fleets.drain_taints import (
-    is_draining,
-    is_draining_voluntarily,
-)
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.text import counted_noun, duration, rfc3339
@@ -77,7 +74,7 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
     for node in (each for each in view.nodes.values() if each.name not in others):
         key = view.inventory.fleet_of_node.get(node.name)
         if key is None:
-            _let_alone(builder, node)
+            give_back_abandoned(builder, node)
         elif node.name in view.inventory.leaving:
             delete_when_terminated(builder, node, view.statuses[key].settings.provider)
         elif node.name in taken_back:
@@ -96,33 +93,6 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
         if drain is not None and drain.kind == "graceful":
             drains.finish(node, key, drain)
     return drains.begun
-
-
-def _let_alone(builder: PlanBuilder, node: Node) -> None:
-    """Give back a draining node whose live fleet the config does not name any more."""
-    view = builder.view
-    begun = is_draining_voluntarily(node)
-    if not (begun or DRAIN_STARTED in node.annotations) or not _is_of_unnamed_fleet(view, node):
-        return
-    because = "allow_destroy does not list its fleet any more"
-    if begun:
-        builder.cancel_drain(give_back(node, "scale-in", because))
-    else:
-        builder.cancel_drain(end_of_drain(view, node, "scale-in", because))
-
-
-def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
-    """Whether its instance runs in a fleet that lives and that the config does not name."""
-    instance, cloud = view.inventory.instance_of_node.get(node.name), view.snapshot.cloud
-    if instance is None or instance.gone or cloud is None:
-        return False
-    known = {fleet.name for fleet in view.settings.fleets()}
-    return any(
-        (fleet.region, fleet.id) == (instance.region, instance.fleet_id)
-        and fleet.state in LIVE_STATES
-        and fleet.name not in known
-        for fleet in cloud.fleets
-    )
 
 
 class _Drains:

@@ -46,3 +46,8 @@ def drain_reasons(node: Node) -> frozenset[str]:
 def is_draining_voluntarily(node: Node) -> bool:
     """Whether the node is being emptied only because it is not needed: it may be given back."""
     return is_draining(node) and drain_reasons(node) <= POLICY_OF_DRAIN.keys()
+
+
+def is_draining_by_us(node: Node) -> bool:
+    """Whether this program, or its node watch, tainted the node: not with a value of a person."""
+    return is_draining(node) and drain_reasons(node) <= {*POLICY_OF_DRAIN, "interruption"}

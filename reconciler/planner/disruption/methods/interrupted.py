@@ -68,7 +68,7 @@ def propose(builder: PlanBuilder) -> None:
             continue
         if node.name in view.inventory.interrupted:
             continue
-        if _begun(node) and DRAIN_STARTED in node.annotations:
+        if _begun(node):
             _give_back(builder, node)
 
 

@@ -85,7 +85,8 @@ def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None
     if context.builder.waiting:
         return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
     # Emptied nodes count until they are given back: pods would be moved onto them.
-    own = any(POLICY in drain_reasons(node) for node in view.nodes.values())
+    ours = view.inventory.fleet_of_node
+    own = any(POLICY in drain_reasons(view.nodes[name]) for name in ours)
     if own or context.non_empty_draining + context.non_empty_begun:
         return ENOUGH
     last = view.snapshot.cluster.last_drain_at

@@ -277,6 +277,14 @@ def test_node_that_ec2_did_not_take_is_given_back(annotated: bool) -> None:
     assert (INTERRUPTION in left) is annotated
 
 
+def test_node_with_nothing_but_the_taint_of_an_interruption_is_given_back() -> None:
+    """What lost its other marks, with a fleet that left the config for once, stayed closed."""
+    made = planned(FLEET, make_node("a", FLEET, taints=(TAINT,)), on("a"))
+    assert told(made, UntaintNode) == ["a"]
+    node = noticed("a", 50, taints=(TAINT,))
+    assert told(planned(FLEET, node, on("a")), UntaintNode) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

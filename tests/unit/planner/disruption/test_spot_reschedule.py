@@ -22,6 +22,7 @@ from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import Headroom, NodeLabel, PlannerSettings, SpotRescheduler
 from tests.builders import (
+    AWAY,
     NOW,
     ago,
     make_cloud_of,
@@ -103,6 +104,12 @@ def test_least_requested_on_demand_node_goes_first_and_alone() -> None:
     made = made_of(*nodes("abc"), on("a", cpu="2"), on("b", cpu="1"), on("c", cpu="1500m"), on("s"))
     assert begun(made) == ["b"]
     assert {name: stays(made)[name] for name in "ac"} == dict.fromkeys("ac", "spot-reschedule-turn")
+
+
+def test_node_that_is_none_of_ours_any_more_stops_nothing() -> None:
+    """One that was being emptied when its region left the config would stop it for good."""
+    stray = make_node("x", region=AWAY, taints=(RESCHEDULED,))
+    assert begun(made_of(*nodes(), stray, on("a"), on("s"), on("x"))) == ["a"]
 
 
 def test_node_whose_pods_do_not_all_fit_keeps_every_one() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
+    INTERRUPTION,
     UNNEEDED_SINCE,
-    AnnotateNode,
     EvictPod,
     TaintNode,
     TerminateInstance,
@@ -15,10 +15,12 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.text import rfc3339
 from tests.builders import (
     AWAY,
     HOME,
     HOSTNAME,
+    ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -226,8 +228,10 @@ def test_interrupted_node_is_left_to_its_own_policy() -> None:
     """Scale-in would give a node back that EC2 takes in two minutes."""
     fleet = make_scene_fleet()
     taint = Taint(key="fleet-reconciler.io/draining", value="interruption", effect="NoSchedule")
-    made = planned(fleet, make_node("a", fleet, taints=(taint,)), on("a"))
-    assert [a for a in made.actions if not isinstance(a, AnnotateNode)] == []
+    notice = noted({}, {"annotations": {INTERRUPTION: f"terminate/{rfc3339(ago(-20))}"}})
+    node = make_node("a", fleet, taints=(taint,), annotations=notice)
+    made = planned(fleet, node, make_node("b", fleet))
+    assert told(made, UntaintNode) + told(made, TerminateInstance) == []
 
 
 def test_pod_that_tolerates_the_taint_and_is_promised_the_node_keeps_it() -> None:

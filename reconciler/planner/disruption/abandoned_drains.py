@@ -1,0 +1,84 @@
+"""Drains of nodes that are no longer of a fleet of the config: they are given back.
+
+Nobody else would take our taint off. Only what is certainly ours is touched: what EC2 shows in a
+fleet with the cluster's tag that the config does not name there, and what is left of our own fleets
+that are gone. Where EC2 is not asked any more, nothing but the age of a drain tells.
+"""
+
+from datetime import timedelta
+
+from reconciler.model.actions import DRAIN_STARTED
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import drain_started, end_of_drain, give_back
+from reconciler.planner.fleets.drain_taints import (
+    is_draining,
+    is_draining_by_us,
+    is_draining_voluntarily,
+)
+from reconciler.planner.fleets.interruptions import read_notice
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.placement.kinds import REGION
+from reconciler.planner.view import ClusterView
+
+_ABANDONED_AFTER = timedelta(days=1)
+"""No drain takes that long. Another program may have sooner begun one in a region of its own."""
+
+
+def give_back_abandoned(builder: PlanBuilder, node: Node) -> None:
+    """Give back a draining node of no fleet of the config, unless EC2 is about to take it back."""
+    view = builder.view
+    if not (
+        is_draining_by_us(node) or (DRAIN_STARTED in node.annotations and not is_draining(node))
+    ):
+        return
+    notice = read_notice(node)
+    if notice is not None and notice.in_force(view.at):
+        return
+    because = _why_abandoned(view, node)
+    if because is None:
+        return
+    if is_draining(node):
+        builder.cancel_drain(give_back(node, "scale-in", because))
+    else:
+        builder.cancel_drain(end_of_drain(view, node, "scale-in", because))
+
+
+def _why_abandoned(view: ClusterView, node: Node) -> str | None:
+    """Return why nobody goes on with its drain; None where somebody may, or it is not ours."""
+    if _is_of_unnamed_fleet(view, node):
+        return "the config does not name its fleet there any more"
+    orphans = view.inventory.orphans
+    if node.name in orphans.nodes:
+        certain = any(each.certain and each.node is node for each in orphans.found)
+        # As orphans, those that are drained voluntarily are ended or given back.
+        return "its fleet is gone" if certain and not is_draining_voluntarily(node) else None
+    if _is_in_unasked_region(view, node):
+        started = drain_started(view, node)
+        if started is not None and view.at - started > _ABANDONED_AFTER:
+            return "the config does not name its region any more"
+    return None
+
+
+def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
+    """Whether its instance runs in a fleet that lives and that the config does not name there."""
+    instance, cloud = view.inventory.instance_of_node.get(node.name), view.snapshot.cloud
+    if instance is None or instance.gone or cloud is None:
+        return False
+    known = {key for fleet in view.settings.fleets() for key in fleet.fleet_keys()}
+    return any(
+        (fleet.region, fleet.id) == (instance.region, instance.fleet_id)
+        and fleet.state in LIVE_STATES
+        and FleetKey(name=fleet.name, region=fleet.region) not in known
+        for fleet in cloud.fleets
+    )
+
+
+def _is_in_unasked_region(view: ClusterView, node: Node) -> bool:
+    """Whether EC2 is not asked about its region: one that does not answer now is another matter."""
+    region, cloud = node.labels.get(REGION), view.snapshot.cloud
+    if region is None or cloud is None or not cloud.instances_known:
+        return False
+    asked = {*view.settings.observed_regions, *cloud.regions, *cloud.silent}
+    return region not in asked and node.name not in view.inventory.instance_of_node

@@ -133,14 +133,16 @@ class _Drains:
         elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
             kept = Blocker("in-use", "it is used again")
         else:
-            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods, drain)
+            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif counted(pods):
             self._drain_on(node, key, pods, drain)
         elif (halted := cannot_end(view, node, status)) is not None:
             self._wait_empty(node, key, drain, halted)
-        elif not _evicted_lately(view, node, drain):
+        elif self._evicted_lately(node, key, drain):
+            builder.block(node, "deleting", "its last pods are being deleted")
+        else:
             _end(builder, node, key, drain)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
@@ -164,15 +166,29 @@ class _Drains:
         view = self._builder.view
         return is_overdue(view, node, view.statuses[key].settings)
 
-    def _stays_afterwards(
-        self, node: Node, pods: Sequence[Pod], drain: Disruption
-    ) -> Blocker | None:
+    def _evicted_lately(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
+        """Whether pods that seem stuck have not had their time by our clock.
+
+        Their deletion is dated by the API server's, which may be far behind ours. An eviction gives
+        a pod no more than the fleet's limit, however long it asks for; a deletion does.
+        """
+        view = self._builder.view
+        stuck = view.stuck_terminating_on.get(node.name, ())
+        if not stuck or drain.started is None:
+            return False
+        seconds: float = max(pod.spec.termination_grace_seconds for pod in stuck)
+        if not self._is_overdue(node, key):
+            seconds = min(seconds, self._settings(drain, key).graceful_termination_max_seconds)
+        return view.at - drain.started <= timedelta(seconds=seconds) + STUCK_AFTER
+
+    def _stays_afterwards(self, node: Node, key: FleetKey, drain: Disruption) -> Blocker | None:
         """Return why a node stays whose pods have moved to spot nodes; None for other drains."""
         if drain.policy != POLICY:
             return None
         if self._rules(drain) is None:
             return Blocker("not-rescheduled", "the spot rescheduler is switched off")
-        if counted(pods) or _evicted_lately(self._builder.view, node, drain):
+        pods = self._builder.view.pods_on.get(node.name, ())
+        if counted(pods) or self._evicted_lately(node, key, drain):
             return None
         return Blocker("rescheduled", "its pods have moved to spot nodes")
 
@@ -255,19 +271,6 @@ class _Drains:
         if drain.started is None:
             now, because = rfc3339(builder.view.at), "its end waits, for a limited time"
             builder.mark(annotate(node, DRAIN_STARTED, now, drain.policy, because))
-
-
-def _evicted_lately(view: ClusterView, node: Node, drain: Disruption) -> bool:
-    """Whether pods that seem stuck have not had their time by our clock.
-
-    Their deletion is dated by the API server's, which may be far behind ours.
-    """
-    graces = [
-        p.spec.termination_grace_seconds for p in view.stuck_terminating_on.get(node.name, ())
-    ]
-    if not graces or drain.started is None:
-        return False
-    return view.at - drain.started <= timedelta(seconds=max(graces)) + STUCK_AFTER
 
 
 def _too_long(

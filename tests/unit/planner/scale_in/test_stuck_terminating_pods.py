@@ -60,6 +60,17 @@ def test_pod_that_was_just_evicted_does_not_hang_whatever_the_other_clock_says()
     assert told(made, TerminateInstance) == []
 
 
+@pytest.mark.parametrize(("seconds", "goes"), [(179, []), (181, ["a"])])
+def test_hanging_pod_that_asks_for_a_long_time_keeps_its_node_no_longer(
+    seconds: float, goes: list[str]
+) -> None:
+    """An eviction gives it no more than the limit; a pod may ask for years."""
+    pod = on("a", deleting=True, deletion_at=ago(600), termination_grace_seconds=2**31 - 1)
+    made = planned(FLEET, drained("a", FLEET, seconds), make_node("b", FLEET), pod, full("b"))
+    assert told(made, TerminateInstance) == goes
+    assert kept(made).get("a") == (None if goes else "deleting")
+
+
 def test_what_a_hanging_pod_asks_for_is_not_free() -> None:
     """kube-scheduler counts it until its object is gone."""
     hangs = on("b", "hangs", "3", deleting=True, deletion_at=ago(600))

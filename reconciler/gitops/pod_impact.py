@@ -87,7 +87,14 @@ def _stays(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
 def _imagined(pod: Pod, fleet_of: Mapping[NodeName, str]) -> Pod:
     if not _moves(pod, fleet_of):
         return pod
-    return replace(pod, node_name=None, nominated_node_name=None, phase="Pending", started_at=None)
+    return replace(
+        pod,
+        node_name=None,
+        nominated_node_name=None,
+        phase="Pending",
+        scheduled_at=None,
+        started_at=None,
+    )
 
 
 def _impact(

@@ -219,6 +219,8 @@ class Pod:
     created_at: datetime | None = None
     deletion_at: datetime | None = None
     """When it is deleted: the end of its grace period (metadata.deletionTimestamp)."""
+    scheduled_at: datetime | None = None
+    """When it was bound to its node, by the API server's clock; None when that is not known."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     restarts: int = 0

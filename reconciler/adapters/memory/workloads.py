@@ -44,6 +44,7 @@ def successor(pod: Pod, serial: int, now: datetime) -> Pod:
         ready=False,
         deleting=False,
         created_at=now,
+        scheduled_at=None,
         started_at=None,
         finished_at=None,
         restarts=0,

@@ -282,12 +282,14 @@ def _pod_status(pod: Pod) -> Json:
     moment = _time(pod.finished_at)
     ready = {"type": "Ready", "status": "True" if pod.ready else "False",
              "lastTransitionTime": moment}  # fmt: skip
+    bound = {"type": "PodScheduled", "status": "True",
+             "lastTransitionTime": _time(pod.scheduled_at)}  # fmt: skip
     return _present(
         {
             "phase": pod.phase,
             "startTime": _time(pod.started_at),
             "nominatedNodeName": pod.nominated_node_name,
-            "conditions": [_present(ready)],
+            "conditions": [_present(ready), *([bound] if pod.scheduled_at else ())],
         }
     )
 

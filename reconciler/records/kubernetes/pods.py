@@ -196,6 +196,7 @@ class PodDecoder:
         volumes = (spec.volumes or ())[:VOLUMES_MAX]
         node_name, gated = spec.node_name, bool(spec.scheduling_gates)
         containers = status.container_statuses or ()
+        created, started = utc(metadata.creation_timestamp), utc(status.start_time)
         _put_holdings(spec, status)
         return Pod(
             key=PodKey(
@@ -220,10 +221,11 @@ class PodDecoder:
             mirror=metadata.annotations is not None
             and metadata.annotations.config_mirror is not None,
             deleting=metadata.deletion_timestamp is not None,
-            ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
-            created_at=utc(metadata.creation_timestamp),
+            ready=_true_condition(status, "Ready") is not None,
+            created_at=created,
             deletion_at=utc(metadata.deletion_timestamp),
-            started_at=utc(status.start_time),
+            scheduled_at=_scheduled_at(status, created, started),
+            started_at=started,
             finished_at=_finished_at(status, containers)
             if phase in {"Succeeded", "Failed"}
             else None,
@@ -279,6 +281,18 @@ def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
             cannot_be_resized=cannot_be_resized(),
             of_pod=True,
         )
+
+
+def _true_condition(status: _StatusWire, name: str) -> _ConditionWire | None:
+    found = (c for c in status.conditions or () if c.type == name and c.status == "True")
+    return next(found, None)
+
+
+def _scheduled_at(status: _StatusWire, *others: datetime | None) -> datetime | None:
+    """Return when it was bound; one of its other times where it is equal, to keep one object."""
+    condition = _true_condition(status, "PodScheduled")
+    at = None if condition is None else utc(condition.last_transition_time)
+    return next((other for other in others if other == at), at)
 
 
 def _cannot_be_resized(conditions: tuple[_ConditionWire, ...]) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.model.cluster import ContainerState, HostPort, Owner, PodSpec
 from reconciler.records.kubernetes import ObjectDecoder, decode_cluster, split_documents
+from reconciler.records.kubernetes.encoding import encode_pod
 from tests.unit.records.kube import decode, decode_pod, pod_json
 
 
@@ -193,6 +194,25 @@ def test_finished_pod_tells_when_its_last_container_ended() -> None:
     ]
     pod = decode_pod(status={"phase": "Succeeded", "containerStatuses": states})
     assert pod.finished_at == datetime(2026, 1, 31, 11, 25, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ({"status": "True", "lastTransitionTime": "2026-01-31T12:00:00Z"}, True),
+        ({"status": "False", "lastTransitionTime": "2026-01-31T12:00:00Z"}, False),
+        ({"status": "True", "lastTransitionTime": None}, False),
+    ],
+)
+def test_time_at_which_a_pod_was_bound_is_read_and_written(
+    condition: dict[str, Any], told: bool
+) -> None:
+    """A pod that waited long and was bound just now would look as old as it is."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T12:05:00Z"}
+    status = {"conditions": [ready, {"type": "PodScheduled", **condition}]}
+    (pod,) = decode(pod_json(status=status)).pods
+    assert pod.scheduled_at == (datetime(2026, 1, 31, 12, tzinfo=UTC) if told else None)
+    assert decode(encode_pod(pod)).pods[0].scheduled_at == pod.scheduled_at
 
 
 def test_gated_deleting_and_nominated_are_seen() -> None:

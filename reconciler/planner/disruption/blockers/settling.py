@@ -44,14 +44,14 @@ def last_bound(pods: Iterable[Pod], at: datetime) -> datetime | None:
 def bound_at(pod: Pod, at: datetime) -> datetime | None:
     """When the pod came to its node, as far as its times tell; None when they do not.
 
-    Its start is dated by the clock of its node: it was not before the API server made the pod, and
-    one in the future tells nothing.
+    The API server dates its creation and when it was bound, which may be much later. Its start is
+    dated by the clock of its node: it was not before these, and one in the future tells nothing.
 
     Args:
         pod: A pod on a node.
         at: The clock.
     """
-    times = [pod.created_at]
+    times = [pod.created_at, pod.scheduled_at]
     if pod.started_at is not None and pod.started_at <= at:
         times.append(pod.started_at)
     return max((each for each in times if each is not None), default=None)

@@ -30,6 +30,16 @@ def test_pod_that_has_not_started_counts_from_its_creation() -> None:
     assert kept(made)["a"] == "settling"
 
 
+@pytest.mark.parametrize("started", [None, -3600, 3600], ids=["not-yet", "ahead", "behind"])
+def test_pod_that_waited_long_counts_from_its_binding(started: float | None) -> None:
+    """Bound a second ago it was evicted: its kubelet told no start, or has a wrong clock."""
+    nodes = unneeded("a", FLEET), make_node("b", FLEET)
+    start = None if started is None else ago(started)
+    for bound, code in ((1, "settling"), (300, None)):
+        pod = on("a", created_at=ago(7200), scheduled_at=ago(bound), started_at=start)
+        assert kept(planned_for(FLEET, *nodes, pod, on("b", cpu="2"))).get("a") == code
+
+
 def test_daemon_pods_do_not_hold_their_node() -> None:
     """A DaemonSet that is rolled out would stop scale-in in the whole cluster."""
     nodes = unneeded("a", FLEET), make_node("b", FLEET)

@@ -11,7 +11,13 @@ import numpy as np
 
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
-from reconciler.planner.capacity.problem.purchase import Budget, Purchase, priced_row, taken_by_row
+from reconciler.planner.capacity.problem.purchase import (
+    Budget,
+    Purchase,
+    holding,
+    priced_row,
+    taken_by_row,
+)
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.simulation import Simulation
@@ -81,6 +87,10 @@ def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[Po
     return chain
 
 
+def _pods(placed: Sequence[Sequence[tuple[int, int]]]) -> int:
+    return sum(amount for pairs in placed for _, amount in pairs)
+
+
 class Bundles:
     """Buys a node for each bundle."""
 
@@ -116,6 +126,7 @@ class Bundles:
         """Return both purchases as one, of which nothing is proven."""
         rest.rows = [*self.purchase.rows, *rest.rows]
         rest.taken = [*self.purchase.taken, *rest.taken]
+        rest.lowered |= self.purchase.lowered
         rest.forget_proofs()
         return rest
 
@@ -133,23 +144,26 @@ class Bundles:
         first, followers = wants[0], wants[1:]
         if not first[1] or not any(count for _, count in followers):
             return False
-        best: tuple[int, int, int] | None = None
+        best: tuple[int, bool, int, int] | None = None
         for index in self._in_order(wants)[:TRIES_MAX]:
             mark = self._sim.fork()
             placed = self._try(index, wants)
             self._sim.revert(mark)
             price = self._table.offers[index].node.nano_usd_per_hour
-            rank = (-sum(n for pairs in placed for _, n in pairs), price, index)
+            rank = (-_pods(placed), not self._holds(index, wants), price, index)
             if any(placed[1:]) and (best is None or rank < best):
                 best = rank
         if best is None:
             return False
-        index = best[2]
+        index = best[-1]
         row = self._sim.rows
         for (pod_class, _), pairs in zip(wants, self._try(index, wants), strict=True):
             self._note(pod_class, pairs)
-        node = self._table.offers[index].node
+        offer = self._table.offers[index]
+        node = offer.node
         self.purchase.rows.append((row, node))
+        if not self._holds(index, wants):
+            self.purchase.lowered[row] = holding(offer, wants).over_subscription
         self._may_buy[index] -= 1
         self.budget = self.budget.less(node.nano_usd_per_hour, 1)
         return True
@@ -161,9 +175,10 @@ class Bundles:
         share = np.min(table.vectors / np.maximum(total, 1), axis=1, where=total > 0, initial=1.0)
         taken = np.add.reduce([table.feasible(c) * count for c, count in wants])
 
-        def rank(index: int) -> tuple[int, float, int, int]:
+        def rank(index: int) -> tuple[int, bool, float, int, int]:
             price = table.offers[index].node.nano_usd_per_hour
-            return -int(taken[index]), -round(float(share[index]), 9), price, index
+            lacking = share[index] < 1 or not self._holds(index, wants)
+            return -int(taken[index]), lacking, -round(float(share[index]), 9), price, index
 
         numbers = table.feasible(wants[0][0]).nonzero()[0].tolist()
         return sorted(
@@ -176,9 +191,14 @@ class Bundles:
             key=rank,
         )
 
+    def _holds(self, index: int, wants: Sequence[Want]) -> bool:
+        """Whether a node of the offer takes all the CPU and memory, inflated as it is."""
+        offer = self._table.offers[index]
+        return holding(offer, wants) is offer
+
     def _try(self, index: int, wants: Sequence[Want]) -> list[list[tuple[int, int]]]:
         """Put the pods on one new node of the offer; return what found room, for each class."""
-        row = self._sim.add_row(priced_row(self._table.offers[index]))
+        row = self._sim.add_row(priced_row(holding(self._table.offers[index], wants)))
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[row] = True
         order = np.array([row])

@@ -11,7 +11,14 @@ from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import (
     Offer,
 )
-from reconciler.planner.capacity.problem.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.capacity.problem.purchase import (
+    Budget,
+    Purchase,
+    Taken,
+    holding,
+    priced_row,
+)
+from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, tightness, without_torn
@@ -76,7 +83,8 @@ class Singles:
 
     def _most_on_another(self, pod_class: PodClass) -> int:
         """How many pods of the class the largest node takes that may still be bought."""
-        slots = np.where(np.array(self._left) > 0, self._table.slots(pod_class), 0)
+        slots = self._table.slots_uninflated(pod_class)
+        slots = np.where(np.array(self._left) > 0, slots, 0)
         return int(slots.max(initial=0))
 
     def _in_hope(self, pod_class: PodClass, left: int) -> int:
@@ -123,7 +131,8 @@ class Singles:
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
         places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
         refused: set[int] = set()
-        for index in self._in_order(pod_class, count):
+        uninflated = self._uninflated(pod_class, count)
+        for index in self._in_order(pod_class, count, uninflated):
             # An empty node that is large enough is refused by rules alone, which read its place.
             if self._left[index] <= 0 or places[index] in refused:
                 continue
@@ -132,8 +141,14 @@ class Singles:
             if not self._budget.allows(prices[index]):
                 self._purchase.over_budget = True
                 continue
-            placed = self._try(pod_class, self._table.offers[index], count, terms)
+            offer = self._table.offers[index]
+            if uninflated is not None:
+                offer = holding(offer, [(pod_class, min(count, int(uninflated[index])))])
+            placed = self._try(pod_class, offer, count, terms)
             if placed:
+                if offer is not self._table.offers[index]:
+                    row, _ = self._purchase.rows[-1]
+                    self._purchase.lowered[row] = offer.over_subscription
                 self._left[index] -= 1
                 self._sizes[index] += self._table.offers[index].balanced is not None
                 self._budget = self._budget.less(prices[index], 1)
@@ -142,12 +157,25 @@ class Singles:
                 refused.add(int(places[index]))
         return 0
 
-    def _in_order(self, pod_class: PodClass, count: int) -> list[int]:
+    def _uninflated(self, pod_class: PodClass, count: int) -> IntArray | None:
+        """(offers,): how many pods a node takes by their requests; None where that does not matter.
+
+        It matters for pods of which the first one chooses the node of all.
+        """
+        links = self._sim.links(pod_class)
+        if count < 2 or not links.shares_node or links.spread or not links.affinity_itself:
+            return None
+        if any(counter.total for counter in links.affinity):
+            return None
+        return self._table.slots_uninflated(pod_class)
+
+    def _in_order(self, pod_class: PodClass, count: int, uninflated: IntArray | None) -> list[int]:
         """The offers that take the class, those to be tried first before the others.
 
         The first node of pods that must be near each other decides for all of them: where it is
         the only one, or its zone is not known yet, one that takes them all comes first, then the
-        one that takes most. Elsewhere as many as are needed follow into its zone.
+        one that takes most; where it is the only one by their requests alone (`uninflated`), if
+        need be. Elsewhere as many as are needed follow into its zone.
         """
         numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
         prices = [o.compared_nano_usd for o in self._table.offers]
@@ -167,6 +195,9 @@ class Singles:
 
         def rank(index: int) -> tuple[int, int, int, int]:
             taken = min(count, int(slots[index]))
+            if uninflated is not None:
+                missing = count - min(count, int(uninflated[index]))
+                return missing, int(taken < count), prices[index], index
             if alone or index in open_at:
                 missing = count - taken
                 return missing, prices[index], prices[index], index

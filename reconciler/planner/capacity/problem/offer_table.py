@@ -53,23 +53,27 @@ class OfferTable:
         key = (pod_class.static, pod_class.requests.tobytes())
         known = self._fits.get(key)
         if known is None:
-            slots = self._slots(pod_class)
+            slots = self._slots(pod_class, self.over)
             known = Fit(slots=slots, feasible=(slots > 0) & self._open, places={})
             self._fits[key] = known
         return known
 
-    def _slots(self, pod_class: PodClass) -> IntArray:
+    def _slots(self, pod_class: PodClass, over: IntArray) -> IntArray:
         admitting = self._admitting(pod_class)
         if not np.count_nonzero(admitting):
             return np.zeros(len(admitting), dtype=np.int64)
         room = resources.room(
-            self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
+            self.vectors, self.vectors, over, pod_class.requests, pod_class.columns
         )
         return np.where(admitting, np.minimum(room, UNLIMITED), 0)
 
     def slots(self, pod_class: PodClass) -> IntArray:
         """(offers,): pods that an empty node takes by static filters and size."""
         return self.fit(pod_class).slots
+
+    def slots_uninflated(self, pod_class: PodClass) -> IntArray:
+        """(offers,): the same with nothing added to the requests."""
+        return self._slots(pod_class, np.zeros_like(self.over))
 
     def feasible(self, pod_class: PodClass) -> BoolArray:
         """Offers that take the class and may be bought."""

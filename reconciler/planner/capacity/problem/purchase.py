@@ -10,6 +10,7 @@ from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.settings import Expander
 
@@ -48,6 +49,8 @@ class Purchase:
     """Nothing that serves these classes from these offers is cheaper."""
     nano_usd_least: int | None = None
     """A cost below which nothing serves these classes from these offers, where that was proven."""
+    lowered: dict[int, int] = field(default_factory=dict)
+    """By row its over-subscription, where that is lower than the offer's; see `holding`."""
 
     @property
     def nano_usd(self) -> int:
@@ -102,6 +105,19 @@ class PurchaseRequest:
         return replace(self, wants=wants, table=table, search_seconds=seconds)
 
 
+def holding(offer: Offer, wants: Sequence[Want]) -> Offer:
+    """Return the offer with as much over-subscription as leaves room on one node for these pods.
+
+    Pods that must share a node fit it by their requests, or they never find another.
+    """
+    if not offer.over_subscription:
+        return offer
+    requests = np.array([pod_class.requests for pod_class, _ in wants], dtype=np.int64)
+    counts = np.array([count for _, count in wants], dtype=np.int64)
+    most = resources.most_over_subscription(requests, counts, offer.vector, offer.over_subscription)
+    return offer if most == offer.over_subscription else replace(offer, over_subscription=most)
+
+
 def priced_row(offer: Offer) -> RowSpec:
     """The row of a new node, on which requests count inflated."""
     row = offer.node.row
@@ -138,8 +154,10 @@ def restore(sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase:
     """
     sim.revert(mark)
     offers = {id(offer.node): offer for offer in table.offers}
-    for _, node in purchase.rows:
-        sim.add_row(priced_row(offers[id(node)]))
+    for row, node in purchase.rows:
+        offer = offers[id(node)]
+        over = purchase.lowered.get(row, offer.over_subscription)
+        sim.add_row(priced_row(replace(offer, over_subscription=over)))
     for taken in purchase.taken:
         pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
         once = taken_by_row(taken.pod_class, list(pairs))
@@ -165,6 +183,9 @@ def drop_empty(
         return
     number = {row: mark[1] + place for place, (row, _) in enumerate(kept)}
     purchase.rows = [(number[row], node) for row, node in kept]
+    purchase.lowered = {
+        number[row]: over for row, over in purchase.lowered.items() if row in number
+    }
     purchase.taken = [
         taken_by_row(
             taken.pod_class,

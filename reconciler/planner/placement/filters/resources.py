@@ -34,6 +34,33 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
     return taken
 
 
+def most_over_subscription(
+    requests: IntArray, counts: IntArray, offered: IntArray, over_subscription: int
+) -> int:
+    """Return the over-subscription, or the most below it with which a node takes all these pods.
+
+    Args:
+        requests: (classes, dimensions) of a pod each.
+        counts: (classes,) pods.
+        offered: What the node offers.
+        over_subscription: Ten-thousandths.
+    """
+    over = np.array([over_subscription], dtype=np.int64)
+    taken = np.concatenate([charged(row, offered[None, :], over) for row in requests])
+    most = over_subscription
+    for column in range(CPU_AND_MEMORY):
+        if _sum(taken[:, column], counts) > int(offered[column]):
+            total = _sum(requests[:, column], counts)
+            # What each pod is charged is rounded up to a whole number.
+            rest = max(0, int(offered[column]) - int(counts.sum()))
+            most = max(0, min(most, rest * WHOLE // max(1, total) - WHOLE))
+    return most
+
+
+def _sum(amounts: IntArray, counts: IntArray) -> int:
+    return sum(a * n for a, n in zip(amounts.tolist(), counts.tolist(), strict=True))
+
+
 def room(
     free: IntArray,
     offers: IntArray,

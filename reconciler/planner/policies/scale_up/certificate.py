@@ -1,6 +1,6 @@
 """The lower bound on the cost of a purchase, which a plan states."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +44,8 @@ class Offered:
     """A pod's worth by class were pods and nodes divisible."""
     optimal: bool = True
     """Each purchase was proven the cheapest one."""
+    uninflated: set[int] = field(default_factory=set)
+    """Numbers of classes of which pods share a node that takes them by their requests alone."""
 
     divisible_nano_usd: float | None = None
     """A bound on all of it, where the only purchase has one."""
@@ -59,6 +61,11 @@ class Offered:
         self.worth.update(purchase.worth)
         self.steady.update(purchase.steady)
         self.optimal &= purchase.optimal
+        self.uninflated |= {
+            taken.pod_class.number
+            for taken in purchase.taken
+            if purchase.lowered and not purchase.lowered.keys().isdisjoint(taken.rows.tolist())
+        }
 
 
 def least_cost(
@@ -79,9 +86,12 @@ def least_cost(
     open_rows = _open_rows(builder, [pod_class for pod_class, _ in served], free_before)
     if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
         return spent_nano_usd
-    shapes = _shapes(builder, served, table, open_rows)
+    shapes = _shapes(builder, served, table, open_rows, offered.uninflated)
     caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
     problem = state_problem(offers, [shape.item for shape in shapes], caps)
+    for index, shape in enumerate(shapes):
+        if not offered.uninflated.isdisjoint(shape.numbers):
+            problem.needs[index] = shape.item.pod_class.requests
     fair = fair_prices(problem, CAPPED_GROUPS)
     credit = _credit(problem, fair, free_before[open_rows]) if open_rows.any() else None
     bound = lower_bound(problem, fair, credit)
@@ -126,18 +136,21 @@ def _shapes(
     served: Sequence[tuple[PodClass, int]],
     table: OfferTable,
     open_rows: BoolArray,
+    uninflated: Container[int],
 ) -> list[_Shape]:
     """The classes that some offer takes, those alike put together: far fewer than classes."""
     found: dict[tuple[object, ...], _Shape] = {}
     groups: dict[int, int] = {}
     rows = open_rows.nonzero()[0]
     for pod_class, count in served:
-        slots = table.slots(pod_class)
+        by_requests = pod_class.number in uninflated
+        slots = table.slots_uninflated(pod_class) if by_requests else table.slots(pod_class)
         if not slots.any():
             continue
         admitted = builder.sim.admitted(pod_class)[rows]
         apart = tuple(groups.setdefault(rule, len(groups)) for rule in _apart(builder, pod_class))
-        key = (pod_class.requests.tobytes(), slots.tobytes(), admitted.tobytes(), apart)
+        needs = by_requests, pod_class.requests.tobytes()
+        key = (needs, slots.tobytes(), admitted.tobytes(), apart)
         known = found.get(key)
         if known is not None:
             count += known.item.count  # noqa: PLW2901 - the sum replaces the part

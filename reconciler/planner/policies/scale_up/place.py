@@ -224,7 +224,7 @@ def _most_on_new_node(builder: PlanBuilder, waiting: WaitingClass) -> int:
     priced = [(budgets[s.settings.sector], offer_of(builder, s)) for s in fleets]
     offers = [offer for left, offer in priced if left.allows(offer.node.nano_usd_per_hour)]
     table = OfferTable(builder.sim, offers)
-    slots = table.slots(waiting.pod_class)[table.feasible(waiting.pod_class)]
+    slots = table.slots_uninflated(waiting.pod_class)[table.feasible(waiting.pod_class)]
     return int(slots.max(initial=0))
 
 

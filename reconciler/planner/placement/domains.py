@@ -245,7 +245,12 @@ class SharedRules:
 
     @property
     def together(self) -> bool:
-        """Whether only affinity applies: all pods of the class may go where the first one goes."""
+        """Whether only affinity applies: all pods of the class must go where the first one goes."""
+        return bool(self._affinity) and self.at_once
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a place that one pod of the class may go to is open to all of them."""
         return not (self._spread or self._anti)
 
     def emptiest(self, places: Sequence[Coordinates], room: Sequence[int]) -> int | None:
@@ -341,7 +346,7 @@ def assign(
         best = rules.emptiest(places, [c - a for c, a in zip(capacities, amounts, strict=True)])
         if best is None:
             break
-        taken = min(left, capacities[best] - amounts[best]) if rules.together else 1
+        taken = min(left, capacities[best] - amounts[best]) if rules.at_once else 1
         rules.take(places[best], taken)
         amounts[best] += taken
         left -= taken

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reconciler.planner.capacity.problem.groups_near import GroupNear, groups_near
+from reconciler.planner.capacity.problem.kept_apart import Others
 from reconciler.planner.capacity.problem.limited_room import LimitedRoom
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray
@@ -39,6 +40,7 @@ class Dealing:
         classes = [pod_class for pod_class, _ in wants]
         self._keys = {key for each in classes for key in shared_keys(sim.links(each))}
         self._groups = groups_near(sim, classes)
+        self._others = Others(sim, classes, table)
         self._number_of = {each.number: at for at, each in enumerate(classes)}
         self._chosen: dict[int, BoolArray] = {}
         """By the number of a group's class the offers of the group's place."""
@@ -75,13 +77,17 @@ class Dealing:
         if not feasible.any():
             return True
         keys = shared_keys(links)
-        if keys:
+        if keys and self._others.may_go_anywhere(pod_class):
+            feasible, keys = self._kept_to(pod_class, feasible, keys), ()
+            parts = [(count, feasible)] if feasible.any() else []
+        elif keys:
             parts = self._by_rules(pod_class, count, keys)
         else:
             parts = self._without_rules(pod_class, count, feasible)
         for amount, allowed in parts:
             self._note(pod_class, amount, allowed, keys)
         self._parts[number] = parts
+        self._others.dealt(pod_class)
         return bool(parts) or not links.affinity or links.affinity_itself
 
     def _note(
@@ -112,9 +118,20 @@ class Dealing:
         parts = [(there, feasible & inside), (count - there, feasible)]
         return [(amount, allowed) for amount, allowed in parts if amount]
 
+    def _kept_to(
+        self, pod_class: PodClass, feasible: BoolArray, keys: tuple[str, ...]
+    ) -> BoolArray:
+        """Return the offers without those in places that others' pods keep the class out of."""
+        rules = SharedRules(self._sim, pod_class, keys, self._tallies)
+        for place, allowed in self._table.places(pod_class, keys):
+            if rules.kept_apart(place):
+                feasible = feasible & ~allowed
+        return feasible
+
     def _by_rules(self, pod_class: PodClass, count: int, keys: tuple[str, ...]) -> list[Part]:
         rules = SharedRules(self._sim, pod_class, keys, self._tallies)
-        found = self._in_order(pod_class, count, keys, together=rules.together)
+        # Where nothing else settles it, all go to one place: that leaves others to those apart.
+        found = self._in_order(pod_class, count, keys, together=rules.at_once)
         places = [place for place, _ in found]
         rules.open_domains(places)
         amounts = [0] * len(places)
@@ -138,17 +155,21 @@ class Dealing:
         """
         found = self._table.places(pod_class, keys)
         inside = self._chosen_for(pod_class)
-        if not self._room and inside is None:
+        lost = {at: self._others.lost(pod_class, keys, at, self._tallies) for at, _ in found}
+        if not self._room and inside is None and not any(places for _, places in lost.values()):
             return found
 
-        def rank(each: tuple[Coordinates, BoolArray]) -> tuple[bool, int]:
+        def rank(each: tuple[Coordinates, BoolArray]) -> tuple[int, ...]:
             allowed, chosen = each[1], inside is None or bool((each[1] & inside).any())
+            classes, places = lost[each[0]]
             if not self._room:
-                return not chosen, 0
-            if together:
-                return not chosen, -self._room.copy().take(pod_class, count, allowed)
-            price = self._room.cheapest(pod_class, allowed)
-            return not chosen, UNLIMITED**2 if price is None else price
+                price = int(self._table.prices[allowed].min())
+            elif together:
+                price = -self._room.copy().take(pod_class, count, allowed)
+            else:
+                cheapest = self._room.cheapest(pod_class, allowed)
+                price = UNLIMITED**2 if cheapest is None else cheapest
+            return not chosen, classes, price, places
 
         return sorted(found, key=rank)
 

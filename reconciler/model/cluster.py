@@ -307,6 +307,8 @@ class DaemonSet:
     name: str
     uid: str = ""
     spec: PodSpec
+    labels: Labels = NO_LABELS
+    """Those of its pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

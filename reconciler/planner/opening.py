@@ -6,7 +6,7 @@ from itertools import chain, islice
 from operator import attrgetter, lt
 from types import MappingProxyType
 
-from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
@@ -22,7 +22,7 @@ from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
-from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.fleets.new_nodes import Daemon, NewNode, daemons_of, new_node
 from reconciler.planner.fleets.spot_return import with_spot_returns
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.node_rows import node_row
@@ -68,15 +68,20 @@ def open_builder(
         cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
     )
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    daemons = daemon_specs(cluster.daemon_sets, groups)
+    daemons = daemons_of(cluster.daemon_sets, groups)
     offers = _offers(inventory, settings, daemons, limits)
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
     demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
     asked_about += headroom_pods(settings)
+    on_new_nodes = [daemon.seen for daemon in daemons]
     table = ClassTable(
-        [*_distinct([*bound, *(w.group for w in demand.unschedulable)]), *asked_about],
+        [
+            *_distinct([*bound, *(w.group for w in demand.unschedulable)]),
+            *asked_about,
+            *on_new_nodes,
+        ],
         cluster.namespaces,
         resolver,
         _offered(cluster.nodes, offers.values(), asked_about),
@@ -85,6 +90,8 @@ def open_builder(
     waiting = _waiting(demand.unschedulable, table)
     for pod in asked_about:
         table.of(pod, bound=False)
+    for pod in on_new_nodes:
+        table.of_daemon(pod)
     nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
     sim = _with_nodes(Simulation(table), nodes, inventory, limits)
     row_of = {name: row for row, name in enumerate(nodes)}
@@ -258,7 +265,7 @@ def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[No
 def _offers(
     inventory: Inventory,
     settings: PlannerSettings,
-    daemons: tuple[PodSpec, ...],
+    daemons: Sequence[Daemon],
     limits: dict[NodeName, FrozenMap[str, int | None]],
 ) -> dict[FleetKey, NewNode]:
     """What a new node of each fleet is; volume limits as on its own nodes, else as EC2 states."""

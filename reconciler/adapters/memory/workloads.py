@@ -60,7 +60,7 @@ def daemon_pod(daemon_set: DaemonSet, node: Node, serial: int, now: datetime) ->
     return Pod(
         key=PodKey(namespace=daemon_set.namespace, name=name, uid=f"uid-{serial}"),
         spec=daemon_set.spec,
-        labels=FrozenMap({"daemon": daemon_set.name}),
+        labels=FrozenMap({"daemon": daemon_set.name, **daemon_set.labels}),
         owner=Owner(kind="DaemonSet", name=daemon_set.name, uid=daemon_set.uid),
         node_name=node.name,
         phase="Running",

@@ -180,7 +180,7 @@ class Singles:
         numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
         prices = [o.compared_nano_usd for o in self._table.offers]
         links = self._sim.links(pod_class)
-        begun = any(counter.total for counter in links.affinity)
+        begun = links.near_daemons or any(counter.total for counter in links.affinity)
         if not links.affinity or begun or count < 2:
             return sorted(numbers, key=lambda i: (self._prices[i], self._sizes[i], i))
         slots = self._table.slots(pod_class)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, cycle, product
 
-from reconciler.model.cluster import DaemonSet, PodSpec, Resources, Taint
+from reconciler.model.cluster import DaemonSet, Pod, PodSpec, Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import FleetKey, Region
+from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
 from reconciler.planner.placement.filters import taints
@@ -43,22 +43,37 @@ class NewNode:
     priced: bool
 
 
-def daemon_specs(
-    daemon_sets: Iterable[DaemonSet], groups: Iterable[PodGroup]
-) -> tuple[PodSpec, ...]:
-    """One spec per DaemonSet: its template, or what its pods show when the object was not given.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """A DaemonSet's pod on a new node."""
+
+    spec: PodSpec
+    seen: Pod
+    """What other pods' rules see of it, and the rules by which it keeps others away."""
+
+
+def daemons_of(daemon_sets: Iterable[DaemonSet], groups: Iterable[PodGroup]) -> tuple[Daemon, ...]:
+    """One per DaemonSet: its template, or what its pods show when the object was not given.
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
-    specs = {(d.namespace, d.name): d.spec for d in daemon_sets}
-    seen: dict[tuple[str, str], PodSpec] = {}
+    found = {(d.namespace, d.name): (d.spec, d.labels) for d in daemon_sets}
+    seen: dict[tuple[str, str], tuple[PodSpec, Labels]] = {}
     shown = [g.pods for g in groups if g.traits.daemon and not g.traits.unreadable]
     for pod in sorted(chain.from_iterable(shown), key=lambda p: p.key):
         if pod.owner is not None:
-            seen.setdefault((pod.key.namespace, pod.owner.name), pod.spec)
-    for key, spec in seen.items():
-        specs.setdefault(key, spec)
-    return tuple(spec for _, spec in sorted(specs.items(), key=lambda item: item[0]))
+            seen.setdefault((pod.key.namespace, pod.owner.name), (pod.spec, pod.labels))
+    for name, shown_by_pod in seen.items():
+        found.setdefault(name, shown_by_pod)
+    return tuple(
+        Daemon(spec=spec, seen=_seen(PodKey(namespace=namespace, name=name, uid=""), spec, labels))
+        for (namespace, name), (spec, labels) in sorted(found.items(), key=lambda item: item[0])
+    )
+
+
+def _seen(key: PodKey, spec: PodSpec, labels: Labels) -> Pod:
+    apart = PodSpec(requests=FrozenMap(), pod_anti_affinity=spec.pod_anti_affinity)
+    return Pod(key=key, spec=apart, labels=labels)
 
 
 def _landings(
@@ -233,14 +248,16 @@ def _without_hostname(labels: Labels) -> Labels:
 def new_node(
     status: FleetStatus,
     reserved: Resources,
-    daemons: Sequence[PodSpec],
+    daemons: Sequence[Daemon],
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
     """Return the node that the fleet would bring next."""
     fleet = status.settings
     variants = variants_of(status)
-    landings = _landings(daemons, variants, fleet.taints)
-    landing = [daemons[number] for number in sorted(set(chain.from_iterable(landings)))]
+    specs = [daemon.spec for daemon in daemons]
+    landings = _landings(specs, variants, fleet.taints)
+    landing = [specs[number] for number in sorted(set(chain.from_iterable(landings)))]
+    certain = set(landings[0]).intersection(*landings) if landings else ()
     price, priced = nano_usd_per_hour(status)
     return NewNode(
         key=status.key,
@@ -249,9 +266,10 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=fleet.taints,
             schedulable=True,
-            allocatable=_offered(status, reserved, daemons, landings),
+            allocatable=_offered(status, reserved, specs, landings),
             volume_limits=volume_limits,
             taken_ports=tuple(port for spec in landing for port in spec.host_ports),
+            daemons=tuple(daemons[number].seen for number in sorted(certain)),
             imagined=True,
         ),
         nano_usd_per_hour=price,

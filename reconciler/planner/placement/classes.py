@@ -150,6 +150,8 @@ class ClassTable:
             specs, drivers, None if offered is None else offered.resources
         )
         self.classes: list[PodClass] = []
+        self.daemons: set[int] = set()
+        """Numbers of the classes whose pods new nodes come with."""
         self._index: dict[tuple[object, ...], PodClass] = {}
         self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
         """The same by identity of traits and labels, which the values keep alive."""
@@ -193,6 +195,12 @@ class ClassTable:
                 part_of[id(pod.labels)] = part
             part.append(pod)
         return found.values()
+
+    def of_daemon(self, pod: Pod) -> PodClass:
+        """The class of a daemon's pod that new nodes come with."""
+        found = self.of(pod, bound=False)
+        self.daemons.add(found.number)
+        return found
 
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
         """The class of a pod; pods being deleted are apart, as topology spread skips them.

@@ -64,6 +64,8 @@ class Links:
     affinity: list[Counter] = field(default_factory=list)
     affinity_itself: bool = False
     """Whether it matches all of its own affinity terms: it may be the first of its group."""
+    near_daemons: bool = False
+    """Whether a daemon's pod that new nodes come with matches all of its affinity terms."""
     follows_claim: bool = False
     """Whether its affinity is to the other users of a claim."""
     spread: list[SpreadRule] = field(default_factory=list)
@@ -104,7 +106,9 @@ class Links:
 
         Its affinity asks for pods of which none runs or has a place, and its own are none of them.
         """
-        return not self.affinity_itself and any(not c.total for c in self.affinity)
+        if self.affinity_itself or self.near_daemons:
+            return False
+        return any(not c.total for c in self.affinity)
 
     def only(self, key: str) -> "Links":
         """The same rules, those of one topology key only."""
@@ -113,6 +117,7 @@ class Links:
             held_against=[c for c in self.held_against if c.topology.key == key],
             affinity=[c for c in self.affinity if c.topology.key == key],
             affinity_itself=self.affinity_itself,
+            near_daemons=self.near_daemons,
             spread=[r for r in self.spread if r.counter.topology.key == key],
         )
 
@@ -151,6 +156,7 @@ class CounterTable:
         self._count = count
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._classes = table.classes
+        self._daemons = table.daemons
         self._members: dict[Description, tuple[PodClass, ...]] = {}
         self._stay: dict[Description, tuple[PodClass, ...]] = {}
         self._numbers: dict[Description, frozenset[int]] = {}
@@ -206,6 +212,7 @@ class CounterTable:
         for term in pod_class.affinity:
             links.affinity.append(self._counter("all", descriptions, term.topology_key, common))
         links.affinity_itself = any(member is pod_class for member in common)
+        links.near_daemons = any(member.number in self._daemons for member in common)
 
     def _link_claim(self, zone_claim: str, links: Links) -> None:
         """Link the users of a claim without a volume yet: all go to the zone of the first one."""

@@ -6,13 +6,14 @@ from itertools import chain
 
 import numpy as np
 
-from reconciler.model.cluster import HostPort, Resources, Taint
+from reconciler.model.cluster import HostPort, Pod, Resources, Taint
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.attachments import SharedAttachments
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.counters import CounterTable, Feed, Links
+from reconciler.planner.placement.daemons import ImaginedDaemons
 from reconciler.planner.placement.filters import (
     inter_pod_affinity,
     resources,
@@ -40,6 +41,8 @@ class RowSpec:
     volume_limits: Mapping[str, int | None] = NO_LIMITS
     taken_ports: tuple[HostPort, ...] = ()
     """Host ports that daemons will hold on an imagined node."""
+    daemons: tuple[Pod, ...] = ()
+    """Their pods on an imagined node as other pods see them; what they ask for is taken off."""
     imagined: bool = False
     over_subscription: int = 0
     """Ten-thousandths added to CPU and memory of each pod placed here; new capacity only."""
@@ -92,6 +95,7 @@ class Simulation:
         """Rows and amounts of what runs, by class number."""
         self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
         """Rows and amounts of the reservations in the journal, by class number."""
+        self._daemons = ImaginedDaemons(table, self._count)
         self._rows = 0
         self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
         """By identity of the row's spec, which the values keep alive."""
@@ -139,6 +143,7 @@ class Simulation:
             np.array(self.kind_of(spec), dtype=np.int64),
             np.array(spec.over_subscription, dtype=np.int64),
         )
+        self._daemons.add(spec.daemons, first, copies)
         return first
 
     def add_rows(self, specs: Sequence[RowSpec]) -> None:
@@ -225,6 +230,7 @@ class Simulation:
         """Yield rows and amounts of pods of a class that run or are reserved; rows may repeat."""
         yield from self._loaded.get(pod_class.number, ())
         yield from self._placed.get(pod_class.number, ())
+        yield from self._daemons.located(pod_class)
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """The code with which static filters refuse the class on a node kind, or nothing."""
@@ -384,6 +390,7 @@ class Simulation:
             pod_class, at, amounts = self._journal.pop()
             self._placed[pod_class.number].pop()
             self._apply(pod_class, at, -amounts)
+        self._daemons.revert(rows)
         if rows < self._rows:
             self._rows = rows
             self.version += 1

@@ -144,7 +144,8 @@ def encode_budget(budget: PodDisruptionBudget) -> Json:
 def encode_daemon_set(daemon_set: DaemonSet) -> Json:
     """Return an apps/v1 DaemonSet."""
     metadata = {"name": daemon_set.name, "namespace": daemon_set.namespace, "uid": daemon_set.uid}
-    template = {"metadata": {}, "spec": encode_pod_spec(daemon_set.spec)}
+    shown = _present({"labels": dict(daemon_set.labels)})
+    template = {"metadata": shown, "spec": encode_pod_spec(daemon_set.spec)}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _present(metadata),
             "spec": {"template": template}}  # fmt: skip
 

@@ -8,8 +8,13 @@ from reconciler.records.kubernetes.fields import MetadataWire, Wire, labels_of, 
 from reconciler.records.kubernetes.pods import PodDecoder
 
 
+class _TemplateMetadataWire(Wire):
+    labels: dict[str, str] | None = None
+
+
 class _TemplateWire(Wire):
     spec: Raw
+    metadata: _TemplateMetadataWire | None = None
 
 
 class _DaemonSetSpecWire(Wire):
@@ -32,11 +37,13 @@ _NAMESPACE = Decoder(_NamespaceWire)
 def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
     """Decode one DaemonSet; raise ValueError when it cannot be read."""
     wire = _DAEMON_SET.decode(raw)
+    template = wire.spec.template
     return DaemonSet(
         namespace=wire.metadata.namespace or "default",
         name=required_name(wire.metadata.name),
         uid=wire.metadata.uid or "",
-        spec=pods.template_spec(wire.spec.template.spec),
+        spec=pods.template_spec(template.spec),
+        labels=labels_of(template.metadata.labels if template.metadata else None),
     )
 
 

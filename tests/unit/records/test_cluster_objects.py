@@ -9,6 +9,7 @@ from reconciler.model.cluster import CsiNode, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Ignored
+from reconciler.records.kubernetes.encoding import encode_daemon_set
 from tests.unit.records.kube import decode, decode_node, node_json, object_json
 
 
@@ -222,6 +223,17 @@ def test_daemonset_template_is_decoded_like_a_pod() -> None:
         spec={"template": template},
     )
     assert decode(daemon_set).daemon_sets[0].spec.requests == {"cpu": 100, "pods": 1}
+
+
+@pytest.mark.parametrize("metadata", [{}, {"labels": None}, {"labels": {"app": "agent"}}])
+def test_labels_of_a_daemonsets_pods_are_read_and_written(metadata: dict[str, Any]) -> None:
+    """Other pods' rules count the pod that each new node comes with."""
+    template = {"metadata": metadata, "spec": {"containers": [{"name": "c"}]}}
+    read = object_json("DaemonSet", api="apps/v1", spec={"template": template})
+    (found,) = decode(read).daemon_sets
+    assert found.labels == (metadata.get("labels") or {})
+    (again,) = decode(encode_daemon_set(found)).daemon_sets
+    assert again == found
 
 
 def test_claim_says_what_volume_it_wants() -> None:

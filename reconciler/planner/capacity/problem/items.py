@@ -51,8 +51,22 @@ def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> boo
     """Whether the class must be near pods on one node, or in a zone that EC2 has yet to choose."""
     keys = tuple(sorted({c.topology.key for c in sim.links(pod_class).affinity}))
     if not keys or HOSTNAME in keys:
-        return bool(keys)
+        return bool(keys) and not _daemons_suffice(sim, pod_class, table)
     return any(min(place) < -1 for place, _ in table.places(pod_class, keys))
+
+
+def _daemons_suffice(sim: Simulation, pod_class: PodClass, table: OfferTable) -> bool:
+    """Whether every node that takes the class comes with a daemon's pod that it must be near."""
+    links = sim.links(pod_class)
+    if not links.near_daemons:
+        return False
+    asked = {id(counter) for counter in links.affinity}
+    offers = [table.offers[i] for i in table.feasible(pod_class).nonzero()[0].tolist()]
+    brought = {id(o.node.row.daemons): o.node.row.daemons for o in offers}
+    return all(
+        any(asked <= {id(f.counter) for f in sim.links(sim.table.of_daemon(d)).feeds} for d in each)
+        for each in brought.values()
+    )
 
 
 class _Caps:

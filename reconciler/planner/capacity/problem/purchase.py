@@ -129,6 +129,7 @@ def priced_row(offer: Offer) -> RowSpec:
         allocatable=row.allocatable,
         volume_limits=row.volume_limits,
         taken_ports=row.taken_ports,
+        daemons=row.daemons,
         imagined=True,
         over_subscription=offer.over_subscription,
     )

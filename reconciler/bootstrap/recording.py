@@ -24,8 +24,10 @@ from reconciler.records.demand import (
     encode_line,
     folded,
     read_recorded,
+    recorded_until,
     seen_in,
     since,
+    with_end,
 )
 from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.prometheus import PodHistory, queries
@@ -33,6 +35,8 @@ from reconciler.records.prometheus import PodHistory, queries
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks at a live cluster."""
 GATHERED_SECONDS: Final = 1.0
+SILENT: Final = timedelta(minutes=1)
+"""After how long without a change of a live cluster it is recorded that there was none."""
 STEP: Final = timedelta(hours=1)
 """How much time one query to Prometheus covers."""
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
@@ -139,14 +143,19 @@ def record_cluster(
     Raises:
         InputError: The file cannot be written.
     """
-    begun, before, first = clock.monotonic_seconds(), Seen(), clock.now()
+    begun, before = clock.monotonic_seconds(), Seen()
+    first = written_at = clock.now()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with DemandFile(out, fresh=True) as file:
             while True:
                 state, at = cluster.observe(), clock.now()
                 now = seen_in(state, None, at, {})
-                for line in tally.encoded(changes(before, now, at, max(at - first, timedelta(0)))):
+                found = list(changes(before, now, at, max(at - first, timedelta(0))))
+                if not found and at - written_at >= SILENT:
+                    found = [recorded_until(at)]
+                written_at = at if found else written_at
+                for line in tally.encoded(found):
                     file.append(line)
                 file.flush()
                 before = now
@@ -154,6 +163,8 @@ def record_cluster(
                 told(f"{tally.lines:,} lines", spent / for_seconds if for_seconds else 0.0)
                 left = LOOK_SECONDS if for_seconds is None else for_seconds - spent
                 if clock.stop.is_set() or left <= 0:
+                    for line in tally.encoded([recorded_until(clock.now())]):
+                        file.append(line)
                     return tally.recorded()
                 cluster.wait_for_change(min(left, LOOK_SECONDS))
                 # A burst of events is one look, as each look compares all pods.
@@ -179,7 +190,8 @@ def record_prometheus(
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
         raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
     tally = Tally(anonymiser)
-    write_demand_file(out, tally.encoded(history.lines(request.begin, request.end)))
+    lines = with_end(history.lines(request.begin, request.end), request.end)
+    write_demand_file(out, tally.encoded(lines))
     return tally.recorded()
 
 
@@ -207,7 +219,8 @@ def record_files(
         PortError: S3 does not answer, or refuses.
     """
     tally = Tally(anonymiser)
-    write_demand_file(out, tally.encoded(recorded_demand(recording, days).lines))
+    demand = recorded_demand(recording, days)
+    write_demand_file(out, tally.encoded(with_end(demand.lines, demand.end)))
     return tally.recorded()
 
 
@@ -252,13 +265,17 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     if not files:
         raise UsageError("--recording", f"{directory} holds no {DAY_FILES}", "name the directory")
     lines: list[DemandLine] = []
+    ends: list[datetime] = []
     for file in files:
         try:
             with file.open("rb") as stream:
-                lines += read_recorded(stream, str(file)).lines
+                found = read_recorded(stream, str(file))
+                lines += found.lines
+                ends.append(found.end)
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
-    return replace(since(folded(lines), _day_of(files[0])), name=directory)
+    demand = since(folded(lines), _day_of(files[0]))
+    return replace(demand, name=directory, end=max(demand.end, *ends))
 
 
 def _day_of(file: Path) -> datetime:

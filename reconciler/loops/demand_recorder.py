@@ -1,21 +1,26 @@
 """Logs which pods came, changed and ended since the last plan, in the form simulations read."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Final
 
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.demand_log import DemandLog
-from reconciler.records.demand import Seen, changes, encode_line, seen_in
+from reconciler.records.demand import Seen, changes, encode_line, recorded_until, seen_in
+
+SILENT: Final = timedelta(minutes=5)
+"""After how long without a change it is recorded that there was none."""
 
 
 class DemandRecorder:
     """A reporter that records demand; it never waits and changes nothing.
 
     A pod is named by its UID; pods of DaemonSets and static pods are left out, as they come with
-    nodes. Each day begins with everything that is there, so that its file can be read alone.
+    nodes. Each day begins with everything that is there, so that its file can be read alone. While
+    nothing changes, a line every few minutes says until when was recorded.
 
     Args:
         log: Where lines go. Lines that it does not accept are written again with the next plan.
@@ -28,6 +33,7 @@ class DemandRecorder:
         self._counted = counted
         self._keep = timedelta(seconds=keep_seconds)
         self._before = Seen()
+        self._written_at: datetime | None = None
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Record how the snapshot differs from the one before."""
@@ -35,11 +41,15 @@ class DemandRecorder:
         fleets = {f.fleet: (f.target, f.joined) for f in plan.fleets}
         now = seen_in(snapshot.cluster, snapshot.cloud, at, fleets)
         lines = b"".join(encode_line(line) for line in changes(self._before, now, at, self._keep))
+        if not lines and self._written_at is not None and at - self._written_at >= SILENT:
+            lines = encode_line(recorded_until(at))
         taken = not lines or self._log.append(at, lines)
         if lines:
             self._counted("taken" if taken else "behind")
         if taken:
             self._before = now
+        if lines and taken:
+            self._written_at = at
 
     def action_ended(self, outcome: Outcome) -> None:
         """Ignored: actions are not demand."""

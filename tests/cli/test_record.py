@@ -13,7 +13,7 @@ import zstandard
 
 from reconciler.cli.main import run
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
-from reconciler.records.demand import encode_line, read_demand
+from reconciler.records.demand import encode_line, read_demand, recorded_until
 from tests.builders import make_spec
 from tests.prometheus_server import TOKEN, Prometheus, ToldPod, prometheus_server
 
@@ -84,6 +84,36 @@ def test_two_days_of_prometheus_are_simulated(
     (simulated,) = json.loads(capsys.readouterr().out)["runs"]
     assert simulated["pods"] == 3
     assert out.stat().st_mode & 0o077 == 0
+
+
+def test_steady_services_of_prometheus_last_until_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two days of pods that never changed were simulated for one second."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", TOKEN)
+    with prometheus_server([ToldPod(uid="a", created=before(100), gone=before(-1))]) as server:
+        assert record(server, tmp_path / "d.jsonl") == 0
+    found = demand(tmp_path / "d.jsonl")
+    assert (found.begin, found.end) == (END - timedelta(days=2), END)
+
+
+def test_days_that_are_put_together_last_until_the_end_of_the_last(tmp_path: Path) -> None:
+    """The days after the last change were cut off, and so was what they cost."""
+    pod = PodDemand(at=END, id="long", spec=make_spec("1"))
+    days: dict[int, list[DemandLine]] = {
+        8: [pod, recorded_until(END + timedelta(hours=11))],
+        9: [pod, recorded_until(END + timedelta(hours=35))],
+    }
+    for day, lines in days.items():
+        content = gzip.compress(b"".join(map(encode_line, lines)))
+        (tmp_path / f"demand-2026-03-{day:02}.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--anonymise", "--out", str(out)]) == 0
+    found = demand(out)
+    assert (len(found.lines), found.begin, found.end) == (1, END, END + timedelta(hours=35))
+    together = b"".join(f.read_bytes() for f in sorted(tmp_path.glob("*.gz"), reverse=True))
+    (tmp_path / "cat.jsonl.gz").write_bytes(together)
+    assert demand(tmp_path / "cat.jsonl.gz").end == END + timedelta(hours=35)
 
 
 def test_compressed_as_the_name_says(prometheus: Prometheus, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from reconciler.records.demand.reading import (
     folded,
     read_demand,
     read_recorded,
+    recorded_until,
     since,
+    with_end,
 )
 from reconciler.records.demand.traces import TraceOptions, read_trace
 
@@ -27,6 +29,8 @@ __all__ = [
     "read_demand",
     "read_recorded",
     "read_trace",
+    "recorded_until",
     "seen_in",
     "since",
+    "with_end",
 ]

@@ -26,6 +26,8 @@ _BLOCK_BYTES = 1 << 20
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: the largest window of `zstd --long`."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
+_RECORDING = "end-of-recording"
+"""The id of lines that end no pod; a pod's id is a UID, or a namespace and a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +131,14 @@ def folded(lines: Iterable[DemandLine]) -> Demand:
     """
     kept: dict[str | int, DemandLine] = {}
     ends: dict[str, PodEnd] = {}
+    last = _NEVER
     for number, line in enumerate(lines):
         match line:
             case PodDemand():
                 kept[line.id] = line
             case PodEnd():
                 ends[line.id] = line
+                last = max(last, line.at)
             case _:
                 kept[number] = line
     for key, end in ends.items():
@@ -142,8 +146,22 @@ def folded(lines: Iterable[DemandLine]) -> Demand:
         if isinstance(pod, PodDemand):
             kept[key] = _ended(pod, end)
     every = sorted(kept.values(), key=lambda line: line.at)
-    moments = [*map(_end, every), *(end.at for end in ends.values())]
-    return Demand(lines=tuple(every), end=max(moments, default=_NEVER))
+    return Demand(lines=tuple(every), end=max(last, max(map(_end, every), default=_NEVER)))
+
+
+def recorded_until(at: datetime) -> PodEnd:
+    """Return a line that says until when was recorded, as the last change may be long before."""
+    return PodEnd(at=at, id=_RECORDING)
+
+
+def with_end(lines: Iterable[DemandLine], end: datetime) -> Iterator[DemandLine]:
+    """Yield the lines, and that the recording ended then where none of them lasts until then."""
+    last = _NEVER
+    for line in lines:
+        last = max(last, _end(line))
+        yield line
+    if last < end:
+        yield recorded_until(end)
 
 
 def since(demand: Demand, begin: datetime) -> Demand:

@@ -50,6 +50,21 @@ def after(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
+def test_recording_of_a_steady_cluster_lasts_until_the_last_look(tmp_path: Path) -> None:
+    """It ended with the last change, so that its simulation was a second long."""
+    web = make_pod("web", created_at=after(-60))
+    watched = Watched([(after(10 * look), [web]) for look in range(100)])
+    out = tmp_path / "demand.jsonl.gz"
+    done = record_cluster(
+        cast(Cluster, watched), watched, None, out, Tally(None), lambda done, share: None
+    )
+    with out.open("rb") as stream:
+        demand = read_demand(stream, str(out))
+    assert (demand.begin, demand.end) == (NOON, after(990))
+    assert (done.pods, done.begin, done.end) == (1, NOON, after(990))
+    assert done.lines < 20
+
+
 def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> None:
     """Pods counted from the midnight that passed, and quick ones were not recorded at all."""
     old, web = make_pod("old", created_at=after(-9_999)), make_pod("web", created_at=after(5))

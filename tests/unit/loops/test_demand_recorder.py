@@ -156,6 +156,22 @@ def test_lines_that_the_log_did_not_take_are_told_with_the_next_plan() -> None:
     assert log.counts == ["taken", "behind", "taken"]
 
 
+def test_record_lasts_for_as_long_as_was_recorded_though_nothing_changes() -> None:
+    """A steady cluster's recording of days ended with its last change, and so did its replay."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    pod = made("web")
+    for minute in range(62):
+        record(recorder, pod, after=60 * minute)
+    assert log.demand().end == NOW + timedelta(hours=1)
+    assert set(log.pods()) == {"uid-ns-web"}
+    assert log.lines.count(b'"kind":"end"') == 12
+    settings = make_settings(make_fleet_settings("small", price="0.10"))
+    calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
+    replayed = Simulation(log.demand(), settings, Options(chances=calm)).run()
+    assert (replayed.pods, round(replayed.seconds)) == (1, 3606)
+
+
 def test_each_day_begins_with_everything_that_is_there() -> None:
     """The files that are left after the oldest went would miss every pod that was there before."""
     log = Log()

@@ -141,15 +141,16 @@ def record_cluster(
     What was before the first look is no part of the recording.
 
     Raises:
+        PortError: The API server does not answer. A file that is there stays if it never did.
         InputError: The file cannot be written.
     """
     begun, before = clock.monotonic_seconds(), Seen()
     first = written_at = clock.now()
+    state, at = cluster.observe(), clock.now()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with DemandFile(out, fresh=True) as file:
             while True:
-                state, at = cluster.observe(), clock.now()
                 now = seen_in(state, None, at, {})
                 found = list(changes(before, now, at, max(at - first, timedelta(0))))
                 if not found and at - written_at >= SILENT:
@@ -169,6 +170,7 @@ def record_cluster(
                 cluster.wait_for_change(min(left, LOOK_SECONDS))
                 # A burst of events is one look, as each look compares all pods.
                 clock.wait_seconds(min(GATHERED_SECONDS, left))
+                state, at = cluster.observe(), clock.now()
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}") from error
 

@@ -5,10 +5,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.recording import Tally, record_cluster
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import PodDemand
+from reconciler.model.errors import Unavailable
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.cluster import Cluster
 from reconciler.records.demand import read_demand
@@ -63,6 +66,20 @@ def test_recording_of_a_steady_cluster_lasts_until_the_last_look(tmp_path: Path)
     assert (demand.begin, demand.end) == (NOON, after(990))
     assert (done.pods, done.begin, done.end) == (1, NOON, after(990))
     assert done.lines < 20
+
+
+def test_recording_that_is_there_stays_where_the_cluster_does_not_answer(tmp_path: Path) -> None:
+    """A wrong kubeconfig emptied the recording of last week."""
+
+    class Away(Watched):
+        def observe(self) -> ClusterState:
+            raise Unavailable("cluster", "connection refused")
+
+    out, away = tmp_path / "week.jsonl", Away([(NOON, [])])
+    out.write_text("a week\n")
+    with pytest.raises(Unavailable):
+        record_cluster(cast(Cluster, away), away, None, out, Tally(None), lambda done, share: None)
+    assert out.read_text() == "a week\n"
 
 
 def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Self
@@ -45,15 +46,19 @@ class DemandFile:
         path: The file.
         named: The name whose ending determines the compression (`.gz`, `.zst`); default: the file's
             own.
-        fresh: Whether its old content is removed; else lines are appended.
+        fresh: Whether its old content is removed, and the file made readable by its owner only;
+            else lines are appended. Pipes and devices stay as they are.
 
     Raises:
         OSError: It cannot be opened or written.
     """
 
     def __init__(self, path: Path, *, named: str = "", fresh: bool = False) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if fresh else os.O_APPEND)
+        flags = os.O_WRONLY | os.O_CREAT | (0 if fresh else os.O_APPEND)
         self._stream = os.fdopen(os.open(path, flags, 0o600), "wb")
+        if fresh and stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
+            os.fchmod(self._stream.fileno(), 0o600)
+            self._stream.truncate(0)
         self._name = (named or path.name).lower()
         self._waiting: list[bytes] = []
         self._bytes = 0

@@ -82,6 +82,18 @@ def test_recording_that_is_there_stays_where_the_cluster_does_not_answer(tmp_pat
     assert out.read_text() == "a week\n"
 
 
+def test_live_recording_is_for_its_owner_though_the_file_was_for_all(tmp_path: Path) -> None:
+    """What a cluster runs was readable by everybody who could read the file before it."""
+    out, watched = tmp_path / "live.jsonl", Watched([(NOON, [make_pod("web")])])
+    out.write_text("old, and longer than what follows\n" * 999)
+    out.chmod(0o644)
+    record_cluster(
+        cast(Cluster, watched), watched, None, out, Tally(None), lambda done, share: None
+    )
+    assert out.stat().st_mode & 0o077 == 0
+    assert "old" not in out.read_text()
+
+
 def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> None:
     """Pods counted from the midnight that passed, and quick ones were not recorded at all."""
     old, web = make_pod("old", created_at=after(-9_999)), make_pod("web", created_at=after(5))

@@ -93,7 +93,7 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
     for uid, pod in now.pods.items():
         if fresh or uid not in before.pods:
             yield _pod_demand(min(max(pod.created_at or at, oldest), at), pod)
-    yield from _ended(before, now, at)
+    yield from _ended(before, now, at, oldest)
     known = Seen() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
     yield from _changed_budgets(known, now, at)
@@ -110,17 +110,17 @@ def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterat
     told = before.pods.keys() | before.finished.keys()
     for uid, pod in now.finished.items():
         if uid not in told and pod.created_at is not None:
-            end = _pod_end(at, uid, pod)
+            end = _pod_end(at, uid, pod, oldest)
             if end.ran_seconds is not None and pod.created_at >= oldest:
                 yield _pod_demand(min(pod.created_at, at), pod)
                 yield end
 
 
-def _ended(before: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+def _ended(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterator[DemandLine]:
     for uid in sorted(before.pods.keys() - now.pods.keys()):
-        yield _pod_end(at, uid, now.finished.get(uid))
+        yield _pod_end(at, uid, now.finished.get(uid), oldest)
     for uid in sorted(before.finished.keys() - now.finished.keys()):
-        end = _pod_end(at, uid, before.finished[uid])
+        end = _pod_end(at, uid, before.finished[uid], oldest)
         if end.ran_seconds is not None:
             yield replace(end, kept_seconds=bounded_seconds((at - end.at).total_seconds()))
 
@@ -174,12 +174,17 @@ def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
     )
 
 
-def _pod_end(at: datetime, uid: str, finished: Pod | None) -> PodEnd:
-    """Return the end of a pod: by itself if it was seen finished; else somebody deleted it."""
+def _pod_end(at: datetime, uid: str, finished: Pod | None, oldest: datetime) -> PodEnd:
+    """Return the end of a pod: by itself if it was seen finished; else somebody deleted it.
+
+    A kubelet's clock may be wrong, so that the end is not before the pod's creation.
+    """
     if finished is None or finished.started_at is None or finished.finished_at is None:
         return PodEnd(at=at, id=uid)
     ran = (finished.finished_at - finished.started_at).total_seconds()
-    return PodEnd(at=min(finished.finished_at, at), id=uid, ran_seconds=bounded_seconds(ran))
+    begin = min(max(finished.created_at or oldest, oldest), at)
+    ended_at = max(begin, min(finished.finished_at, at))
+    return PodEnd(at=ended_at, id=uid, ran_seconds=bounded_seconds(ran))
 
 
 def _rule_of(budget: PodDisruptionBudget) -> tuple[object, int]:

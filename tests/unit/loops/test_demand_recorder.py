@@ -1,7 +1,7 @@
 """What the recorder writes down of a loop's snapshots."""
 
 import io
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.loops.demand_recorder import DemandRecorder
@@ -26,6 +26,7 @@ from tests.builders import (
     make_snapshot,
 )
 
+AD_1 = datetime(1, 1, 3, tzinfo=UTC)
 KEEP_SECONDS = 14 * 86_400.0
 
 
@@ -252,6 +253,7 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
         made("sum", memory="20Ei"),
         made("owner", owner="Job" * 1_000),
         made("old", owner="Job", phase="Succeeded", started_at=NOW - 50 * year, finished_at=NOW),
+        made("first", owner="Job", phase="Failed", started_at=AD_1, finished_at=AD_1),
         made("late", owner="Job", phase="Failed", started_at=NOW, finished_at=NOW + 5_000 * year),
         make_pod("future", created_at=NOW + 300 * year),
     )

@@ -18,6 +18,7 @@ from reconciler.model.errors import InputError, ReconcilerError
 from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.reasons import printable
 from reconciler.simulation.figures import Json, figures
+from reconciler.simulation.long_waits import WORKLOADS_MAX
 from reconciler.simulation.simulation import Options, Simulation
 
 DAYS = 7.0
@@ -76,7 +77,8 @@ def _played(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Jso
     config = _with_policies(of, cluster_name)
     settings = planner_settings(config, _catalogue(of, config.catalogue))
     simulation = Simulation(demand, simulated_settings(of.name, settings), Options())
-    return figures(simulation.run(), of.name)
+    # All of them, as two lists that are cut each at its worst cannot be compared.
+    return figures(simulation.run(), of.name, workloads=WORKLOADS_MAX + 1)
 
 
 def _catalogue(of: ConfigOfCommit, named: str | None) -> Catalogue:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.gitops.markdown import code
+from reconciler.planner.text import counted_noun
 
 Json = Mapping[str, Any]
 _WORKLOADS_MAX: Final = 10
+_WORKLOADS_IN_JSON: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def replay_lines(replay: Replay | None) -> list[str]:
     if replay.after is None:
         return lines
     after, before = replay.after, replay.before
-    days = f"{after['days']:g} days, {after['pods']:,} pods"
+    days = f"{after['days']:g} days, {after['pods']:,} {_noun(after['pods'])}"
     head = "| | before | with this config | |" if before else "| | with this config |"
     rule = "|---|---|---|---|" if before else "|---|---|"
     rows = [_row(what, unit, path, before, after) for what, unit, path in _ROWS]
@@ -98,15 +100,20 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
         more = each["pods"] - earlier.get("pods", 0)
         if never <= _never(earlier) and more <= 0:
             continue
-        text = f"- {code(each['workload'])}: {each['pods']:,} pods wait longer than two minutes"
+        pods = f"{each['pods']:,} {_noun(each['pods'])} wait{'s' if each['pods'] == 1 else ''}"
+        text = f"- {code(each['workload'])}: {pods} longer than two minutes"
         if never:
-            text += f", **{never:,} find no node**"
+            text += f", **{never:,} {'finds' if never == 1 else 'find'} no node**"
         lines.append(f"{text} (the longest {each['longest_seconds']:,.0f} s)")
     if not lines:
         return []
     more_lines = len(lines) - _WORKLOADS_MAX
-    rest = [f"- … and {more_lines} more workloads"] if more_lines > 0 else []
+    rest = [f"- … and {counted_noun(more_lines, 'more workload')}"] if more_lines > 0 else []
     return ["Who would wait longer:", "", *lines[:_WORKLOADS_MAX], *rest, ""]
+
+
+def _noun(pods: int) -> str:
+    return "pod" if pods == 1 else "pods"
 
 
 def _never(workload: Json) -> int:
@@ -119,5 +126,6 @@ def _figures(run: Json) -> dict[str, Any]:
     kept = ("days", "pods", "cost", "nodes", "waiting", "evictions", "interruptions")
     found = {key: run[key] for key in kept}
     found["waiting"] = {k: v for k, v in run["waiting"].items() if k != "curve"}
+    found["waiting"]["workloads"] = run["waiting"]["workloads"][:_WORKLOADS_IN_JSON]
     found["cost"] = {k: v for k, v in run["cost"].items() if k != "by_day"}
     return found

@@ -22,8 +22,8 @@ CURVE = (0, *range(5, 100, 5), 96, 97, 98, 99, 99.5, 99.9, 100)
 """Percentiles of the waiting time's curve."""
 
 
-def figures(result: Result, name: str) -> Json:
-    """Return the figures of one simulation."""
+def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json:
+    """Return the figures of one simulation, with this many workloads that waited long."""
     bound = _bound_by_hour(result)
     recorded = agreement(result)
     usd = sum(each.usd for each in result.launches)
@@ -45,7 +45,7 @@ def figures(result: Result, name: str) -> Json:
         },
         "nodes": _nodes(result.launches, result.seconds),
         "fleets": _fleets(result),
-        "waiting": _waiting(result),
+        "waiting": _waiting(result, workloads),
         "evictions": dict(sorted(result.history.evictions.items())),
         "interruptions": result.interruptions,
         "jobs_ended_early": result.history.jobs_ended,
@@ -160,7 +160,7 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(0, ceil(percent / 100 * len(ordered)) - 1)]
 
 
-def _waiting(result: Result) -> Json:
+def _waiting(result: Result, workloads: int) -> Json:
     """Return the time from creation to a node, of every pod that found one, except DaemonSets'.
 
     A pod that was deleted before it had a node counts with the time until its deletion.
@@ -184,7 +184,7 @@ def _waiting(result: Result) -> Json:
                 "without_a_node_at_the_end": wait.without_a_node,
                 "deleted_without_a_node": wait.deleted,
             }
-            for workload, wait in result.history.long_waits(WORKLOADS_SHOWN)
+            for workload, wait in result.history.long_waits(workloads)
         ],
     }
 

@@ -23,6 +23,8 @@ from reconciler.simulation.simulation import Options, Simulation
 
 DAYS = 7.0
 """How many of the last days that the capacity loop has recorded are played."""
+_PROBLEMS = (ReconcilerError, OSError, MemoryError)
+"""What is reported and stops nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +58,21 @@ def replay(
     try:
         demand = _demand(recorded)
         after = _played(demand, config, cluster_name)
-    except (ReconcilerError, OSError) as error:
-        return Replay(demand=shown, problem=printable(str(error)))
+    except _PROBLEMS as error:
+        return Replay(demand=shown, problem=_said(error))
     if before is None:
         return Replay(demand=shown, after=after)
     try:
         earlier = _played(demand, before, cluster_name)
-    except (ReconcilerError, OSError) as error:
-        return Replay(demand=shown, after=after, problem=printable(str(error)))
+    except _PROBLEMS as error:
+        return Replay(demand=shown, after=after, problem=_said(error))
     return Replay(demand=shown, before=earlier, after=after)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory to play the demand: record fewer days of it"
+    return printable(str(error))
 
 
 def _demand(recorded: str) -> Demand:

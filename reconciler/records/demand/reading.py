@@ -75,53 +75,60 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
     """
     try:
         return read_demand(stream, name, limits)
-    except InputError:
+    except InputError as error:
         # A faulty line does not prove an incomplete member, whose end may unpack to anything.
         stream.seek(0)
         file = stream.read()
-        content = b"".join(_whole_members(file, limits.bytes_max)) or _torn(file, limits.bytes_max)
-        if content is None:
+        whole = b"".join(_whole_members(file, limits.bytes_max))
+        if whole:
+            return read_demand(io.BytesIO(whole), name, limits)
+        if not isinstance(error.__cause__, EOFError):
             raise
-        return read_demand(io.BytesIO(content), name, limits)
+        lines = _until_torn(lines_of(io.BytesIO(file), name, limits))
+        return folded(_decoded(lines, name, LineDecoder()))
 
 
-def _torn(file: bytes, bytes_max: int) -> bytes | None:
-    """Return the whole lines of a file that ends within its only member; None for other files."""
-    if not file.startswith(_MEMBER):
-        return None
-    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+def _until_torn(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield the whole lines of a file that ends within its only member."""
     try:
-        found = unpacker.decompress(file, bytes_max)
-    except zlib.error:
-        return None
-    return None if unpacker.eof or unpacker.unconsumed_tail else found[: found.rfind(b"\n") + 1]
+        yield from numbered
+    except InputError as error:
+        if not isinstance(error.__cause__, EOFError):
+            raise
 
 
-def _whole_members(file: bytes, bytes_max: int) -> Iterator[bytes]:
-    """Yield the content of the complete members; together little more than the limit."""
+def _whole_members(file: bytes, bytes_max: int) -> Iterator[memoryview]:
+    """Yield the complete members, compressed; their content is together little more than the limit.
+
+    Nothing is kept of the content: a small file may unpack to more than there is memory.
+    """
     at = file.find(_MEMBER)
     while at >= 0 and bytes_max >= 0:
-        content, size = _member(memoryview(file)[at:], bytes_max)
-        bytes_max -= len(content)
-        yield content
+        size, unpacked = _member_size(memoryview(file)[at:], bytes_max)
+        if size:
+            bytes_max -= unpacked
+            yield memoryview(file)[at : at + size]
         at = file.find(_MEMBER, at + (size or 1))
 
 
-def _member(file: memoryview, bytes_max: int) -> tuple[bytes, int]:
-    """Return the content of the first member, and its length; 0 when it is incomplete."""
+def _member_size(file: memoryview, bytes_max: int) -> tuple[int, int]:
+    """Return the first member's length and that of its content; 0 when it is incomplete."""
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    found = bytearray()
+    unpacked = 0
     try:
         for begin in range(0, len(file), _MEMBER_BLOCK_BYTES):
-            block = file[begin : begin + _MEMBER_BLOCK_BYTES]
-            found += unpacker.decompress(block)
+            block: bytes | memoryview = file[begin : begin + _MEMBER_BLOCK_BYTES]
+            end = begin + len(block)
+            while block and not unpacker.eof and unpacked <= bytes_max:
+                unpacked += len(unpacker.decompress(block, _BLOCK_BYTES))
+                block = unpacker.unconsumed_tail
             if unpacker.eof:
-                return bytes(found), begin + len(block) - len(unpacker.unused_data)
-            if len(found) > bytes_max:
+                return end - len(unpacker.unused_data), unpacked
+            if unpacked > bytes_max:
                 break
     except zlib.error:
         pass
-    return b"", 0
+    return 0, 0
 
 
 def folded(lines: Iterable[DemandLine]) -> Demand:

@@ -158,6 +158,20 @@ def test_demand_that_cannot_be_read_is_told_with_its_place(
     "\n".join(replay_lines(found)).encode()
 
 
+def test_too_little_memory_is_told_and_stops_nothing(
+    demand: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan of a pull request ended without a report."""
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("reconciler.bootstrap.replaying.Simulation", full)
+    found = replayed(demand, CONFIG)
+    assert "there is not enough memory" in found.problem
+    assert found.after is None
+
+
 def test_policy_file_of_each_commit_is_replayed(demand: Path) -> None:
     """A change of the policy file alone changes what is evicted."""
     lines = [

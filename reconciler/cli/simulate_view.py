@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -97,6 +97,18 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 )
 
 
+def _notes(runs: Sequence[Json]) -> list[str]:
+    """Return the notes of the simulations, each with their names where not all have it."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for note in run["notes"]:
+            found.setdefault(note, []).append(Path(run["config"]).name)
+    return [
+        note if len(names) == len(runs) else f"{', '.join(names)}: {note}"
+        for note, names in found.items()
+    ]
+
+
 def print_figures(found: Json, out: str) -> None:
     """Print a table of the configs, and where the report is."""
     runs = [*found["runs"], *found.get("peers", ())]
@@ -112,6 +124,8 @@ def print_figures(found: Json, out: str) -> None:
     first = runs[0]
     console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")
     console.print(table)
+    for note in _notes(runs):
+        console.print(f"note: {note}", soft_wrap=True)
     if "peers" in found:
         console.print("(model): a model of that program, see docs/simulate.md")
     if "sweep" in found:

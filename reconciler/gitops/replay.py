@@ -50,6 +50,8 @@ def replay_lines(replay: Replay | None) -> list[str]:
     head = "| | before | with this config | |" if before else "| | with this config |"
     rule = "|---|---|---|---|" if before else "|---|---|"
     rows = [_row(what, unit, path, before, after) for what, unit, path in _ROWS]
+    for note in _notes(before, after):
+        lines += [f"Note: {code(note, 500)}", ""]
     return [*lines, f"{days}.", "", head, rule, *rows, "", *_who_waits(before, after)]
 
 
@@ -63,6 +65,11 @@ _ROWS: Final = (
     ("pods evicted", "", ("evictions",)),
     ("most nodes at once", "", ("nodes", "peak")),
 )
+
+
+def _notes(before: Json | None, after: Json) -> list[str]:
+    """Return what is to be known of the figures, each once."""
+    return list(dict.fromkeys([*after["notes"], *(before["notes"] if before else ())]))
 
 
 def _row(what: str, unit: str, path: Sequence[str], before: Json | None, after: Json) -> str:
@@ -123,7 +130,7 @@ def _never(workload: Json) -> int:
 
 
 def _figures(run: Json) -> dict[str, Any]:
-    kept = ("days", "pods", "cost", "nodes", "waiting", "evictions", "interruptions")
+    kept = ("days", "pods", "cost", "nodes", "waiting", "evictions", "interruptions", "notes")
     found = {key: run[key] for key in kept}
     found["waiting"] = {k: v for k, v in run["waiting"].items() if k != "curve"}
     found["waiting"]["workloads"] = run["waiting"]["workloads"][:_WORKLOADS_IN_JSON]

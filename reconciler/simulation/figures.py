@@ -10,6 +10,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.records.times import rfc3339
 from reconciler.simulation.bound import CostBound
 from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS, POINTS
+from reconciler.simulation.notes import notes
 from reconciler.simulation.recorded import agreement
 from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
 
@@ -34,6 +35,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         "days": round(result.seconds / DAY_SECONDS, 6),
         "pods": result.history.created,
         "plans": result.history.plans,
+        "notes": notes(result),
         "cost": {
             "usd": _money(usd),
             "usd_per_day": _money(usd / max(1e-9, result.seconds / DAY_SECONDS)),

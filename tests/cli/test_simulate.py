@@ -161,6 +161,26 @@ def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFix
     assert "What changes" in (files / "report" / "report.html").read_text()
 
 
+def test_what_makes_figures_worth_little_is_said_beside_them(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second of no pods cost 0.00 USD per day, and a guessed price was a catalogue's."""
+    line = {"t": "2026-03-01T12:00:00Z", "kind": "fleet", "fleet": "ci-small", "target": 1}
+    (files / "steady.jsonl").write_text(json.dumps(line))
+    other = files / "other.yaml"
+    odd = "sizes: {odd: {kind: cpu, cpu: 4, memory: 16Gi, instance_types: [m99.xlarge]}}"
+    other.write_text(f"{odd}{CONFIG.replace('{size: small}', '{size: odd}')}")
+    more = ["--config-b", str(other)]
+    assert simulate(files, "report", *more, "-o", "table", demand="steady.jsonl") == 0
+    said = capsys.readouterr().out
+    page = (files / "report" / "report.html").read_text()
+    assert "other.yaml: no price known for m99.xlarge: counted at a usual price" in said
+    assert "note: the demand asks for no pod in this time" in said
+    for note in ("no price known for m99.xlarge", "the demand spans 1 s only", "asks for no pod"):
+        assert note in said
+        assert note in page
+
+
 def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second one was told to be an empty file."""
     words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]

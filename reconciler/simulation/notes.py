@@ -1,0 +1,30 @@
+"""What a reader of a simulation's figures must know to judge them, in sentences."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.simulation.simulation import Result
+
+SHORT_SECONDS: Final = 300.0
+"""A node takes about a minute to come: figures of a shorter time say nothing of a day."""
+_TYPES_MAX: Final = 5
+
+
+def notes(result: Result) -> list[str]:
+    """Return the notes, none where there is nothing to say."""
+    return list(_notes(result))
+
+
+def _notes(result: Result) -> Iterator[str]:
+    if result.options.days is None and result.seconds < SHORT_SECONDS:
+        yield (
+            f"the demand spans {result.seconds:,.0f} s only, so that its figures per day say "
+            "little: record for longer, or give --days N"
+        )
+    if not result.history.created:
+        yield "the demand asks for no pod in this time"
+    unpriced = sorted({each.instance_type for each in result.offers if not each.priced})
+    if unpriced:
+        more = f" and {len(unpriced) - _TYPES_MAX} more" if len(unpriced) > _TYPES_MAX else ""
+        named = ", ".join(unpriced[:_TYPES_MAX])
+        yield f"no price known for {named}{more}: counted at a usual price"

@@ -57,6 +57,8 @@ class Controllers:
     def __init__(self, world: MemoryWorld) -> None:
         self._world = world
         self._known: dict[tuple[str, str, str], _Controller] = {}
+        self.without_spec: set[tuple[str, str, str]] = set()
+        """Those that would have pods if the demand said what these request."""
 
     def change(self, change: ControllerDemand) -> None:
         """Apply a line: a controller is created, changed or deleted."""
@@ -67,6 +69,10 @@ class Controllers:
             owner = Owner(kind=_POD_OWNER.get(kind, kind), name=name, uid=f"{kind}/{name}")
             found = self._known[key] = _Controller(owner=owner, namespace=change.namespace)
         rolls = _apply(found, change)
+        if found.spec is not None:
+            self.without_spec.discard(key)
+        elif not change.deleted and (found.replicas or kind == "DaemonSet"):
+            self.without_spec.add(key)
         if kind == "DaemonSet":
             self._daemon_set(found, deleted=change.deleted)
         elif found.spec is not None:

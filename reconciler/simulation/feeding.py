@@ -23,7 +23,7 @@ from reconciler.model.demand import (
     PodDemand,
     PodEnd,
 )
-from reconciler.model.ids import FleetId, PodKey
+from reconciler.model.ids import FleetId, PodKey, Region
 from reconciler.simulation.controllers import Controllers
 from reconciler.simulation.faults import End, Faults, together
 
@@ -74,11 +74,18 @@ class Feeder:
         self.pods = 0
         """How many pods were created from demand."""
         self.facts: list[FleetFact] = []
+        self.faults_of_nothing = 0
+        """Faults of a fleet, type or zone that the config does not have."""
         self._next: Iterator[DemandLine] = iter(lines)
         self._line = next(self._next, None)
         world.objects.watchers.append(self._occupies)
         world.objects.successor_watchers.append(self._succeeded)
         self._await()
+
+    @property
+    def controllers_without_spec(self) -> int:
+        """Return how many controllers have no pods because the demand never said their spec."""
+        return len(self._controllers.without_spec)
 
     def _await(self) -> None:
         """Set a timer for the next line; one timer is enough for all lines."""
@@ -221,6 +228,7 @@ class Feeder:
 
     def _fault(self, fault: FaultDemand) -> None:
         faults = self._faults
+        self.faults_of_nothing += not self._has_target(fault)
         match fault.fault:
             case "capacity":
                 self._later(fault, self._no_capacity(fault))
@@ -248,15 +256,23 @@ class Feeder:
         if fault.fleet and not (fault.instance_type or fault.zone):
             fleets = self._fleets_of(fault)
             return together(self._faults.refuse_launches(each, fault.code) for each in fleets)
+        return self._faults.refuse_pools(self._pools_of(fault), fault.code)
+
+    def _has_target(self, fault: FaultDemand) -> bool:
+        """Return whether the config has what the fault names."""
+        if fault.fault in {"capacity", "interruption"}:
+            return bool(self._pools_of(fault))
+        return bool(self._fleets_of(fault))
+
+    def _pools_of(self, fault: FaultDemand) -> set[tuple[Region, str, str]]:
         wanted = set(self._fleets_of(fault))
-        pools = {
+        return {
             (record.shape.region, *pool)
             for fleet_id, record in self._world.fleets.records.items()
             if fleet_id in wanted
             for pool in record.shape.all_pools()
             if fault.instance_type in {"", pool[0]} and fault.zone in {"", pool[1]}
         }
-        return self._faults.refuse_pools(pools, fault.code)
 
     def _interrupt(self, fault: FaultDemand) -> None:
         """Take back spot instances, the oldest first; those with a notice are ending already."""

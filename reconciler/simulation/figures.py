@@ -36,6 +36,10 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         "pods": result.history.created,
         "plans": result.history.plans,
         "notes": notes(result),
+        "not_played": {
+            "controllers_without_spec": result.controllers_without_spec,
+            "faults_of_nothing": result.faults_of_nothing,
+        },
         "cost": {
             "usd": _money(usd),
             "usd_per_day": _money(usd / max(1e-9, result.seconds / DAY_SECONDS)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from reconciler.planner.text import counted_noun
 from reconciler.simulation.simulation import Result
 
 SHORT_SECONDS: Final = 300.0
@@ -23,6 +24,12 @@ def _notes(result: Result) -> Iterator[str]:
         )
     if not result.history.created:
         yield "the demand asks for no pod in this time"
+    if result.controllers_without_spec:
+        which = counted_noun(result.controllers_without_spec, "controller")
+        yield f"{which} of the demand without a pod, as no line says the spec: give it before"
+    if result.faults_of_nothing:
+        which = counted_noun(result.faults_of_nothing, "fault")
+        yield f"{which} of the demand without effect: the config has no such fleet, type or zone"
     unpriced = sorted({each.instance_type for each in result.offers if not each.priced})
     if unpriced:
         more = f" and {len(unpriced) - _TYPES_MAX} more" if len(unpriced) > _TYPES_MAX else ""

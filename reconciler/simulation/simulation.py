@@ -80,6 +80,10 @@ class Result:
     facts: tuple[FleetFact, ...]
     cycles: int
     interruptions: int
+    controllers_without_spec: int
+    """Controllers that have no pods because the demand never said what these request."""
+    faults_of_nothing: int
+    """Faults of a fleet, type or zone that the config does not have."""
 
 
 class Simulation:
@@ -242,6 +246,8 @@ class Simulation:
             facts=tuple(self.feeder.facts),
             cycles=self.process.cycles,
             interruptions=self.faults.interruptions,
+            controllers_without_spec=self.feeder.controllers_without_spec,
+            faults_of_nothing=self.feeder.faults_of_nothing,
         )
 
     def _launches(self) -> list[Launch]:

@@ -181,6 +181,29 @@ def test_what_makes_figures_worth_little_is_said_beside_them(
         assert note in page
 
 
+def test_what_the_demand_names_and_nobody_has_is_counted_and_told(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A demand whose first day was cut off simulated nothing, and said nothing of it."""
+    at = {"t": "2026-03-01T12:00:00Z"}
+    owner = {"kind": "Deployment", "name": "api"}
+    lines = [
+        {**at, "kind": "controller", "controller": owner, "replicas": 14},
+        {**at, "kind": "fault", "fault": "capacity", "fleet": "ci-smal"},
+        {**at, "kind": "fault", "fault": "interruption", "instance_type": "m99.xlarge"},
+        {**at, "kind": "fault", "fault": "slow-launch", "fleet": "ci-small", "seconds": 5},
+    ]
+    (files / "cut.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert simulate(files, "report", "--days", "0.01", "-o", "table", demand="cut.jsonl") == 0
+    said = capsys.readouterr().out
+    page = (files / "report" / "report.html").read_text()
+    for note in ("1 controller of the demand without a pod", "2 faults of the demand without"):
+        assert note in said
+        assert note in page
+    (found,) = json.loads((files / "report" / "report.json").read_text())["runs"]
+    assert found["not_played"] == {"controllers_without_spec": 1, "faults_of_nothing": 2}
+
+
 def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second one was told to be an empty file."""
     words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]

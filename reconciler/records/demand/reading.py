@@ -204,7 +204,8 @@ def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int,
                                  f"{limits.line_bytes_max:,} bytes")  # fmt: skip
             if left < 0 or number > limits.lines_max:
                 raise InputError(name, f"it has more than {limits.lines_max:,} lines or "
-                                 f"{limits.bytes_max:,} bytes", "split it by time")  # fmt: skip
+                                 f"{limits.bytes_max:,} bytes", "leave out whole days of it, and "
+                                 "keep the lines of controllers")  # fmt: skip
             if line.strip():
                 yield number, line
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:

@@ -1,8 +1,10 @@
 """Which cron schedules are supported, and what Kubernetes' short names for them mean."""
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
@@ -17,6 +19,8 @@ SHORT_NAMES: Final = {
     "@hourly": "0 * * * *",
 }
 """What CronJobs take in place of five fields."""
+_CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
+"""Longer than clocks are put back by."""
 _DAY_OF_MONTH, _DAY_OF_WEEK = 2, 4
 _EVERY = re.compile(r"^\?")
 """CronJobs read `?` as `*`."""
@@ -57,6 +61,27 @@ def cron_job_schedule(text: str) -> str:
         fields[_DAY_OF_MONTH] = _listed(fields[_DAY_OF_MONTH], range(1, 32))
         fields[_DAY_OF_WEEK] = _listed(fields[_DAY_OF_WEEK], range(7))
     return checked_schedule(" ".join(fields))
+
+
+def cron_job_times(schedule: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+    """Yield the moments after one at which a CronJob starts its Jobs, in order.
+
+    Each minute whose time of day fits counts, as in the CronJob controller (robfig/cron v3): none
+    where clocks are put forward over it, and two where they are put back.
+    """
+    clock = after.astimezone(zone).replace(tzinfo=None, fold=0) - _CLOCK_CHANGE_MAX
+    again: list[datetime] = []
+    for time in CronSim(schedule, clock):
+        first, second = (time.replace(tzinfo=zone, fold=n).astimezone(UTC) for n in (0, 1))
+        if second < first:  # no clock shows this time
+            continue
+        while again and again[0] <= first:
+            yield again.pop(0)
+        if first > after:
+            yield first
+        if second > max(first, after):
+            again.append(second)
+    yield from again
 
 
 def _check_days(of_month: str, of_week: str) -> None:

@@ -8,10 +8,9 @@ from itertools import chain, count
 from typing import assert_never
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
-
 from reconciler.adapters.memory import BudgetShape, MemoryWorld
 from reconciler.model.cluster import Owner, Pod
+from reconciler.model.cron import cron_job_times
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
@@ -193,8 +192,8 @@ class Feeder:
     def _cron(self, cron: CronDemand) -> None:
         key = (cron.namespace, cron.id)
         self._crons[key] = form = self._crons.get(key, 0) + 1
-        local = self._world.clock.now().astimezone(ZoneInfo(cron.time_zone))
-        self._await_job(cron, CronSim(cron.schedule, local), form)
+        zone, now = ZoneInfo(cron.time_zone), self._world.clock.now()
+        self._await_job(cron, cron_job_times(cron.schedule, zone, now), form)
 
     def _await_job(self, cron: CronDemand, times: Iterator[datetime], form: int) -> None:
         at = next(times, None)

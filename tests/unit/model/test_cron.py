@@ -1,11 +1,13 @@
 """Schedules of CronJobs, as their controller reads them."""
 
 from datetime import UTC, datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim
 
-from reconciler.model.cron import cron_job_schedule
+from reconciler.model.cron import cron_job_schedule, cron_job_times
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 """A Sunday."""
@@ -43,3 +45,28 @@ def test_schedule_that_cron_jobs_refuse_is_refused(schedule: str) -> None:
     """A mix would promise what the cluster does not take."""
     with pytest.raises(ValueError, match=r"CronJobs|from 0"):
         cron_job_schedule(schedule)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "after", "expected"),
+    [
+        ("30 2 * * *", "2026-03-28T12:00", ["2026-03-30T00:30", "2026-03-31T00:30"]),
+        ("30 2 * * *", "2026-10-24T12:00", ["2026-10-25T00:30", "2026-10-25T01:30"]),
+        ("30 2 * * *", "2026-10-25T00:45", ["2026-10-25T01:30", "2026-10-26T01:30"]),
+        ("30 2 * * *", "2026-10-25T01:30", ["2026-10-26T01:30", "2026-10-27T01:30"]),
+        (
+            "*/30 1-3 * * *",
+            "2026-10-25T00:00",
+            ["2026-10-25T00:30", "2026-10-25T01:00", "2026-10-25T01:30", "2026-10-25T02:00"],
+        ),
+        ("0 1-4 * * *", "2026-03-28T23:30", ["2026-03-29T00:00", "2026-03-29T01:00"]),
+        ("*/20 * * * *", "2026-03-01T12:07", ["2026-03-01T12:20", "2026-03-01T12:40"]),
+    ],
+)
+def test_jobs_start_when_a_clock_shows_the_time(
+    schedule: str, after: str, expected: list[str]
+) -> None:
+    """Nights on which clocks change had one Job, where the CronJob controller has none or two."""
+    begin = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    found = cron_job_times(schedule, ZoneInfo("Europe/Berlin"), begin)
+    assert [f"{at:%Y-%m-%dT%H:%M}" for at in islice(found, len(expected))] == expected

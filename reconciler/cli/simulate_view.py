@@ -109,13 +109,21 @@ def _notes(runs: Sequence[Json]) -> list[str]:
     ]
 
 
+def _heads(names: Sequence[str]) -> Sequence[str]:
+    """Return the ends of paths: as many of their parts as distinguish all of them."""
+    parts = [Path(name).parts or (name,) for name in names]
+    longest = max(map(len, parts))
+    ends = ([str(Path(*each[-n:])) for each in parts] for n in range(1, longest + 1))
+    return next((found for found in ends if len(set(found)) == len(set(names))), names)
+
+
 def print_figures(found: Json, out: str) -> None:
     """Print a table of the configs, and where the report is."""
     runs = [*found["runs"], *found.get("peers", ())]
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for run in runs:
-        table.add_column(Path(run["config"]).name, justify="right", overflow="fold")
+    for head in _heads([run["config"] for run in runs]):
+        table.add_column(head, justify="right", overflow="fold")
     for name, cell in ROWS:
         table.add_row(name, *(cell(run) for run in runs))
     if any("recorded" in run for run in runs):

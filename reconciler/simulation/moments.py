@@ -18,6 +18,8 @@ from reconciler.records.kubernetes.encoding import (
 )
 from reconciler.records.snapshot import CLUSTER_FILE, Json
 
+STANDARD_INPUT = "CONFIG"
+"""Stands for the file of a config that came from standard input."""
 FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 
@@ -37,7 +39,8 @@ class MomentOpener:
         files = f"--cluster {place}/{CLUSTER_FILE} --aws {place}/aws-*.json"
         words = ["reconciler plan --config", quote(config), *flags, files, "--now", moment["at"]]
         explained = ["--explain", quote(moment["pod"])] if moment["pod"] else []
-        return " ".join([*words, *explained])
+        given = [f"< {STANDARD_INPUT}"] if config == "-" else []
+        return " ".join([*words, *explained, *given])
 
 
 def snapshot_files(snapshot: Snapshot) -> dict[str, bytes]:

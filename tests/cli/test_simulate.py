@@ -204,6 +204,21 @@ def test_what_the_demand_names_and_nobody_has_is_counted_and_told(
     assert found["not_played"] == {"controllers_without_spec": 1, "faults_of_nothing": 2}
 
 
+def test_configs_of_one_name_are_told_apart_by_their_folders(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both columns of the table were headed by the same name."""
+    for folder in ("old", "new"):
+        (files / folder).mkdir()
+        (files / folder / "sectors.yaml").write_text(CONFIG)
+    words = ["--config", f"{files}/old/sectors.yaml", "--config-b", f"{files}/new/sectors.yaml"]
+    words += ["--demand", f"{files}/trace.csv", "--out", f"{files}/report", "-o", "table"]
+    assert run(["simulate", *words]) == 0
+    printed = capsys.readouterr().out
+    assert "old/sectors.yaml" in printed
+    assert "new/sectors.yaml" in printed
+
+
 def test_standard_input_is_one_config_only(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second one was told to be an empty file."""
     words = ["--config", "-", "--config-b", "-", "--demand", f"{files}/trace.csv"]

@@ -173,7 +173,10 @@ class _Rows:
         except ValueError:
             return _rfc3339(text, column)
         if not abs(seconds) <= TEN_YEARS_SECONDS:
-            raise ValueError(f"{column}: {text[:40]!r} is more than ten years off")
+            raise ValueError(
+                f"{column}: {text[:40]!r} is more than ten years off: give seconds since the "
+                f"trace's beginning (second 0 is {self._options.start:%Y-%m-%d}), or RFC 3339"
+            )
         return self._options.start + timedelta(seconds=seconds)
 
 

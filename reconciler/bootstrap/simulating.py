@@ -1,7 +1,7 @@
 """Wires simulations: config and demand from files, the report into a directory."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from errno import EISDIR, ENOTDIR
 from os import strerror
@@ -129,21 +129,21 @@ def simulate(
 
     Raises:
         ConfigError, InputError, UsageError: As `settings_of`, `load_demand`, `peer_of` and
-        `assert_writable`, all before the simulation starts.
+        `writable`, all before the simulation starts.
     """
     peers = [peer_of(each) for each in request.peers]
     configs = [request.config, *([request.other_config] if request.other_config else [])]
     loaded = [(name, settings_of(name, request.flags)) for name in configs]
     demand = load_demand(request.demand, request.selector)
-    assert_writable(request.out)
-    results = [
-        (printable(name), _played(name, demand, settings, request.options, progress))
-        for name, settings in loaded
-    ]
-    models = [
-        (peer.shown(), _as_model(peer, demand, loaded[0][1], request.options, progress))
-        for peer in peers
-    ]
+    with writable(request.out):
+        results = [
+            (printable(name), _played(name, demand, settings, request.options, progress))
+            for name, settings in loaded
+        ]
+        models = [
+            (peer.shown(), _as_model(peer, demand, loaded[0][1], request.options, progress))
+            for peer in peers
+        ]
     found = report(results, models, demand=printable(Path(request.demand).name))
     opens = MomentOpener(folder=request.out or "", flags=request.flags)
     return found, report_files(found, results, opens)
@@ -169,17 +169,32 @@ def _played(
     return Simulation(demand, settings, options, lambda share: progress(name, share)).run()
 
 
-def assert_writable(out: str | None) -> None:
-    """Create the report's directory now, before hours are spent on the simulation.
+@contextmanager
+def writable(out: str | None) -> Iterator[None]:
+    """Create the report's directory now, before hours are spent on the simulation in the block.
+
+    What was created is removed when the block fails.
 
     Raises:
         UsageError: The name is empty.
         InputError: Nothing can be written there.
     """
-    if out is None:
-        return
-    if not out:
+    if out == "":
         raise UsageError("--out", "is empty", "name a directory for the report")
+    folders = [] if out is None else [Path(out), *Path(out).parents]
+    made = [each for each in folders if not each.exists()]
+    try:
+        if out is not None:
+            _assert_writable(out)
+        yield
+    except BaseException:
+        for each in made:
+            with suppress(OSError):  # it holds something else meanwhile, or was never made
+                each.rmdir()
+        raise
+
+
+def _assert_writable(out: str) -> None:
     with _writing(out):
         Path(out).mkdir(parents=True, exist_ok=True)
         for folder in (Path(out), *Path(out).glob("moments"), *Path(out).glob(MOMENT_FOLDERS)):

@@ -20,10 +20,10 @@ import orjson
 from reconciler.bootstrap.planning import resolved
 from reconciler.bootstrap.simulating import (
     SimulateRequest,
-    assert_writable,
     demand_of,
     read_input,
     simulated_settings,
+    writable,
 )
 from reconciler.config.document import read_document, write_document
 from reconciler.config.environment import parse_with_overrides
@@ -94,11 +94,11 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     )
     demand = read_input(request.simulation.demand)
     tasks = [_task(request.simulation, document, demand, point) for point in wanted]
-    assert_writable(request.simulation.out)
     found: list[Json | None] = [None] * len(tasks)
-    for count, (number, run) in enumerate(_run(request, tasks), 1):
-        found[number] = run
-        told(count, len(tasks), wanted[number], run)
+    with writable(request.simulation.out):
+        for count, (number, run) in enumerate(_run(request, tasks), 1):
+            found[number] = run
+            told(count, len(tasks), wanted[number], run)
     runs = [run for run in found if run is not None]
     swept = summary(wanted, runs)
     best = runs[swept["recommended"] - 1]

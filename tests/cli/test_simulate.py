@@ -329,6 +329,10 @@ def test_demand_that_cannot_be_played_is_named(
     (files / "empty.jsonl").write_text("")
     assert simulate(files, "report", demand="empty.jsonl") == 1
     assert f"{files}/empty.jsonl: it is empty" in capsys.readouterr().err
+    assert not (files / "report").exists()
+    (files / "kept").mkdir()
+    assert simulate(files, "kept/a/b", demand="empty.jsonl") == 1
+    assert list((files / "kept").iterdir()) == []
 
 
 def test_fault_of_a_mix_does_not_send_to_the_check_of_configs(

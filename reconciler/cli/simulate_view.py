@@ -100,9 +100,9 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 def _notes(runs: Sequence[Json]) -> list[str]:
     """Return the notes of the simulations, each with their names where not all have it."""
     found: dict[str, list[str]] = {}
-    for run in runs:
+    for head, run in zip(_heads([run["config"] for run in runs]), runs, strict=True):
         for note in run["notes"]:
-            found.setdefault(note, []).append(Path(run["config"]).name)
+            found.setdefault(note, []).append(head)
     return [
         note if len(names) == len(runs) else f"{', '.join(names)}: {note}"
         for note, names in found.items()

@@ -16,7 +16,7 @@ from reconciler.cli.ci_options import (
     TypesOption,
     ci_stages,
 )
-from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
+from reconciler.cli.ci_stage import stage_shown_as
 from reconciler.cli.folder import written_folder
 from reconciler.cli.output import (
     Output,
@@ -98,7 +98,7 @@ def plan(
     from reconciler.gitops.plan_report import report_json  # noqa: PLC0415 - heavy
     from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
 
-    with errors_exit_1(when=detailed_exitcode), stage_shown_as("plan", directory) as outcome:
+    with stage_shown_as("plan", directory) as outcome:
         stages = ci_stages(
             directory,
             out,
@@ -212,7 +212,7 @@ def drift(
     """
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
-    with errors_exit_1(when=detailed_exitcode), PrivateFolder("ci") as scratch:
+    with PrivateFolder("ci") as scratch:
         stages = ci_stages(
             directory,
             scratch,

@@ -1,9 +1,11 @@
 """Options that the stages of `reconciler ci` share, and the stages themselves."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+
+DETAILED_EXITCODE: Final = "--detailed-exitcode"
 
 DirOption = Annotated[
     Path, typer.Option("--dir", metavar="DIR", help="Root module, as `render` writes it.")
@@ -46,7 +48,7 @@ LockOption = Annotated[
 DetailedOption = Annotated[
     bool,
     typer.Option(
-        "--detailed-exitcode", help="Exit code 0 without changes, 2 with changes, 1 on errors."
+        DETAILED_EXITCODE, help="Exit code 0 without changes, 2 with changes, 1 on errors."
     ),
 ]
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from reconciler.model.errors import InputError, ReconcilerError
-
 
 @dataclass
 class StageOutcome:
@@ -31,14 +29,3 @@ def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator
         show("failure", "failed: see the job")
         raise
     show(*(("failure", outcome.detail) if outcome.failed else ("success", "done")))
-
-
-@contextmanager
-def errors_exit_1(*, when: bool) -> Iterator[None]:
-    """Make invalid configs end with 1: with --detailed-exitcode, 2 means changes."""
-    try:
-        yield
-    except ReconcilerError as error:
-        if not when or error.exit_code == 1:
-            raise
-        raise InputError(error.where, error.what, error.hint) from error

@@ -11,6 +11,7 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli import commands, completion, streams, verbosity
+from reconciler.cli.ci_options import DETAILED_EXITCODE
 from reconciler.cli.told import tell, tell_error, tell_traceback
 from reconciler.model.errors import ConfigError, ReconcilerError
 
@@ -75,25 +76,33 @@ def run(argv: Sequence[str]) -> int:
 
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage or invalid config, 130 interrupted.
+        With --detailed-exitcode 2 means changes, and every error ends with 1.
     """
     verbosity.reset()
     completion.prepare()
     try:
         code = build().main(args=list(argv), prog_name="reconciler", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError as error:
-        return _report_output(error)
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
-    except ConfigError as error:
+    except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
+        failed = _report_error(error, argv)
+        # With this option 2 means changes, so no error may end with it, not even wrong usage.
+        return EXIT_FAILED if DETAILED_EXITCODE in argv else failed
+    return code if isinstance(code, int) else 0
+
+
+def _report_error(error: Exception, argv: Sequence[str]) -> int:
+    """Report an error; return the exit code of its kind."""
+    if isinstance(error, BrokenPipeError):
+        return _report_output(error)
+    if isinstance(error, ConfigError):
         return _report_faults(error)
-    except ReconcilerError as error:
+    if isinstance(error, ReconcilerError):
         _tell_traceback_if_wanted()
         tell_error(error)
         return error.exit_code
-    except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
-        return _report_other(error, argv)
-    return code if isinstance(code, int) else 0
+    return _report_other(error, argv)
 
 
 def _report_other(error: Exception, argv: Sequence[str]) -> int:

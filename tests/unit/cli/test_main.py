@@ -77,6 +77,19 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["plan", "drift"])
+@pytest.mark.parametrize(
+    "wrong", ["--no-such-option", "--lock-timeout=abc", "--output=xml", "--help=no"]
+)
+def test_no_error_looks_like_changes(
+    command: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipeline that mistypes an option must not be told that there are changes."""
+    assert run(["ci", command, "--detailed-exitcode", wrong]) == 1
+    assert run(["ci", command, wrong]) == 2
+    assert capsys.readouterr().err.startswith("error: reconciler ci")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

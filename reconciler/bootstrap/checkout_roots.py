@@ -1,5 +1,6 @@
 """Finds the root modules of the checkout that a pipeline runs in."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from reconciler.config.document import read_document
 from reconciler.config.loader import read_config_bytes
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.targets import RenderTarget, find_targets, not_found, overlooked
 from reconciler.model.errors import ConfigError
 
 
@@ -29,8 +30,8 @@ class RootsHere:
     """The root modules that were asked for."""
     gone: tuple[str, ...]
     """Configs that were removed."""
-    any_config: bool
-    """Whether there is any config, changed or not."""
+    overlooked: tuple[str, ...]
+    """Paths and patterns that find no config, changed or not, in words."""
 
 
 def roots_here(
@@ -69,8 +70,15 @@ def roots_here(
     return RootsHere(
         roots=roots,
         gone=gone_configs(files, configs, changed or ()),
-        any_config=bool(there),
+        overlooked=(*_missing(configs), *overlooked(files, checkout.submodules("."), configs)),
     )
+
+
+def _missing(configs: tuple[str, ...]) -> Iterator[str]:
+    """Yield in words which configs that are named without a wildcard are not there."""
+    for target in find_targets((), configs):
+        if not Path(target.config_path).is_file():
+            yield not_found(target.config_path)
 
 
 def _approves_removals(config: str) -> bool:

@@ -19,10 +19,10 @@ class GitopsLog:
         if isinstance(outcome, ReconcilerError):
             self._failure(outcome)
             return
-        repeated = outcome.clusters == self._last
-        self._last = outcome.clusters
-        if not outcome.clusters and not repeated:
-            self._log.warning(events.GITOPS_NO_CONFIG, tip=outcome.tip.short)
+        seen = outcome.clusters, outcome.overlooked
+        repeated, self._last = seen == self._last, seen
+        for reason in () if repeated else outcome.overlooked:
+            self._log.warning(events.GITOPS_NO_CONFIG, tip=outcome.tip.short, reason=reason)
         for status in outcome.clusters:
             self._cluster(outcome, status, repeated=repeated)
         for reason in outcome.unshown:

@@ -338,8 +338,8 @@ def roots(
     else:
         rows = [(r.cluster, r.target.config_path, r.target.output_dir) for r in found.roots]
         print_table(("cluster", "config", "dir"), rows)
-    if not found.any_config:
-        tell("warning", f"no sector config here is called {', '.join(configs)}")
+    for reason in found.overlooked:
+        tell("warning", reason)
     for path in found.gone:
         tell(
             "warning",

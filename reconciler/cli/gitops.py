@@ -69,10 +69,7 @@ def command(
         rows = [(s.target.config_path, s.state, (s.commit or "")[:12]) for s in report.clusters]
         print_table(("config", "state", "commit"), rows)
     _print_faults(report_json(report)["clusters"])
-    if not report.clusters:
-        wanted_paths = ", ".join(told.configs)
-        tell("warning", f"no sector config there is called {wanted_paths}")
-    for reason in report.unshown:
+    for reason in (*report.overlooked, *report.unshown):
         tell("warning", reason)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
@@ -87,4 +84,5 @@ def _print_faults(clusters: list[dict[str, object]]) -> None:
                 place = f"{cluster['config']}:{fault['line']}:{fault['column']}"
                 tell("error", place, fault["code"], fault["message"])
         elif cluster["state"] in {"invalid", "missing", "held"}:
-            tell("error", cluster["config"], cluster["detail"])
+            config = str(cluster["config"])
+            tell("error", config, str(cluster["detail"]).removeprefix(f"{config}: "))

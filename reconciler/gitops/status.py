@@ -81,6 +81,8 @@ class GitopsReport:
     """How far each config has come, in the order of `clusters`."""
     unshown: tuple[str, ...] = ()
     """Why commit statuses could not be published; the work itself is done."""
+    overlooked: tuple[str, ...] = ()
+    """What the patterns do not find though somebody may expect it, see `targets.overlooked`."""
 
     @property
     def exit_code(self) -> int:

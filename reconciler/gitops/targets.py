@@ -1,12 +1,13 @@
 """Which configs of a repository are rendered, and where to; pure."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from reconciler.config.scalars import REGION_PATTERN
 from reconciler.model.errors import UsageError
+from reconciler.ports.repository import MOVE_IT, NOT_FOLLOWED
 
 DEFAULT_OUTPUT = "terraform"
 MANIFEST = ".rendered.json"
@@ -46,7 +47,7 @@ def find_targets(
     named: set[str] = set()
     for pattern in patterns:
         plain = _inside(pattern)
-        if any(c in pattern for c in "*?"):
+        if _is_wild(pattern):
             expression = re.compile(_within_directories(plain))
             found |= {f for f in files if expression.fullmatch(f) and _can_be_checked_out(f)}
         else:
@@ -55,6 +56,48 @@ def find_targets(
     if shared:
         raise UsageError("--config", next(iter(shared.values())), ONE_EACH)
     return tuple(sorted(_target(path, output) for path in found | named))
+
+
+def overlooked(
+    files: Sequence[str], submodules: Sequence[str], patterns: Sequence[str]
+) -> tuple[str, ...]:
+    """Return in words what patterns with a wildcard do not find though somebody may expect it.
+
+    Args:
+        files: Paths of all files.
+        submodules: Paths of all submodules.
+        patterns: Config paths, see `find_targets`.
+    """
+    said = []
+    for pattern in patterns:
+        within = list(_in_submodules(pattern, submodules))
+        said += [
+            f"{submodule} is a submodule, {NOT_FOLLOWED}: {path} is not looked for ({MOVE_IT})"
+            for submodule, path in within
+        ]
+        if not within and _is_wild(pattern) and not find_targets(files, [pattern]):
+            said.append(f"{not_found(pattern)} (* matches one directory, and ** is the same)")
+    return tuple(said)
+
+
+def not_found(pattern: str) -> str:
+    """Return what is said of a config path or pattern that no file has."""
+    return f"no sector config is called {pattern}"
+
+
+def _in_submodules(pattern: str, submodules: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the submodules that the folders of a pattern match, and the path that it means there.
+
+    What a submodule holds is not known here, so its configs may or may not exist.
+    """
+    if not _is_wild(pattern):
+        return
+    parts = PurePosixPath(_inside(pattern)).parts
+    for submodule in submodules:
+        depth = submodule.count("/") + 1
+        folder = _within_directories("/".join(parts[:depth]))
+        if depth < len(parts) and re.fullmatch(folder, submodule):
+            yield submodule, "/".join((submodule, *parts[depth:]))
 
 
 def shared_outputs(targets: Sequence[RenderTarget]) -> dict[RenderTarget, str]:
@@ -110,6 +153,10 @@ def _inside(path: str) -> str:
     if pure.is_absolute() or not pure.parts or any(p.lower() in _NO_NAMES for p in pure.parts):
         raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
     return str(pure)
+
+
+def _is_wild(pattern: str) -> bool:
+    return any(character in pattern for character in "*?")
 
 
 def _can_be_checked_out(file: str) -> bool:

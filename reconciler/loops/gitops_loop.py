@@ -22,6 +22,7 @@ from reconciler.gitops.targets import (
     ONE_EACH,
     RenderTarget,
     find_targets,
+    overlooked,
     own_files,
     shared_outputs,
 )
@@ -29,7 +30,7 @@ from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.gitops_progress import GitopsProgress
 from reconciler.loops.gitops_publishing import GitopsPublishing
-from reconciler.loops.named_config import why_missing
+from reconciler.loops.named_config import missing
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -218,7 +219,7 @@ class GitopsLoop:
     def _turn(self, tip: Commit) -> GitopsReport:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
-        shared = shared_outputs(targets)
+        submodules, shared = self._repository.submodules(tip.id), shared_outputs(targets)
         prepared = [
             _refused(target, UsageError("--config", shared[target], ONE_EACH))
             if target in shared
@@ -242,14 +243,13 @@ class GitopsLoop:
             branch=first.branch if first else "",
             pull_request=first.pull_request if first else "",
             unshown=unshown,
+            overlooked=overlooked(tuple(files), submodules, self._settings.configs),
         )
 
     def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
         """Return what one cluster's config renders to, cached if unchanged, or why it fails."""
         if target.config_path not in files:
-            detail = why_missing(self._repository, tip.id, target.config_path)
-            status = ClusterStatus(target=target, state="missing", detail=detail)
-            return _Prepared(target=target, ended=status)
+            return _Prepared(target=target, ended=missing(self._repository, tip.id, target))
         seen = own_files(target, files)
         known = self._unchanged.get(target)
         if known is not None and known.seen == seen:

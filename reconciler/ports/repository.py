@@ -6,6 +6,10 @@ from typing import NewType, Protocol
 
 CommitId = NewType("CommitId", str)
 """The full hexadecimal name of a commit."""
+NOT_FOLLOWED = "which is not followed"
+"""What is said of a submodule where a config is looked for."""
+MOVE_IT = "put the config into this repository, or run gitops for the submodule's own"
+"""What to do about a config in a submodule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +77,17 @@ class Repository(Protocol):
         """
         ...
 
+    def submodules(self, commit: CommitId) -> tuple[str, ...]:
+        """Return the path of every submodule of a commit, sorted; what they hold is not fetched."""
+        ...
+
     def read(self, commit: CommitId, path: str) -> bytes:
         """Return the content of one file of a commit.
 
         Raises:
             NotFound: The commit has no regular file there.
-            InputError: A symbolic link, or a file larger than the limit of the adapter.
+            InputError: A symbolic link, a path in a submodule, or a file larger than the limit of
+                the adapter.
         """
         ...
 
@@ -177,6 +186,10 @@ class CheckoutHistory(Protocol):
 
         As with `Repository.files`: no links, no submodules, no names that are not UTF-8.
         """
+        ...
+
+    def submodules(self, directory: str) -> tuple[str, ...]:
+        """Return the paths of the submodules below the directory, relative to it."""
         ...
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:

@@ -1,11 +1,12 @@
 """The Checkout port: finds the commit that a pipeline checked out."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import git
 
-from reconciler.adapters.git.entries import REGULAR_MODES, is_text
+from reconciler.adapters.git.entries import REGULAR_MODES, SUBMODULE_MODE, is_text
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.ports.repository import CheckoutState, CommitId
 
@@ -42,10 +43,11 @@ class GitCheckout:
 
     def files(self, directory: str) -> tuple[str, ...]:
         """See CheckoutHistory.files."""
-        listed = _ask(directory, "ls-files", "--stage", "-z") or b""
-        entries = (entry.partition("\t") for entry in _names(listed))
-        regular = {path for facts, _, path in entries if facts.split()[0] in REGULAR_MODES}
-        return tuple(sorted(filter(is_text, regular)))
+        return _entries(directory, REGULAR_MODES)
+
+    def submodules(self, directory: str) -> tuple[str, ...]:
+        """See CheckoutHistory.submodules."""
+        return _entries(directory, {SUBMODULE_MODE})
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
         """See CheckoutHistory.content_at."""
@@ -61,6 +63,14 @@ class GitCheckout:
             "-z", revision, "HEAD", "--",
         )  # fmt: skip
         return None if listed is None else frozenset(_names(listed))
+
+
+def _entries(directory: str, modes: Collection[str]) -> tuple[str, ...]:
+    """Return the tracked paths below the directory that have one of the modes, sorted."""
+    listed = _ask(directory, "ls-files", "--stage", "-z") or b""
+    entries = (entry.partition("\t") for entry in _names(listed))
+    found = {path for facts, _, path in entries if facts.split()[0] in modes}
+    return tuple(sorted(filter(is_text, found)))
 
 
 def _names(listed: bytes) -> list[str]:

@@ -1,15 +1,21 @@
 """The Repository port: a bare, shallow copy in which commits are built without a work tree."""
 
 import fcntl
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from reconciler.adapters.git.dates import as_date
-from reconciler.adapters.git.entries import LINK_MODE, REGULAR_MODES, is_text
+from reconciler.adapters.git.entries import (
+    LINK_MODE,
+    REGULAR_MODES,
+    SUBMODULE_MODE,
+    Entry,
+    blob_name,
+    is_text,
+    submodule_of,
+)
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
@@ -20,22 +26,20 @@ from reconciler.model.errors import (
     ToolError,
     UsageError,
 )
-from reconciler.ports.repository import Commit, CommitId, FileChange, TreeFile
+from reconciler.ports.repository import (
+    MOVE_IT,
+    NOT_FOLLOWED,
+    Commit,
+    CommitId,
+    FileChange,
+    TreeFile,
+)
 from reconciler.records.private_folder import PrivateFolder
 
 _TRACKING = "refs/remotes/origin/followed"
 _DEEPER = 10
 """By this factor more history is fetched when a commit is older than what was fetched."""
 _DEPTH_MAX = 50_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """One file, link or submodule of a commit."""
-
-    mode: str
-    blob: str
-    size_bytes: int
 
 
 class GitRepository:
@@ -52,7 +56,7 @@ class GitRepository:
         """Whether this object has checked or created the local copy, without a failure since."""
         self._depth = settings.depth
         """How many commits of history are fetched now."""
-        self._listed: tuple[CommitId, Mapping[str, _Entry]] | None = None
+        self._listed: tuple[CommitId, Mapping[str, Entry]] | None = None
         """The entries of the commit that was read last, which all clusters share."""
 
     def fetch(self) -> Commit:
@@ -76,12 +80,21 @@ class GitRepository:
         )
         return tuple(sorted(regular, key=lambda file: file.path))
 
+    def submodules(self, commit: CommitId) -> tuple[str, ...]:
+        """See Repository.submodules."""
+        entries = self._entries(commit).items()
+        linked = (path for path, entry in entries if entry.mode == SUBMODULE_MODE)
+        return tuple(sorted(filter(is_text, linked)))
+
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
         found = self._entries(commit).get(_checked(path))
         if found is not None and found.mode == LINK_MODE:
             raise InputError(path, "is a symbolic link", "replace it by the file that it names")
         if found is None or found.mode not in REGULAR_MODES:
+            within = submodule_of(path, self.submodules(commit))
+            if within:
+                raise InputError(path, f"lies in the submodule {within}, {NOT_FOLLOWED}", MOVE_IT)
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
         if found.size_bytes > self._settings.file_bytes_max:
             limit = self._settings.file_bytes_max
@@ -255,7 +268,7 @@ class GitRepository:
     def _text(self, *arguments: str) -> str:
         return self._local(*arguments).decode().strip()
 
-    def _entries(self, commit: CommitId) -> Mapping[str, _Entry]:
+    def _entries(self, commit: CommitId) -> Mapping[str, Entry]:
         """Return all entries of a commit, by path."""
         if self._listed is not None and self._listed[0] == commit:
             return self._listed[1]
@@ -272,7 +285,7 @@ class GitRepository:
             self._assert_short(path)
             mode, _, blob, size = facts.split()
             size_bytes = int(size) if size.isdecimal() else 0  # a submodule has no size
-            entries[path] = _Entry(mode=mode, blob=blob, size_bytes=size_bytes)
+            entries[path] = Entry(mode=mode, blob=blob, size_bytes=size_bytes)
         self._listed = commit, entries
         return entries
 
@@ -306,9 +319,13 @@ class GitRepository:
         entries = self._entries(parent)
         taken = set(entries)
         folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
+        submodules = self.submodules(parent)
         for change in changes:
             path = _checked(change.path)
             there = entries.get(path)
+            if within := submodule_of(path, submodules):
+                what = f"lies in the submodule {within}, which belongs to another repository"
+                raise InputError(change.path, what, "choose another output directory")
             if change.content is not None and there is not None and there.mode == LINK_MODE:
                 raise InputError(
                     change.path,
@@ -340,22 +357,11 @@ class GitRepository:
             )
 
 
-def _differs(there: _Entry | None, change: FileChange) -> bool:
+def _differs(there: Entry | None, change: FileChange) -> bool:
     """Return whether a commit with this change would differ at its path."""
     if there is None or change.content is None:
         return (there is None) != (change.content is None)
-    return there.mode != "100644" or there.blob != _blob_name(change.content, len(there.blob))
-
-
-def _blob_name(content: bytes, digits: int) -> str:
-    """Return git's blob id of a content, with the repository's number of digits.
-
-    Source: git's "Git Internals - Git Objects"; SHA-256 repositories since 2.29.
-    """
-    framed = b"blob %d\0" % len(content) + content
-    return hashlib.new(
-        "sha256" if digits == 64 else "sha1", framed, usedforsecurity=False
-    ).hexdigest()
+    return there.mode != "100644" or there.blob != blob_name(change.content, len(there.blob))
 
 
 def _checked(path: str) -> str:

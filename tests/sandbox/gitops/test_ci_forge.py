@@ -134,7 +134,7 @@ def test_config_that_is_not_there_is_no_root(tmp_path: Path) -> None:
     """A job for it would look for a directory, a cluster and a role that do not exist."""
     done = ci("roots", "--output", "json", cwd=repository_of(tmp_path, a="cluster: one\n"))
     assert (done.returncode, json.loads(done.stdout)) == (0, {"gone": [], "roots": []})
-    assert "no sector config here is called sectors.yaml" in done.stderr
+    assert "no sector config is called sectors.yaml" in done.stderr
 
 
 def test_pattern_that_finds_nothing_is_said(tmp_path: Path) -> None:
@@ -142,7 +142,23 @@ def test_pattern_that_finds_nothing_is_said(tmp_path: Path) -> None:
     repository = repository_of(tmp_path, a="cluster: one\n")
     done = ci("roots", "--config", "cluster/*/sectors.yaml", "--output", "json", cwd=repository)
     assert (done.returncode, json.loads(done.stdout)["roots"]) == (0, [])
-    assert done.stderr == "warning: no sector config here is called cluster/*/sectors.yaml\n"
+    assert done.stderr == (
+        "warning: no sector config is called cluster/*/sectors.yaml"
+        " (* matches one directory, and ** is the same)\n"
+    )
+
+
+def test_submodule_that_a_pattern_matches_is_said(tmp_path: Path) -> None:
+    """Its cluster has no job, and everything is green."""
+    repository = repository_of(tmp_path, a="cluster: one\n")
+    commit = git(repository, "rev-parse", "HEAD")
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{commit},clusters/b")
+    git(repository, "commit", "-qm", "A submodule")
+    done = ci("roots", "--config", "clusters/*/sectors.yaml", "--output", "json", cwd=repository)
+    assert [root["config"] for root in json.loads(done.stdout)["roots"]] == [
+        "clusters/a/sectors.yaml"
+    ]
+    assert done.stderr.startswith("warning: clusters/b is a submodule, which is not followed: ")
 
 
 def test_new_cluster_is_no_root_on_the_branch_before_it_is_rendered(tmp_path: Path) -> None:

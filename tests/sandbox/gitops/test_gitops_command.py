@@ -69,7 +69,21 @@ def test_pattern_that_finds_nothing_is_said(work: Path) -> None:
     """A mistyped pattern renders nothing, for ever, and nothing is red."""
     done = gitops(str(work.parent / "remote.git"), "--config", "clusters/*/sectors.yaml")
     assert done.returncode == 0
-    assert done.stderr == "warning: no sector config there is called clusters/*/sectors.yaml\n"
+    assert done.stderr == (
+        "warning: no sector config is called clusters/*/sectors.yaml"
+        " (* matches one directory, and ** is the same)\n"
+    )
+
+
+def test_link_is_named_once(work: Path) -> None:
+    """`sectors.yaml: sectors.yaml: is a symbolic link` reads as if there were two files."""
+    (work / "linked.yaml").symlink_to("sectors.yaml")
+    git(work, "add", "--all")
+    git(work, "commit", "-qm", "A link")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    done = gitops(str(work.parent / "remote.git"), "--config", "linked.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: linked.yaml: is a symbolic link (")
 
 
 def test_missing_repository_is_one_line_and_exit_1(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from reconciler.ports.repository import Commit, CommitId
 def test_pattern_that_finds_nothing_is_said_once() -> None:
     """A mistyped pattern renders nothing, for ever, and nothing is red."""
     log = GitopsLog()
-    report = GitopsReport(tip=Commit(id=CommitId("c" * 40), subject="First"), clusters=())
+    tip = Commit(id=CommitId("c" * 40), subject="First")
+    report = GitopsReport(tip=tip, clusters=(), overlooked=("no sector config is called x*",))
     with capture_logs() as lines:
         for _ in range(3):
             log(report)

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.gitops.roots import changed_roots, gone_configs
-from reconciler.gitops.targets import RenderTarget, find_targets
+from reconciler.gitops.targets import RenderTarget, find_targets, overlooked
 from reconciler.model.errors import UsageError
 
 FILES = (
@@ -33,6 +33,21 @@ def test_wildcard_stays_within_one_directory() -> None:
         ("clusters/a/sectors.yaml", "clusters/a/tf"),
         ("clusters/b/sectors.yaml", "clusters/b/tf"),
     ]
+
+
+def test_pattern_that_finds_nothing_is_said_of_several_too() -> None:
+    """A mistyped pattern next to a right one renders nothing, for ever, and nothing is red."""
+    (said,) = overlooked(FILES, (), ["sectors.yaml", "nowhere.yaml", "cluster/**/sectors.yaml"])
+    assert said.startswith("no sector config is called cluster/**/sectors.yaml (* matches one")
+
+
+def test_submodule_that_a_pattern_matches_is_said() -> None:
+    """A cluster in a submodule is not rendered, and the others look as if all were well."""
+    submodules = ["clusters/z", "vendored", "clusters/a/terraform"]
+    (said,) = overlooked(FILES, submodules, ["clusters/*/sectors.yaml"])
+    assert said.startswith("clusters/z is a submodule, which is not followed: clusters/z/sectors.")
+    (said,) = overlooked((), ["clusters"], ["clusters/*/sectors.yaml"])
+    assert "clusters/*/sectors.yaml is not looked for" in said
 
 
 @pytest.mark.parametrize("name", ["..", ".git", ".GIT", ".", ""])

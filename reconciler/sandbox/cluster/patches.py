@@ -12,7 +12,7 @@ from reconciler.sandbox.cluster.status import (
     ApiError,
     JsonObject,
     bad_request,
-    unsupported_media_type,
+    unsupported_patch_type,
 )
 
 APPLY = "application/apply-patch+yaml"
@@ -229,7 +229,7 @@ def patch_function(content_type: str, patch: Any) -> Callable[[JsonObject], Json
         APPLY: lambda body: strategic_merge_patch(body, _without_nulls(patch)),
     }
     if content_type not in merges:
-        raise unsupported_media_type(content_type)
+        raise unsupported_patch_type(content_type)
     if not isinstance(patch, dict):
         raise bad_request("the patch must be an object")
     return merges[content_type]

@@ -9,7 +9,7 @@ import orjson
 import yaml
 
 from reconciler.sandbox.cluster.resources import CATALOGUE, NAMESPACES, Resource
-from reconciler.sandbox.cluster.status import JsonObject, bad_request, unsupported_media_type
+from reconciler.sandbox.cluster.status import JsonObject, bad_request, protobuf_not_read
 
 _YAML_TYPES = {"application/yaml", "application/apply-patch+yaml"}
 
@@ -63,7 +63,7 @@ class Request:
         if not self.body:
             return {}
         if "protobuf" in self.content_type:
-            raise unsupported_media_type(self.content_type)
+            raise protobuf_not_read(self.content_type)
         try:
             if self.content_type in _YAML_TYPES:
                 return yaml.safe_load(self.body)

@@ -134,14 +134,26 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", message, {})
 
 
-def unsupported_media_type(given: str) -> ApiError:
+def unsupported_patch_type(given: str) -> ApiError:
     """Return a 415 for a patch type that does not exist."""
-    message = (
-        "the body of the request was in an unknown format - accepted media types include: "
+    return _unsupported_media_type(
         "application/json-patch+json, application/merge-patch+json, "
         f"application/strategic-merge-patch+json, application/apply-patch+yaml (got {given!r})"
     )
-    return ApiError(415, "UnsupportedMediaType", message, {})
+
+
+def protobuf_not_read(given: str) -> ApiError:
+    """Return a 415 for protobuf, which a real API server reads; `kubectl create NOUN` sends it."""
+    return _unsupported_media_type(
+        f"application/json, application/yaml (got {given!r}, which the simulated cluster does not"
+        " read: kubectl create NOUN … --dry-run=client -o yaml | kubectl apply -f -, or start the"
+        " sandbox with --control-plane kwok)"
+    )
+
+
+def _unsupported_media_type(accepted: str) -> ApiError:
+    begin = "the body of the request was in an unknown format - accepted media types include: "
+    return ApiError(415, "UnsupportedMediaType", begin + accepted, {})
 
 
 def expired(message: str) -> ApiError:

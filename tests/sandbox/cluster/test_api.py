@@ -189,7 +189,10 @@ def test_protobuf_is_refused_as_a_media_type(kube: Kube) -> None:
     """A client that speaks protobuf must be told that, not that its JSON is broken."""
     kind = "application/vnd.kubernetes.protobuf"
     body = {"metadata": {"name": "n"}}
-    assert kube.ask("POST", "/api/v1/nodes", body, content_type=kind).code == 415
+    answer = kube.ask("POST", "/api/v1/nodes", body, content_type=kind)
+    assert answer.code == 415
+    assert "application/json, application/yaml" in answer.body["message"]
+    assert "--dry-run=client -o yaml | kubectl apply -f -" in answer.body["message"]
     kube.core.create_node(body)
     assert kube.ask("PATCH", "/api/v1/nodes/n", body, content_type=kind).code == 415
     assert kube.ask("PUT", "/api/v1/nodes/n", body, content_type=kind).code == 415

@@ -1,5 +1,6 @@
 """The options of commands that plan: from live APIs, or offline from files."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,9 +54,14 @@ def request_of(
     now: str | None,
     **flags: str | None,
 ) -> "PlanRequest":
-    """Return what is to be planned; the keywords are flags, `_` for `-`."""
+    """Return what is to be planned; the keywords are flags, `_` for `-`.
+
+    Raises:
+        UsageError: A time that is none, or standard input for two things.
+    """
     from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
 
+    assert_read_once({"--config": [config], "--cluster": cluster, "--aws": aws})
     return planning.PlanRequest(
         config=config,
         flags={name.replace("_", "-"): value for name, value in flags.items()},
@@ -63,6 +69,18 @@ def request_of(
         aws_files=tuple(aws or ()),
         now=_moment(now),
     )
+
+
+def assert_read_once(files: Mapping[str, Sequence[str] | None]) -> None:
+    """Refuse `-` for two options before anything is read: the second would find nothing.
+
+    Raises:
+        UsageError: Two options name standard input.
+    """
+    reading = [option for option, named in files.items() if "-" in (named or ())]
+    if len(reading) > 1:
+        what = "standard input can be read once, and each of them is `-`"
+        raise UsageError(" and ".join(reading), what, "save one to a file")
 
 
 def _moment(text: str | None) -> datetime | None:

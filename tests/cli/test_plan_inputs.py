@@ -64,6 +64,22 @@ def test_standard_input_is_read_for_a_dash(desk: Desk, expected: Json) -> None:
     assert desk.plan("--cluster", "-", two, stdin=piped).plan == expected
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--cluster", "-", "--aws", "-"], "--cluster and --aws"),
+        (["--config", "-", "--cluster", "-"], "--config and --cluster"),
+    ],
+)
+def test_standard_input_for_two_things_is_refused(
+    desk: Desk, arguments: list[str], options: str
+) -> None:
+    """The second would be told that it is empty, though the pipe was full."""
+    answer = desk.plan(*arguments, stdin=b"{}")
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {options}: standard input can be read once, and each")
+
+
 def test_single_object_is_read(desk: Desk) -> None:
     """`kubectl get pod x -o json` would be refused."""
     made = desk.plan("--cluster", desk.write("pod.json", pod("only"))).plan

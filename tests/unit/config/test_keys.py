@@ -146,7 +146,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
     },
     "SpotReturn": {"enabled": BOOLEAN, "stable_for": SECONDS},
     "DisruptionBudget": {
-        "nodes": ("10%", "10%", "101%", TYPE),
+        "nodes": ("10%", "10%", "101%", RANGE),
         "starts": ("8:00", time(8), "25:00", TYPE),
         "ends": ("8:00", time(8), "25:00", TYPE),
         "days": ("[mon]", (1,), "[8]", RANGE),
@@ -155,7 +155,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "duration": POSITIVE_SECONDS,
     },
     "BlastRadiusLimit": {
-        "pods_per_controller": ("25%", "25%", "0", TYPE),
+        "pods_per_controller": ("25%", "25%", "0", RANGE),
         "per": POSITIVE_SECONDS,
     },
     "Headroom": {

@@ -61,7 +61,9 @@ def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
         with Path(path).open("rb") as stream:
             return demand_of(stream, path, selector)
     except OSError as error:
-        raise InputError(path, why_unreadable(error)) from error
+        missing = isinstance(error, FileNotFoundError)
+        hint = "reconciler record writes one" if missing else ""
+        raise InputError(path, why_unreadable(error), hint) from error
 
 
 def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Demand:

@@ -26,6 +26,7 @@ _NUMBER: Final = re.compile(
     r"[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][-+]?\d{1,3})?", re.ASCII
 )
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[\d_]", re.ASCII)
+_SUFFIXES = "; suffixes are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei, in this case"
 _NOT_FINITE: Final = re.compile(r"[-+]?\.?(?:nan|inf|infinity)", re.IGNORECASE)
 _DURATION: Final = re.compile(
     r"(?P<sign>-?)(?:(?P<d>\d+(?:\.\d+)?)d)?(?:(?P<h>\d+(?:\.\d+)?)h)?"
@@ -203,7 +204,8 @@ def quantity(value: object, *, scale: int = 1, scaled_max: int = QUANTITY_MAX) -
     try:
         exact = parse_quantity(literal) * scale
     except ValueError as error:
-        raise wrong_type(f"bad quantity: {quoted(literal)}") from error
+        hint = _SUFFIXES if literal[-1:].isalpha() else ""
+        raise wrong_type(f"bad quantity: {quoted(literal)}{hint}") from error
     if exact < 0:
         raise out_of_range(f"a quantity cannot be negative: {quoted(literal)}")
     if exact > scaled_max:

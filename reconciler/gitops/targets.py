@@ -46,7 +46,7 @@ def find_targets(
     found: set[str] = set()
     named: set[str] = set()
     for pattern in patterns:
-        plain = _inside(pattern)
+        plain = _inside(pattern, "--config")
         if _is_wild(pattern):
             expression = re.compile(_within_directories(plain))
             found |= {f for f in files if expression.fullmatch(f) and _can_be_checked_out(f)}
@@ -92,7 +92,7 @@ def _in_submodules(pattern: str, submodules: Sequence[str]) -> Iterator[tuple[st
     """
     if not _is_wild(pattern):
         return
-    parts = PurePosixPath(_inside(pattern)).parts
+    parts = PurePosixPath(_inside(pattern, "--config")).parts
     for submodule in submodules:
         depth = submodule.count("/") + 1
         folder = _within_directories("/".join(parts[:depth]))
@@ -139,7 +139,7 @@ def rendered_regions(output_dir: str, files: Collection[str]) -> tuple[str, ...]
 
 def _target(config_path: str, output: str) -> RenderTarget:
     directory = PurePosixPath(config_path).parent
-    joined = _inside(str(directory / output))
+    joined = _inside(str(directory / output) if output else "", "--out")
     if PurePosixPath(joined) in (PurePosixPath(config_path), *PurePosixPath(config_path).parents):
         raise UsageError(
             "--out", f"{output!r} is where the config lies", "render into a directory of its own"
@@ -147,11 +147,11 @@ def _target(config_path: str, output: str) -> RenderTarget:
     return RenderTarget(config_path=config_path, output_dir=joined)
 
 
-def _inside(path: str) -> str:
+def _inside(path: str, option: str) -> str:
     """Return the path without `.`; UsageError when it is absolute or leaves the repository."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or not pure.parts or any(p.lower() in _NO_NAMES for p in pure.parts):
-        raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
+        raise UsageError(option, f"{path[:80]!r} is not a path inside the repository")
     return str(pure)
 
 

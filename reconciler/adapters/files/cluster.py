@@ -11,6 +11,7 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.changes import Handled, Window
 from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split_documents
+from reconciler.records.kubernetes.documents import HINT
 
 
 class FileCluster:
@@ -33,7 +34,7 @@ class FileCluster:
     ) -> None:
         objects = [
             each
-            for where, body in read_inputs(paths, stdin)
+            for where, body in read_inputs(paths, stdin, hint=HINT)
             for each in split_documents(body, where)
         ]
         self._state = decode_cluster(objects, lease_namespace=lease_namespace)

@@ -11,16 +11,23 @@ SIZE_MAX_BYTES = 2 * 1024**3
 """30,000 pods are a quarter of a GiB; a much larger file is not a cluster's."""
 
 
-def read_inputs(paths: Sequence[str], stdin: BinaryIO | None = None) -> list[tuple[str, bytes]]:
+def read_inputs(
+    paths: Sequence[str], stdin: BinaryIO | None = None, *, hint: str = ""
+) -> list[tuple[str, bytes]]:
     """Return each file's name for errors and its bytes; `-` is standard input; repeats count once.
+
+    Args:
+        paths: The files.
+        stdin: Standard input; default: the process's own.
+        hint: What to do when one does not exist: what writes such files.
 
     Raises:
         InputError: A file cannot be read or is larger than 2 GiB.
     """
-    return [_read(path, stdin) for path in dict.fromkeys(paths)]
+    return [_read(path, stdin, hint) for path in dict.fromkeys(paths)]
 
 
-def _read(path: str, stdin: BinaryIO | None) -> tuple[str, bytes]:
+def _read(path: str, stdin: BinaryIO | None, missing: str) -> tuple[str, bytes]:
     if path == "-":
         where = "standard input"
         return where, _limited(stdin if stdin is not None else sys.stdin.buffer, where)
@@ -32,6 +39,7 @@ def _read(path: str, stdin: BinaryIO | None) -> tuple[str, bytes]:
             return path, _limited(stream, path)
     except (OSError, ValueError) as error:
         hint = "name the files in it" if isinstance(error, IsADirectoryError) else ""
+        hint = missing if isinstance(error, FileNotFoundError) else hint
         raise InputError(path, why_unreadable(error), hint) from error
 
 

@@ -1,8 +1,8 @@
 """Splits files and answers of the API server into Kubernetes objects.
 
-A v1 `List`, a typed list (`PodList`, whose items name no kind), one object, or JSON lines of
-either. Objects stay raw here: each is decoded separately, so that a bad one does not affect the
-others.
+A v1 `List`, whose items may be lists again, a typed list (`PodList`, whose items name no kind),
+one object, or JSON lines of any. Objects stay raw here: each is decoded separately, so that a bad
+one does not affect the others.
 """
 
 import json
@@ -63,6 +63,9 @@ _SPACE = re.compile(r"\s*")
 
 LISTS = frozenset({"List", *(f"{kind}List" for kind in API_GROUPS)})
 """Kinds that are lists even when their items are null, as in an empty answer."""
+
+_LISTS_DEEP_MAX = 8
+"""How deep lists are looked for in lists; a program that merges files makes one in another."""
 
 HINT = "kubectl get nodes,pods,pvc,pv,pdb,sc,csinodes,ns,ds,leases -A -o json writes such a file"
 """It names every kind that planning uses: without classes and volumes no claim counts as bound."""
@@ -132,8 +135,8 @@ def _skip_space(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
-    """Yield the objects of one JSON value."""
+def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawObject]:
+    """Yield the objects of one JSON value, those of lists within lists too."""
     try:
         items, envelope = _LOOSE_ITEMS.decode(document), _EnvelopeWire(kind="List")
     except ValueError:
@@ -151,8 +154,12 @@ def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
     for item in items:
         if kind:
             yield RawObject(envelope.api_version or "", kind, item)
+            continue
+        found = _with_header(item)
+        if found.kind in LISTS and depth < _LISTS_DEEP_MAX:
+            yield from _objects(item, where, depth + 1)
         else:
-            yield _with_header(item)
+            yield found
 
 
 def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:

@@ -83,6 +83,13 @@ def test_impossible_duration_is_a_range_fault(text: str) -> None:
     assert caught.value.type == "config/range"
 
 
+@pytest.mark.parametrize("text", ["2gi", "2097152K", "5 KB"])
+def test_quantity_with_a_wrong_suffix_names_the_right_ones(text: str) -> None:
+    """Whoever writes `2gi` sees nothing wrong with it."""
+    with pytest.raises(PydanticCustomError, match="suffixes are m, k, M, G, T, P, E and Ki, Mi"):
+        scalars.quantity(Plain(text))
+
+
 @pytest.mark.parametrize("text", ["true", "True", "TRUE", "yes", "on", "On", "y"])
 def test_yaml_1_1_truth_counts_where_a_boolean_is_expected(text: str) -> None:
     """Configs of Kluster Fleet Manager were read by YAML 1.1."""

@@ -50,6 +50,15 @@ def test_submodule_that_a_pattern_matches_is_said() -> None:
     assert "clusters/*/sectors.yaml is not looked for" in said
 
 
+def test_option_with_a_wrong_path_is_named() -> None:
+    """`path: '../x' is not a path` leaves open which of the options is meant."""
+    with pytest.raises(UsageError, match=r"^--config: "):
+        find_targets(FILES, [""])
+    for output in ("../../x", ""):
+        with pytest.raises(UsageError, match=r"^--out: "):
+            find_targets(FILES, ["sectors.yaml"], output)
+
+
 @pytest.mark.parametrize("name", ["..", ".git", ".GIT", ".", ""])
 def test_name_that_git_checks_out_nowhere_is_left_out(name: str) -> None:
     """One commit with a tree that was made by hand would stop the second loop for every cluster."""

@@ -23,6 +23,10 @@ def without_kind(found: dict[str, Any]) -> dict[str, Any]:
         json.dumps({"kind": "List", "items": [pod_json("a"), pod_json("b")]}, indent=4),
         json.dumps({"kind": "PodList", "items": [without_kind(pod_json(n)) for n in "ab"]}),
         json.dumps({"items": [pod_json("a"), pod_json("b")]}),
+        json.dumps(
+            {"kind": "List", "items": [{"kind": "List", "items": [pod_json(n)]} for n in "ab"]}
+        ),
+        json.dumps([{"kind": "PodList", "items": [without_kind(pod_json(n))]} for n in "ab"]),
         json.dumps([pod_json("a"), pod_json("b")]),
         "\n".join(json.dumps(pod_json(n)) for n in "ab"),
         "\n\n".join(json.dumps(pod_json(n), indent=2) for n in "ab"),

@@ -18,7 +18,15 @@ from reconciler.gitops.adoption.limits import with_limits
         ),
         ({"capacity_min": "0"}, 3, {"min_capacity": 0}, ["no max_capacity"]),
         ({"max_capacity": "2"}, 5, {"min_capacity": 2, "max_capacity": 2}, ["present target 2"]),
-        ({"min_capacity": "many"}, 1, {"min_capacity": 1}, ["present target 1", "no max_capacity"]),
+        (
+            {"min_capacity": "many", "capacity_max": "-5"},
+            1,
+            {"min_capacity": 1},
+            [
+                "its tag min_capacity is 'many', which is no whole number from 0, so its present",
+                "its tag capacity_max is '-5', which is no whole number from 0: it has no max_cap",
+            ],
+        ),
     ],
 )
 def test_limits_are_kept_and_guesses_said(

@@ -113,6 +113,44 @@ def test_chart_installs_what_the_manifest_does(
     assert objects(done.stdout) == expected
 
 
+def test_pods_get_what_the_values_say_of_them(helm: str, tmp_path: Path) -> None:
+    """Without them a private registry, a proxy or a cluster of mixed nodes needs a fork."""
+    zones = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-west-2a"]}
+    terms = [{"matchExpressions": [zones]}]
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
+    secret = {"secretKeyRef": {"name": "proxy", "key": "url"}}
+    values = {
+        "sector": "coordinate",
+        "nodeSelector": {"kubernetes.io/arch": "arm64", "spot": "true"},
+        "affinity": affinity,
+        "tolerations": [{"operator": "Exists"}, {"key": "a", "operator": "Exists"}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "extraEnv": [
+            {"name": "NO_PROXY", "value": "a: {b}"},
+            {"name": "HTTPS_PROXY", "valueFrom": secret},
+        ],
+        "nodeWatch": {"enabled": True},
+    }
+    done = template(helm, tmp_path, VALUES | values)
+    assert done.returncode == 0, done.stderr
+    found = objects(done.stdout)
+    pod = found["Deployment", "fleet-reconciler"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {
+        "sector": "coordinate",
+        "kubernetes.io/arch": "arm64",
+        "spot": "true",
+    }
+    assert (pod["affinity"], pod["tolerations"]) == (affinity, values["tolerations"])
+    assert pod["containers"][0]["env"][-2:] == values["extraEnv"]
+    watch = found["DaemonSet", "fleet-reconciler-node-watch"]["spec"]["template"]["spec"]
+    for each in (pod, watch):
+        assert each["imagePullSecrets"] == [{"name": "registry"}]
+
+
 def test_objects_for_prometheus_and_grafana_come_when_asked_for(helm: str, tmp_path: Path) -> None:
     """A cluster without the operator's CRDs refuses the whole release."""
     asked = {"enabled": True}
@@ -150,6 +188,17 @@ def test_objects_for_prometheus_and_grafana_come_when_asked_for(helm: str, tmp_p
         ({"image": {"repository": "r/x", "tag": "1:2"}}, "tag"),
         ({"replica": 3}, "replica"),
         ({"replicas": 0}, "replicas"),
+        ({"gitops": None}, "gitops"),
+        ({"gitops": {"branch": None}}, "branch"),
+        ({"serviceMonitor": None}, "serviceMonitor"),
+        ({"dashboards": None}, "dashboards"),
+        ({"extraFiles": None}, "extraFiles"),
+        ({"tolerations": [{"effect": "NoSchedule"}]}, "key"),
+        ({"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "value"),
+        ({"nodeSelector": {"sector": "a"}}, "sector"),
+        ({"affinity": {"nodes": {}}}, "nodes"),
+        ({"extraEnv": [{"name": "HOME", "value": "/"}]}, "extraEnv"),
+        ({"imagePullSecrets": ["registry"]}, "imagePullSecrets"),
     ],
 )
 def test_values_that_would_not_run_are_refused(

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.config.loader import parse_config
@@ -81,11 +82,13 @@ def manifest_takes(image: str = "r/x:1", **gitops: str) -> bool:
 
 def chart_takes(image: dict[str, Any] | None = None, **gitops: str) -> bool:
     """Whether the values fit the chart's schema."""
+    defaults = yaml.safe_load((SCHEMA.parent / "values.yaml").read_text())  # as Helm merges them
     values = {
+        **defaults,
         "cluster": "analytics",
         "config": CONFIG,
         "image": image or {"repository": "r/x", "tag": "1"},
-        "gitops": {"repository": TAKEN[0], **gitops},
+        "gitops": {**defaults["gitops"], "repository": TAKEN[0], **gitops},
     }
     try:
         jsonschema.validate(values, json.loads(SCHEMA.read_text()))

@@ -57,6 +57,7 @@ def _notes(
     if "max_capacity" not in stated:
         notes.append(
             why.get("max_capacity", "nothing states its largest number of nodes")
-            + ": it has no max_capacity, so it may grow as far as pods, EC2 and max_hourly_usd let it"
+            + ": it has no max_capacity, so it may grow as far as pods, EC2 and max_hourly_usd"
+            " let it"
         )
     return notes

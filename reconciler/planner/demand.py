@@ -78,14 +78,14 @@ class SectorFinder:
         return self._answer(spec)[1]
 
     def served_by(self, spec: PodSpec) -> tuple[str, ...]:
-        """Those of its sectors that the config has."""
+        """Those of its sectors that the config has, in one order whatever the pod names first."""
         return self._answer(spec)[2]
 
     def _answer(self, spec: PodSpec) -> tuple[PodSpec, tuple[str, ...] | None, tuple[str, ...]]:
         known = self._answers.get(id(spec))
         if known is None:
             sectors = self._find(spec)
-            known = (spec, sectors, self.known(sectors or ()))
+            known = (spec, sectors, self.known(sorted(set(sectors or ()))))
             self._answers[id(spec)] = known
         return known
 

@@ -230,9 +230,8 @@ def _cost(builder: PlanBuilder) -> Cost:
     fleets = view.inventory.fleets
     before = sum(s.current * view.offers[s.key].nano_usd_per_hour for s in fleets)
     after = cost_of_targets(builder, fleets)
-    bound = after - (
-        builder.purchases.nano_usd_per_hour - sum(bound for _, bound in builder.purchases.bounds)
-    )
+    purchases = builder.purchases
+    bound = after - (purchases.nano_usd_per_hour - purchases.bound_nano_usd_per_hour)
     return Cost(
         hourly_usd_before=usd(before),
         hourly_usd_after=usd(after),

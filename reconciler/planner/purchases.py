@@ -1,6 +1,5 @@
 """What a plan buys for pods and headroom, and the kinds of pods for which it buys no more."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from reconciler.model.ids import FleetKey, Region
@@ -36,8 +35,8 @@ class Purchases:
     kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
     places_taken: dict[int, PlacesTaken] = field(default_factory=dict)
     """Numbers of classes whose new nodes other pods have filled, and who they are."""
-    bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
-    """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""
+    bound_nano_usd_per_hour: int = 0
+    """What the nodes that pods asked for cost at least, however they are chosen."""
 
     def add(self, key: FleetKey, nodes: int, pods: int, nano_usd_per_hour: int) -> None:
         """Note nodes of a fleet that are bought, and how many pods get places on them."""
@@ -49,17 +48,6 @@ class Purchases:
         """Note nodes of a fleet that are bought as headroom: no pod has asked for them."""
         self.nodes[key] = self.nodes.get(key, 0) + nodes
 
-    def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
-        """Note that what these sectors need must cost at least so much.
-
-        Bounds add up only where no node can serve both: of purchases that share a sector the
-        larger bound counts.
-        """
-        merged, most = frozenset(sectors), nano_usd
-        apart: list[tuple[frozenset[str], int]] = []
-        for known, bound in self.bounds:
-            if known & merged:
-                merged, most = known | merged, max(most, bound)
-            else:
-                apart.append((known, bound))
-        self.bounds = [*apart, (merged, most)]
+    def note_bound(self, nano_usd: int) -> None:
+        """Note that some more of what pods need, which shares no node with the rest, costs this."""
+        self.bound_nano_usd_per_hour += nano_usd

@@ -1,17 +1,25 @@
-"""Pods that compete: for one claim, and for one sum of money across sectors."""
+"""Pods that compete: for one claim, and for money and nodes across sectors."""
 
 from decimal import Decimal
 
-from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim
+import pytest
+
+from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod
+from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
+    ZONE,
     make_fleet_settings,
     make_node,
     make_pod,
+    make_pods,
     make_settings,
     make_snapshot,
+    near,
     requiring,
 )
+
+EITHER = requiring("sector", "In", "a", "b")
 
 
 def test_claim_for_one_pod_only_serves_the_first_of_two_waiting() -> None:
@@ -63,3 +71,91 @@ def test_cluster_limit_goes_to_the_higher_priority_of_another_sector() -> None:
     made = plan(make_snapshot(*pods), settings)
     assert sorted(p.pod.name for p in made.placements) == ["first", "second"]
     assert [u.pod.name for u in made.unplaceable] == ["last"]
+
+
+def with_one_node_of_b(*pods: Pod) -> Plan:
+    """The plan where sector b has one node to give, and a as many as are asked for."""
+    fleets = (
+        make_fleet_settings(sector="a", price="0.20"),
+        make_fleet_settings(sector="b", price="0.10", max_capacity=1),
+    )
+    return plan(make_snapshot(*pods), make_settings(*fleets))
+
+
+def test_last_node_goes_to_the_higher_priority_of_another_sector() -> None:
+    """A pod that may use either sector must not bring its group's low priorities to the front."""
+    made = with_one_node_of_b(
+        make_pod("high", cpu=1, priority=1000, node_affinity=EITHER),
+        make_pod("low", cpu=3, priority=0, node_affinity=EITHER),
+        make_pod("only-b", cpu=2, priority=500, node_selector={"sector": "b"}),
+    )
+    assert {p.pod.name: p.fleet for p in made.placements} == {
+        "high": "b-small",
+        "only-b": "b-small",
+        "low": "a-small",
+    }
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_last_node_goes_to_the_pods_that_have_no_other_sector(order: tuple[str, str]) -> None:
+    """A larger pod that another sector serves as well must not keep the last node from them."""
+    made = with_one_node_of_b(
+        make_pod("either", cpu=3, node_affinity=requiring("sector", "In", *order)),
+        make_pod("only-b", cpu=2, node_selector={"sector": "b"}),
+    )
+    assert {p.pod.name: p.fleet for p in made.placements} == {
+        "only-b": "b-small",
+        "either": "a-small",
+    }
+
+
+def test_pod_that_fits_nowhere_changes_nothing_for_the_others() -> None:
+    """A mistyped request must not decide in which order sectors are bought for."""
+    fleets = (
+        make_fleet_settings("large", sector="a", price="1.00", cpu=16),
+        make_fleet_settings("tiny", sector="a", price="0.10", cpu=2, max_capacity=1),
+        make_fleet_settings("tiny", sector="b", price="0.26", cpu=2),
+    )
+    pods = [make_pod("either", cpu="600m", node_affinity=EITHER)]
+    pods += make_pods(2, "own", cpu="900m", node_selector={"sector": "a"})
+    bad = make_pod("bad", cpu=99, priority=10, node_affinity=EITHER)
+    without, beside = (
+        plan(make_snapshot(*each), make_settings(*fleets)) for each in (pods, [*pods, bad])
+    )
+    assert [u.pod.name for u in beside.unplaceable] == ["bad"]
+    assert {f.fleet: f.target for f in beside.fleets} == {f.fleet: f.target for f in without.fleets}
+
+
+def test_room_on_nodes_of_another_sector_is_counted_by_the_lower_bound() -> None:
+    """A bound that sums what sectors need alone would call a dearer plan the cheapest one."""
+    fleets = (
+        make_fleet_settings(sector="a", price="0.10"),
+        make_fleet_settings("large", sector="b", price="0.80", cpu=16, memory="64Gi"),
+    )
+    pods = [make_pod("b", cpu=1, node_selector={"sector": "b"}), *make_pods(4, "a", cpu=3)]
+    first = make_pod("first", cpu=1, priority=10)
+    for waiting in (pods, [*pods, first]):
+        made = plan(make_snapshot(*waiting), make_settings(*fleets))
+        assert made.unplaceable == ()
+        assert made.cost.hourly_usd_lower_bound <= 0.8 <= made.cost.hourly_usd_after
+    assert plan(make_snapshot(*pods), make_settings(*fleets)).cost.hourly_usd_after == 0.8
+
+
+@pytest.mark.parametrize("cpu", [2, 3])
+def test_followers_get_nodes_in_the_plan_that_buys_for_whom_they_follow(cpu: int) -> None:
+    """Pods near one of another sector must not wait for a boot because they were asked first."""
+    fleets = (
+        make_fleet_settings(sector="a", price="0.10", zone="us-west-2a"),
+        make_fleet_settings(sector="b", price="0.20", zone="us-west-2a"),
+    )
+    lead = make_pod("lead", cpu=4 - cpu, labels={"app": "lead"}, node_selector={"sector": "b"})
+    followers = make_pods(
+        2,
+        "follower",
+        cpu=cpu,
+        priority=10,
+        node_selector={"sector": "a"},
+        pod_affinity=(near(ZONE, app="lead"),),
+    )
+    made = plan(make_snapshot(lead, *followers), make_settings(*fleets))
+    assert made.unplaceable == ()

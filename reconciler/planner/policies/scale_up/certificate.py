@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.bounds.assignment import Existing, assignment_bound
 from reconciler.planner.capacity.bounds.fair_prices import (
@@ -18,7 +19,7 @@ from reconciler.planner.capacity.patterns.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.problem.dominance import undominated
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.capacity.problem.problem import Item, Problem, state_problem
+from reconciler.planner.capacity.problem.problem import Item, Offer, Problem, state_problem
 from reconciler.planner.capacity.problem.purchase import Purchase
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
@@ -68,6 +69,16 @@ class Offered:
         }
 
 
+def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
+    """The offers of several purchases, each fleet's as it was while most was left of it."""
+    found: dict[FleetKey, Offer] = {}
+    for offer in (offer for table in tables for offer in table.offers):
+        known = found.get(offer.node.key)
+        if known is None or offer.most > known.most:
+            found[offer.node.key] = offer
+    return list(found.values())
+
+
 def least_cost(
     builder: PlanBuilder,
     members: list[WaitingClass],
@@ -81,7 +92,7 @@ def least_cost(
     at the same fair prices, where at least one of the classes fits.
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
-    offers = [offer for table in offered.tables for offer in table.offers]
+    offers = distinct_offers(offered.tables)
     table = offered.tables[0] if len(offered.tables) == 1 else OfferTable(builder.sim, offers)
     open_rows = _open_rows(builder, [pod_class for pod_class, _ in served], free_before)
     if offered.optimal and len(offered.tables) == 1 and not open_rows.any():

@@ -8,6 +8,7 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
@@ -15,7 +16,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
+from reconciler.planner.policies.scale_up.certificate import Offered
 from reconciler.planner.policies.scale_up.overflow import (
     any_spot_without_fallback,
     may_use,
@@ -23,7 +24,12 @@ from reconciler.planner.policies.scale_up.overflow import (
 )
 from reconciler.planner.policies.scale_up.place import fill_untorn
 from reconciler.planner.policies.scale_up.refusals import explain
-from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
+from reconciler.planner.policies.scale_up.sector_groups import (
+    SectorGroup,
+    in_turn,
+    sector_groups,
+)
 from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import SectorSettings
@@ -33,45 +39,49 @@ from reconciler.planner.view import ClusterView
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
     """Buy for everything that still waits; what cannot be served gets its reasons."""
-    groups: dict[tuple[str, ...], list[WaitingClass]] = {}
-    for waiting in builder.waiting:
-        groups.setdefault(waiting.sectors, []).append(waiting)
-    for level in _levels(builder, len(groups)):
-        for sectors, members in groups.items():
-            chosen = [w for w in members if level in {None, w.pod_class.spec.priority}]
-            _buy_for_group(builder, sectors, chosen, free_before)
+    groups = sector_groups(builder)
+    for turn in in_turn(builder, groups) if groups else ():
+        _buy_for_group(builder, turn.group, turn.members)
+    _buy_for_followers(builder, groups)
+    note_bounds(builder, groups, free_before)
+    for group in groups:
+        fleets = _fleets_of(builder, group)
+        left = [w for w in group.members if w.left]
+        for over in (False, True):
+            chosen = [w for w in left if (w.pod_class.number in group.over_budget) is over]
+            explain(builder, chosen, group.sectors, fleets, over_budget=over)
 
 
-def _levels(builder: PlanBuilder, groups: int) -> Sequence[int | None]:
-    """Priorities to serve one after the other: only where sectors compete for one sum of money.
+def _buy_for_followers(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> None:
+    """Buy once more for pods that must be near others, where something came after their turn."""
+    for _ in range(CHAIN_MAX):
+        before = len(builder.reservations)
+        for group in groups:
+            followers = [
+                w
+                for w in group.members
+                if w.left
+                and group.asked_at[w.pod_class.number] < len(builder.reservations)
+                and builder.sim.links(w.pod_class).follows_others
+            ]
+            _buy_for_group(builder, group, followers)
+        if len(builder.reservations) == before:
+            break
 
-    Or for the nodes that one plan may ask for, where there are more pods than that.
-    """
-    nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
-    scarce = nodes is not None and sum(w.left for w in builder.waiting) > nodes
-    if groups < 2 or (builder.view.settings.usd_per_hour_max is None and not scarce):
-        return (None,)
-    return sorted({w.pod_class.spec.priority for w in builder.waiting}, reverse=True)
+
+def _fleets_of(builder: PlanBuilder, group: SectorGroup) -> list[FleetStatus]:
+    return [s for s in builder.view.inventory.fleets if s.settings.sector in group.sectors]
 
 
-def _buy_for_group(
-    builder: PlanBuilder,
-    sectors: tuple[str, ...],
-    members: list[WaitingClass],
-    free_before: IntArray,
-) -> None:
+def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[WaitingClass]) -> None:
     view = builder.view
     _use_what_was_bought(builder, members)
-    if not any(w.left for w in members):
-        return
-    fleets = [s for s in view.inventory.fleets if s.settings.sector in sectors]
+    fleets = _fleets_of(builder, group)
     tiers = max((s.tier + 1 for s in fleets), default=0)
     before = builder.purchases.nano_usd_per_hour
-    offered = Offered()
-    over_budget = False
-    for tier in range(tiers):
+    for tier in range(tiers) if any(w.left for w in members) else ():
         usable = [s for s in fleets if s.tier == tier and not s.unavailable]
-        for settings, choice in _by_money(view, sectors, usable):
+        for settings, choice in _by_money(view, group.sectors, usable):
             wanting = [
                 w
                 for w in members
@@ -80,15 +90,10 @@ def _buy_for_group(
                 and w.pod_class.number not in builder.purchases.awaiting_bind
                 and (tier == 0 or moves_on(builder, w, fleets, tier))
             ]
-            if choice and wanting:
-                over_budget |= _buy_tier(builder, settings, wanting, choice, offered)
-    if builder.purchases.nano_usd_per_hour > before:
-        spent = builder.purchases.nano_usd_per_hour - before
-        builder.purchases.note_bound(
-            sectors, least_cost(builder, members, offered, free_before, spent)
-        )
-    left = [w for w in members if w.left]
-    explain(builder, left, sectors, fleets, over_budget=over_budget)
+            if choice and wanting and _buy_tier(builder, settings, wanting, choice, group.offered):
+                group.over_budget.update(w.pod_class.number for w in members)
+    group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
+    group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in members)
 
 
 def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> None:

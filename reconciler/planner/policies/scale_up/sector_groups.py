@@ -1,0 +1,189 @@
+"""Demand by the sectors that serve it, and whose turn it is where purchases compete."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.problem.offer_table import OfferTable
+from reconciler.planner.offers import offer_of
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.policies.scale_up.certificate import Offered
+from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.reservations import WaitingClass
+
+
+@dataclass(slots=True, eq=False)
+class SectorGroup:
+    """The classes that the same sectors serve, and what was bought for them."""
+
+    sectors: tuple[str, ...]
+    members: list[WaitingClass] = field(default_factory=list)
+    offered: Offered = field(default_factory=Offered)
+    nano_usd_per_hour: int = 0
+    """What was bought for it costs."""
+    over_budget: set[int] = field(default_factory=set)
+    """Numbers of its classes of which a limit on purchases left something out."""
+    asked_at: dict[int, int] = field(default_factory=dict)
+    """By class number, how many reservations the plan had when it was last bought for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """Some classes of one group, for which is bought at once."""
+
+    group: SectorGroup
+    members: list[WaitingClass]
+
+
+def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
+    """All demand, by the sectors that serve it."""
+    found: dict[tuple[str, ...], SectorGroup] = {}
+    for waiting in builder.waiting:
+        group = found.setdefault(waiting.sectors, SectorGroup(waiting.sectors))
+        group.members.append(waiting)
+    return list(found.values())
+
+
+def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
+    """The purchases to make, one after the other.
+
+    Groups that compete for what is limited are bought for by priority; of equal ones those with
+    fewer sectors come first, and then those whose pods fewer sectors' nodes take: the others may
+    go elsewhere, or use the room that is left. What no fleet takes has no say in the order.
+    """
+    if len(groups) == 1:
+        return [Turn(groups[0], groups[0].members)]
+    chances = _Chances(builder, groups)
+    found: list[tuple[tuple[float, int, int, int], Turn]] = []
+    for together in _competing(builder, groups, chances):
+        levels = _levels(together, chances) if len(together) > 1 else []
+        for group in together:
+            parts: dict[int | None, list[WaitingClass]] = {}
+            for waiting in group.members:
+                priority = waiting.pod_class.spec.priority
+                level = next((lowest for lowest in levels[:-1] if priority >= lowest), None)
+                parts.setdefault(level, []).append(waiting)
+            turns = [Turn(group, members) for members in parts.values()]
+            found += [(chances.rank(turn), turn) for turn in turns]
+    return [turn for _, turn in sorted(found, key=lambda each: each[0])]
+
+
+class _Chances:
+    """Which fleets may still give nodes to which classes."""
+
+    def __init__(self, builder: PlanBuilder, groups: Sequence[SectorGroup]) -> None:
+        fleets = [s for s in builder.view.inventory.fleets if not s.unavailable]
+        offers = [offer_of(builder, status) for status in fleets]
+        table = OfferTable(builder.sim, offers)
+        self.sectors = np.array([s.settings.sector for s in fleets], dtype=np.str_)
+        self.most = np.array([offer.most for offer in offers], dtype=np.int64)
+        stalled = builder.purchases.quarantined.keys() | builder.purchases.awaiting_bind.keys()
+        self._place = {id(waiting): place for place, waiting in enumerate(builder.waiting)}
+        self._possible: set[int] = set()
+        """Classes of which the fleets of their sectors may take pods."""
+        self._followers: set[int] = set()
+        """Those of them that wait for others, which have no place yet."""
+        self._choice: dict[int, tuple[int, int]] = {}
+        """By group, how many sectors it may be bought for from, and of how many nodes take it."""
+        self._nodes: dict[int, IntArray] = {}
+        for group in groups:
+            own = np.isin(self.sectors, group.sectors)
+            bought, admitting = np.zeros((2, len(fleets)), dtype=np.bool_)
+            nodes = np.zeros(len(fleets), dtype=np.int64)
+            for waiting in group.members:
+                pod_class = waiting.pod_class
+                links, takers = builder.sim.links(pod_class), table.feasible(pod_class) & own
+                hopeless = links.hopeless and not links.lacks_neighbour
+                idle = not waiting.left or pod_class.number in stalled
+                if idle or hopeless or not takers.any():
+                    continue
+                self._possible.add(id(waiting))
+                if links.lacks_neighbour:
+                    self._followers.add(id(waiting))
+                slots = table.slots(pod_class)
+                bought |= takers
+                admitting |= slots > 0
+                each = np.maximum(slots, 1) if links.plain else 1
+                nodes += np.where(takers, -(-waiting.left // each), 0)
+            choice = len(set(self.sectors[bought])), len(set(self.sectors[admitting]))
+            self._choice[id(group)] = choice
+            self._nodes[id(group)] = nodes
+
+    def any_for(self, waiting: WaitingClass) -> bool:
+        """Whether some fleet may be asked for nodes for the class."""
+        return id(waiting) in self._possible
+
+    def nodes_for(self, group: SectorGroup) -> IntArray:
+        """(fleets,) the most nodes that the group may ask each for."""
+        return self._nodes[id(group)]
+
+    def rank(self, turn: Turn) -> tuple[float, int, int, int]:
+        """Return when it is the turn's turn, the least first.
+
+        What waits for pods that have no place yet has no say either: perhaps they never come.
+        """
+        serious = self._possible - self._followers
+        possible = [waiting for waiting in turn.members if id(waiting) in serious]
+        priority = max((w.pod_class.spec.priority for w in possible), default=-np.inf)
+        place = min(self._place[id(waiting)] for waiting in possible or turn.members)
+        return -priority, *self._choice[id(turn.group)], place
+
+
+def _competing(
+    builder: PlanBuilder, groups: Sequence[SectorGroup], chances: _Chances
+) -> list[list[SectorGroup]]:
+    """The groups, those together that compete for one sum of money or for the same nodes.
+
+    For money, where the cluster or a sector has a limit; for nodes, where a fleet of several groups
+    or one plan may have fewer than they may ask for.
+    """
+    nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
+    scarce = nodes is not None and sum(w.left for w in builder.waiting) > nodes
+    if builder.view.settings.usd_per_hour_max is not None or scarce:
+        return [list(groups)]
+    asked = np.array([chances.nodes_for(group) for group in groups], dtype=np.int64)
+    short = (chances.most < UNLIMITED) & (asked.sum(axis=0) > chances.most)
+    rivals = [(asked[:, fleet] > 0).nonzero()[0] for fleet in short.nonzero()[0]]
+    for sector in builder.view.settings.sectors:
+        if sector.usd_per_hour_max is not None:
+            named = [sector.name in group.sectors for group in groups]
+            rivals.append(np.array(named, dtype=np.bool_).nonzero()[0])
+    return connected(groups, [[groups[n] for n in numbers.tolist()] for numbers in rivals])
+
+
+def connected(
+    groups: Sequence[SectorGroup], sets: Iterable[Sequence[SectorGroup]]
+) -> list[list[SectorGroup]]:
+    """The groups, those together that one of the sets has together."""
+    found = [[group] for group in groups]
+    for each in sets:
+        joined = [part for part in found if any(group in each for group in part)]
+        if len(joined) > 1:
+            rest = [part for part in found if part not in joined]
+            found = [*rest, [group for part in joined for group in part]]
+    return found
+
+
+def _levels(groups: Sequence[SectorGroup], chances: _Chances) -> list[int]:
+    """The lowest priority of each level, the highest level first.
+
+    A level is one priority; those are one level that only pods of one group have, as a purchase
+    serves its own pods by priority.
+    """
+    groups_of: dict[int, set[int]] = {}
+    for number, group in enumerate(groups):
+        for waiting in group.members:
+            if chances.any_for(waiting):
+                groups_of.setdefault(waiting.pod_class.spec.priority, set()).add(number)
+    levels: list[int] = []
+    last: set[int] = set()
+    for priority in sorted(groups_of, reverse=True):
+        here = groups_of[priority]
+        if len(here) == 1 and here == last:
+            levels[-1] = priority
+        else:
+            levels.append(priority)
+        last = here
+    return levels

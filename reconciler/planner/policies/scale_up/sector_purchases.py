@@ -8,8 +8,8 @@ import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -135,7 +135,7 @@ def _buy_tier(
             budget=purchase_budget(builder, settings.name),
             search_seconds=builder.view.settings.search_budget_seconds,
         )
-        purchase = buy_with_opened_room(builder.sim, request)
+        purchase = buy_holding_spreads(builder.sim, request)
         offered.note(table, purchase)
         over_budget |= purchase.over_budget
         _record(builder, classes, purchase)

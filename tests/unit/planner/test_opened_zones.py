@@ -1,0 +1,88 @@
+"""Spreads over zones beside pods for which the same plan opens another zone."""
+
+from dataclasses import replace
+from typing import Any
+
+from reconciler.model.cluster import Pod
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    ZONE,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    requiring,
+    spread,
+)
+
+A, B, C = "us-west-2a", "us-west-2b", "us-west-2c"
+
+
+EVERY_ZONE = replace(spread(ZONE, 1, app="web"), honor_node_affinity=False)
+
+
+def fleet(zone: str, sector: str = "a") -> FleetSettings:
+    """A fleet of nodes of 4 CPU in one zone."""
+    return make_fleet_settings(zone=zone, name=f"{sector}-{zone}", sector=sector)
+
+
+def planned(*pods: Pod, fleets: tuple[FleetSettings, ...], owed: Plan | None = None) -> Plan:
+    """The plan on an empty cluster, in which the nodes of an earlier plan may be on their way."""
+    targets = {f.fleet: f.target for f in owed.fleets} if owed is not None else {}
+    cloud = make_cloud(*(make_fleet(each, target=targets.get(each.name, 0)) for each in fleets))
+    return plan(make_snapshot(*pods, cloud=cloud), make_settings(*fleets))
+
+
+def web(count: int = 6, **changed: Any) -> tuple[Pod, ...]:
+    """Pods of a node each, spread over the zones."""
+    return make_pods(count, "web", cpu=3, labels={"app": "web"}, **changed)
+
+
+def placed(made: Plan) -> set[str]:
+    """The pods that have a place."""
+    return {p.pod.name for p in made.placements}
+
+
+def test_zone_that_other_pods_open_counts_for_a_spread_that_counts_every_zone() -> None:
+    """Nodes would be bought for pods that kube-scheduler refuses once the third zone is there."""
+    fleets = tuple(fleet(zone) for zone in (A, B, C))
+    pods = (
+        *web(
+            topology_spread=(EVERY_ZONE,),
+            node_affinity=requiring(ZONE, "In", A, B),
+        ),
+        make_pod("other", cpu=1, node_selector={ZONE: C}),
+    )
+    made = planned(*pods, fleets=fleets)
+    assert placed(made) == {"web-0", "web-1", "other"}
+    assert sum(f.target for f in made.fleets) == 3
+    assert placed(planned(*pods, fleets=fleets, owed=made)) == placed(made)
+
+
+def test_zones_that_nobody_opens_do_not_count() -> None:
+    """A spread over two zones must not wait for a third one that has no node."""
+    fleets = tuple(fleet(zone) for zone in (A, B, C))
+    made = planned(
+        *web(
+            topology_spread=(EVERY_ZONE,),
+            node_affinity=requiring(ZONE, "In", A, B),
+        ),
+        fleets=fleets,
+    )
+    assert len(placed(made)) == 6
+
+
+def test_zone_of_another_sector_counts_for_a_spread() -> None:
+    """The plan must not promise places that go once the node of the other sector comes up."""
+    fleets = (fleet(A), fleet(B), fleet(C, "b"))
+    pods = (
+        *web(topology_spread=(spread(ZONE, 1, app="web"),)),
+        make_pod("other", cpu=1, node_selector={"sector": "b"}),
+    )
+    made = planned(*pods, fleets=fleets)
+    assert len(placed(planned(*pods, fleets=fleets, owed=made))) == len(placed(made))

@@ -95,6 +95,8 @@ _UNREADABLE = (
 )
 """What botocore's parsers and our readers raise for an answer that does not match its API:
 botocore's error classes do not cover an invalid number or time."""
+_STILL_EXPIRED = "refreshed credentials are still expired"
+"""Part of the message of botocore's RuntimeError, which has no class of its own for this."""
 
 
 @contextmanager
@@ -117,6 +119,11 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
         raise of_unreadable(where, error, changing=changing) from error
     except OSError as error:
         raise of_system_error(where, error, changing=changing) from error
+    except RuntimeError as error:
+        if _STILL_EXPIRED not in str(error):
+            raise  # a bug of ours
+        hint = "credentials have expired; check their source and this machine's clock"
+        raise Forbidden(where, str(error)[:TEXT_MAX], hint) from error  # nothing was sent
 
 
 def code_of(error: ClientError) -> str:

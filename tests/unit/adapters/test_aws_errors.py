@@ -4,10 +4,11 @@ import errno
 import os
 
 import pytest
+from botocore.credentials import RefreshableCredentials
 from botocore.parsers import ResponseParserError
 
 from reconciler.adapters.aws.errors import translated
-from reconciler.model.errors import OutcomeUnknown, Unavailable
+from reconciler.model.errors import Forbidden, OutcomeUnknown, Unavailable
 
 
 @pytest.mark.parametrize(("changing", "kind"), [(False, Unavailable), (True, OutcomeUnknown)])
@@ -33,3 +34,28 @@ def test_error_of_this_machine_is_an_error_of_the_port(
         translated("ec2 us-west-2", changing=changing),
     ):
         raise error
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_credentials_that_are_expired_when_refreshed_are_denied(changing: bool) -> None:
+    """A source that renews late, or a clock that is ahead, would end the program."""
+    expired = {
+        "access_key": "key",
+        "secret_key": "secret",
+        "token": "token",
+        "expiry_time": "2020-01-01T00:00:00Z",
+    }
+    credentials = RefreshableCredentials.create_from_metadata(
+        expired, refresh_using=lambda: expired, method="a-process"
+    )
+    with (
+        pytest.raises(Forbidden, match=r"describe_fleets: .*check their source and this machine's"),
+        translated("describe_fleets", changing=changing),
+    ):
+        credentials.get_frozen_credentials()
+
+
+def test_bug_of_ours_is_no_answer_of_aws() -> None:
+    """It would show as a missing right for weeks."""
+    with pytest.raises(RuntimeError, match="bug"), translated("describe_fleets", changing=False):
+        raise RuntimeError("bug")

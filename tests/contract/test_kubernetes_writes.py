@@ -128,6 +128,39 @@ def test_failed_write_says_whether_it_may_have_happened(
         verbs(refusing(status, {"message": "m"})).evict_pod(POD, 5)
 
 
+@pytest.mark.parametrize(
+    "remove", [lambda verbs: verbs.evict_pod(POD, 5), lambda verbs: verbs.delete_pod(POD, 5)]
+)
+@pytest.mark.parametrize(
+    ("after", "is_gone"),
+    [
+        ({"uid": "u"}, False),
+        ({"uid": "u", "deletionTimestamp": "2026-11-28T12:00:00Z"}, True),
+        ({"uid": "another"}, True),
+    ],
+)
+def test_conflict_counts_as_done_only_when_the_pod_goes(
+    verbs: Callable[[Script], Verbs],
+    remove: Callable[[Verbs], bool],
+    after: dict[str, str],
+    is_gone: bool,
+) -> None:
+    """A pod that lives on, as its budget changed meanwhile, would wait for a later cycle."""
+    refused: list[Request] = []
+
+    def script(request: Request) -> Answer | None:
+        if request.method == "GET":
+            return json_answer({"metadata": after if refused else {"uid": "u"}})
+        refused.append(request)
+        return json_answer({"message": "the object has been modified"}, 409)
+
+    if is_gone:
+        assert not remove(verbs(script))
+    else:
+        with pytest.raises(Conflict, match="the object has been modified"):
+            remove(verbs(script))
+
+
 def test_lost_reply_to_a_write_is_an_unknown_outcome(verbs: Callable[[Script], Verbs]) -> None:
     """Retrying blindly could act on what came after."""
     with pytest.raises(OutcomeUnknown):

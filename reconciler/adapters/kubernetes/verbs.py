@@ -128,7 +128,9 @@ class Verbs:
             "deleteOptions": _delete_options(pod, grace_seconds),
         }
         reply = self._transport.request("POST", f"{path}/eviction", body=eviction)
-        if reply.status in {404, 409}:  # 409: another pod has the name by now
+        if reply.status == 404:
+            return False
+        if reply.status == 409 and not self._lives(path, pod):  # another pod has the name by now
             return False
         if not 200 <= reply.status < 300:
             raise _eviction_refusal(f"pod {pod}", reply)
@@ -166,9 +168,14 @@ class Verbs:
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """Delete regardless of any budget; see ports.cluster."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", **_delete_options(pod, grace_seconds)}
+        path = pod_path(pod.namespace, pod.name)
         try:
-            self._transport.expect("DELETE", pod_path(pod.namespace, pod.name), body=body)
-        except (NotFound, Conflict):
+            self._transport.expect("DELETE", path, body=body)
+        except NotFound:
+            return False
+        except Conflict:
+            if self._lives(path, pod):
+                raise
             return False
         return True
 

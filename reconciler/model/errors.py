@@ -137,6 +137,11 @@ class PortError(ReconcilerError):
     """The other side of a port refused or failed."""
 
 
+def kind_and_text(error: PortError) -> str:
+    """Return the error's class and text, for where only text is kept."""
+    return f"{type(error).__name__}: {error}"
+
+
 class Throttled(PortError):
     """Nothing was changed; try again after a pause."""
 

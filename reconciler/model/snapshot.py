@@ -15,7 +15,7 @@ from reconciler.model.cluster import (
     PodDisruptionBudget,
     StorageClass,
 )
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.notices import Notice
 from reconciler.model.saved_state import (
@@ -101,7 +101,12 @@ class CloudState:
     regions: frozenset[Region] = frozenset()
     """Regions that answered; a fleet of any other region is unknown, not missing."""
     silent: frozenset[Region] = frozenset()
-    """Regions that were asked and did not answer; these never look as if they were empty."""
+    """Regions that were asked and did not answer for every provider; these never look as if they
+    were empty, and what is not shown there is not gone."""
+    answered_in_part: frozenset[tuple[Provider, Region]] = frozenset()
+    """Of the silent regions, the providers that answered: their fleets and members are shown."""
+    providers: frozenset[Provider] = frozenset()
+    """Whose fleets are shown; empty: not said."""
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
     """Whether any answer about instances was given: without one none is stuck or gone."""
@@ -110,6 +115,10 @@ class CloudState:
     merely left out of a file."""
     server_time: datetime | None = None
     """EC2's own clock when this was observed; None when it is not known."""
+
+    def is_silent(self, provider: Provider, region: Region) -> bool:
+        """Return whether the provider was asked for its fleets in the region and did not answer."""
+        return region in self.silent and (provider, region) not in self.answered_in_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

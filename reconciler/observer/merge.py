@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.fleet import Instance
-from reconciler.model.ids import Region
+from reconciler.model.fleet import Instance, Provider
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
 
 
@@ -11,27 +11,30 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     """Return one state with everything that these hold; None when there are none.
 
     A fleet or an instance in several states is kept once. A region that is silent in one state is
-    silent in the result, and nothing of it is kept: otherwise its missing fleets would look as if
-    they were gone. For the same reason instances are known only when every state with fleets knows
-    them. The earliest of the clocks is kept.
+    silent in the result: otherwise its missing fleets would look as if they were gone. Kept of it
+    are only the fleets of providers that answered, and their members. For the same reason instances
+    are known only when every state with fleets knows them. The earliest of the clocks is kept.
     """
     if len(states) <= 1:
         return states[0] if states else None
     silent = frozenset[Region]().union(*(each.silent for each in states))
     answered = frozenset[Region]().union(*(each.regions for each in states))
+    in_part = _answered_in_part(states, silent)
     times = [each.server_time for each in states if each.server_time is not None]
     fleets = {
         (f.region, f.provider, f.id): f
         for state in reversed(states)
         for f in state.fleets
-        if f.region not in silent
+        if f.region not in silent or (f.provider, f.region) in in_part
     }
     return CloudState(
         fleets=tuple(sorted(fleets.values(), key=lambda each: (each.region, each.name, each.id))),
         other_fleets=frozenset(each for state in states for each in state.other_fleets),
-        instances=_merged_instances(states, silent),
+        instances=_merged_instances(states, silent, frozenset((r, id_) for r, _, id_ in fleets)),
         regions=answered - silent,
         silent=silent,
+        answered_in_part=in_part,
+        providers=frozenset(each for state in states for each in state.providers),
         ignored=tuple(sorted({each for state in states for each in state.ignored})),
         instances_known=all(e.instances_known for e in states if e.fleets or e.instances_known)
         and any(each.instances_known for each in states),
@@ -40,13 +43,25 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     )
 
 
-def _merged_instances(
+def _answered_in_part(
     states: Sequence[CloudState], silent: frozenset[Region]
+) -> frozenset[tuple[Provider, Region]]:
+    """Return the providers that answered in regions that are silent for another one."""
+    answered = {(p, r) for state in states for p in state.providers for r in state.regions & silent}
+    failed = {(p, r) for state in states for p in state.providers for r in state.silent}
+    return frozenset(answered - failed)
+
+
+def _merged_instances(
+    states: Sequence[CloudState],
+    silent: frozenset[Region],
+    fleets: frozenset[tuple[Region, FleetId]],
 ) -> tuple[Instance, ...]:
     """Return each instance once, as in the state that shows its fleet, which knows the members.
 
     What another state says of a member is left out. An entry that names a fleet is kept before one
-    that does not.
+    that does not. In a silent region only members of the fleets that are kept are: any other one
+    may be a member of a fleet that is not shown.
     """
     shown = [{(f.region, f.id) for f in state.fleets} for state in states]
     known_by_one = set[tuple[str, str]]().union(*shown)
@@ -54,7 +69,9 @@ def _merged_instances(
     for state, own in zip(states, shown, strict=True):
         for each in state.instances:
             place = (each.region, each.fleet_id or "")
-            if each.region in silent or (place in known_by_one and place not in own):
+            if each.region in silent and place not in fleets:
+                continue
+            if place in known_by_one and place not in own:
                 continue
             known = found.get((each.region, each.id))
             if known is None or (known.fleet_id is None and each.fleet_id is not None):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.errors import PortError
+from reconciler.model.errors import PortError, kind_and_text
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.observer.merge import merged_clouds
@@ -46,7 +46,7 @@ def observe(
 
 
 def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState | None:
-    """Return what all clouds show; every region of a cloud that does not answer is silent."""
+    """Return what all clouds show; of a cloud that does not answer every region is silent."""
     states: list[CloudState] = []
     failed: list[PortError] = []
     for cloud in clouds:
@@ -57,8 +57,10 @@ def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState 
     if failed and not states:
         raise failed[0]
     if failed:
+        why = kind_and_text(failed[0])
         told = tuple(
-            Ignored(code="unreadable", kind="Region", name=each) for each in sorted(regions)
+            Ignored(code="unreadable", kind="Region", name=each, detail=why)
+            for each in sorted(regions)
         )
         states.append(CloudState(silent=frozenset(regions), ignored=told))
     return merged_clouds(states)

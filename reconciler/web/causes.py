@@ -17,6 +17,7 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
+from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.fleets.health import MISSING
@@ -267,14 +268,25 @@ def _config(seen: Seen) -> Iterator[Cause]:
 
 def _silent_regions(seen: Seen) -> Iterator[Cause]:
     plan, snapshot = seen.view.plan, seen.view.snapshot
-    silent = snapshot.cloud.silent if snapshot is not None and snapshot.cloud is not None else ()
-    if plan is not None and silent:
-        regions = ", ".join(sorted(silent))
+    cloud = snapshot.cloud if snapshot is not None else None
+    if plan is None or cloud is None:
+        return
+    told = {each.name: each.detail for each in cloud.ignored if each.kind == "Region"}
+    by_reason: dict[tuple[str, bool], list[Region]] = {}
+    for region in sorted(cloud.silent):
+        side = "Auto Scaling" if ("ec2-fleet", region) in cloud.answered_in_part else "EC2"
+        denied = told.get(region, "").startswith(f"{Forbidden.__name__}:")
+        by_reason.setdefault((side, denied), []).append(region)
+    for (side, denied), regions in by_reason.items():
+        verb = "denies calls" if denied else "does not answer"
+        why = told.get(regions[0], "")
         yield Cause(
-            kind="ec2-silent",
+            kind="ec2-denied" if denied else "ec2-silent",
             level="degraded",
-            headline=f"EC2 does not answer in {regions}",
-            detail="fleets there are asked for nothing and no node of them is removed",
+            headline=f"{side} {verb} in {', '.join(regions)}",
+            detail="its fleets there are asked for nothing and no node of them is removed"
+            + (f": {why}" if why else ""),
+            remedy=POLICY_REMEDY if denied else "check network, endpoint and AWS's health page",
         )
 
 

@@ -60,7 +60,7 @@ class AutoScalingCloud:
         Raises:
             PortError: No region answered; the first one's error.
         """
-        return observed(self._regions, regions, self._decoded, self._clients.server_time)
+        return observed(self._regions, regions, self._decoded, self._clients.server_time, "asg")
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
         """Return the answers themselves, per region; a region's error is raised."""

@@ -66,7 +66,9 @@ class Ec2FleetCloud:
         Raises:
             PortError: No region answered; the first one's error.
         """
-        return observed(self._regions, regions, self._decoded, self._clients.server_time)
+        return observed(
+            self._regions, regions, self._decoded, self._clients.server_time, "ec2-fleet"
+        )
 
     def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
         return decode_cloud(answers, cluster=self._cluster, asked=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from reconciler.model.errors import PortError, Unavailable
+from reconciler.model.errors import PortError, Unavailable, kind_and_text
+from reconciler.model.fleet import Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.records.aws import Answer
@@ -107,6 +108,7 @@ def observed(
     regions: Sequence[Region],
     decode: Callable[[Sequence[tuple[Region, Answer]]], CloudState],
     server_time: Callable[[], datetime | None],
+    provider: Provider,
 ) -> CloudState:
     """Read all regions at once; those that do not answer are left out and reported.
 
@@ -115,6 +117,7 @@ def observed(
         regions: The regions.
         decode: Turns the answers into a state.
         server_time: Returns the time of AWS's clock.
+        provider: Whose fleets the answers show.
 
     Raises:
         PortError: No region answered; the first one's error.
@@ -130,10 +133,14 @@ def observed(
         raise failed[0][1]
     state = decode(answers)
     silent = frozenset(region for region, _ in failed)
-    told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
+    told = (
+        Ignored(code="unreadable", kind="Region", name=region, detail=kind_and_text(error))
+        for region, error in failed
+    )
     return replace(
         state,
         silent=silent,
+        providers=frozenset({provider}),
         ignored=tuple(sorted((*state.ignored, *told))),
         server_time=server_time(),
     )

@@ -45,7 +45,9 @@ class MemoryCloud:
             if regions and not answering:
                 raise Unavailable(regions[0], "does not answer")
             silent = frozenset(regions) - frozenset(answering)
-            return replace(self._frozen or self._observe(answering), silent=silent)
+            providers = frozenset({self._provider} if self._provider else ())
+            state = self._frozen or self._observe(answering)
+            return replace(state, silent=silent, providers=providers)
 
     def _observe(self, answering: Sequence[Region]) -> CloudState:
         instances = sorted(

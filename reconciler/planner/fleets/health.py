@@ -84,7 +84,7 @@ def read_signs(
                 provided=max(held, int(known.fulfilled_capacity) if known else 0),
                 launched_at=_latest(i for i in own if i.counts),
                 joined_at=_latest(i for i in own if i.id in ready),
-                silent=key.region in cloud.silent,
+                silent=cloud.is_silent(fleet.provider, key.region),
             )
     return found
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
@@ -136,7 +136,8 @@ class Inventory:
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
     """Nodes whose instance other nodes claim too; those count for no fleet."""
     regions_shown: frozenset[Region] = frozenset()
-    """Where EC2 showed instances: one that is missing there is gone, or not of our fleets."""
+    """Where EC2 showed instances, and no provider was silent: one that is missing there is gone,
+    or not of our fleets."""
     orphans: Orphans = field(default_factory=Orphans)
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     interrupted: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
@@ -215,7 +216,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         )
         for fleet in settings.fleets()
         for key in fleet.fleet_keys()
-        if key in nodes or _is_listed(key, cloud, settings)
+        if key in nodes or _is_listed(key, fleet.provider, cloud, settings)
     ]
     rebalance = settings.drains_for_rebalance
     noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
@@ -281,12 +282,16 @@ def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instan
 def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:
     if cloud is None or not cloud.instances_known:
         return frozenset()
-    return frozenset(instance.region for instance in cloud.instances)
+    return frozenset(instance.region for instance in cloud.instances) - cloud.silent
 
 
-def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
+def _is_listed(
+    key: FleetKey, provider: Provider, cloud: CloudState | None, settings: PlannerSettings
+) -> bool:
     """Return whether a plan has the fleet: home ones always, others if their region answered."""
-    return cloud is None or key.region == settings.home_region or key.region in cloud.regions
+    if cloud is None or key.region == settings.home_region:
+        return True
+    return key.region in cloud.regions or (provider, key.region) in cloud.answered_in_part
 
 
 def _owners(

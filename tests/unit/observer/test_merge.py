@@ -1,12 +1,14 @@
 """Answers of several clouds as one snapshot."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from typing_extensions import override
 
 from reconciler.adapters.memory import FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
-from reconciler.model.errors import Throttled
+from reconciler.model.errors import Forbidden, Throttled
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState, Ignored
@@ -123,6 +125,56 @@ def test_snapshot_without_one_cloud_decides_nothing_about_its_regions() -> None:
     assert found.cloud is not None
     assert (found.cloud.regions, found.cloud.silent) == (frozenset(), frozenset({HOME}))
     assert [each.name for each in found.cloud.ignored] == [HOME]
+
+
+def test_silent_provider_leaves_the_fleets_of_the_other_one() -> None:
+    """A missing right to Auto Scaling would stop every EC2 Fleet too."""
+    world = MemoryWorld(cluster="c")
+    world.add_fleet(FleetShape(name="primary-small", region=HOME))
+    clouds = [_Denied(world, "asg"), MemoryCloud(world, "ec2-fleet")]
+    found = observe(MemoryCluster(world), clouds, [HOME], world.clock)
+    assert found.cloud is not None
+    assert [each.name for each in found.cloud.fleets] == ["primary-small"]
+    assert (found.cloud.regions, found.cloud.silent) == (frozenset(), frozenset({HOME}))
+    assert found.cloud.is_silent("asg", HOME)
+    assert not found.cloud.is_silent("ec2-fleet", HOME)
+    assert [each.detail for each in found.cloud.ignored] == ["Forbidden: groups: is not allowed"]
+
+
+class _Denied(MemoryCloud):
+    """A provider without the rights to ask it."""
+
+    @override
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """Refuse."""
+        raise Forbidden("groups", "is not allowed")
+
+
+def test_instance_whose_fleet_a_silent_provider_may_have_is_left_out() -> None:
+    """A group's node would look foreign or orphaned while Auto Scaling is silent."""
+    member, stray = instance("i-1"), instance("i-2", fleet_id=None)
+    of_a_group = instance("i-3", fleet_id=FleetId("a-group"))
+    fleets = replace(
+        make_cloud(SMALL, instances=[member, stray, of_a_group]),
+        providers=frozenset({"ec2-fleet"}),
+    )
+    merged = merged_clouds([fleets, CloudState(silent=frozenset({HOME}))])
+    assert merged is not None
+    assert (merged.fleets, merged.instances) == ((SMALL,), (member,))
+    assert HOME in merged.silent
+
+
+def test_provider_that_is_silent_in_one_region_answers_in_the_other() -> None:
+    """Each pair of provider and region is on its own."""
+    away = replace(LARGE, region=AWAY, id=FleetId("fleet-away"))
+    first = replace(make_cloud(SMALL, away), providers=frozenset({"ec2-fleet"}))
+    second = CloudState(
+        regions=frozenset({HOME}), silent=frozenset({AWAY}), providers=frozenset({"asg"})
+    )
+    merged = merged_clouds([first, second])
+    assert merged is not None
+    assert merged.fleets == (away, SMALL)
+    assert merged.answered_in_part == {("ec2-fleet", AWAY)}
 
 
 def test_snapshot_needs_one_cloud_that_answers() -> None:

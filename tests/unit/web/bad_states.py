@@ -13,7 +13,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
-from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
+from reconciler.model.snapshot import CloudState, ClusterState, Ignored, Snapshot
 from reconciler.web.board import LeadershipView
 from tests.builders import HOME
 from tests.unit.web.scene import COST, Scene, fleet, raised, unplaced
@@ -49,7 +49,18 @@ def ec2_throttles(scene: Scene) -> None:
 
 def region_silent(scene: Scene) -> None:
     """One of two regions is away."""
-    cloud = CloudState(regions=frozenset({HOME}), silent=frozenset({Region("us-east-1")}))
+    _silent_in_a_region(scene, "Unavailable: us-east-1: did not answer within 10 s")
+
+
+def region_denied(scene: Scene) -> None:
+    """A service control policy keeps the role out of one of two regions."""
+    _silent_in_a_region(scene, "Forbidden: describe_fleets: UnauthorizedOperation: no")
+
+
+def _silent_in_a_region(scene: Scene, why: str) -> None:
+    away = Region("us-east-1")
+    told = Ignored(code="unreadable", kind="Region", name=away, detail=why)
+    cloud = CloudState(regions=frozenset({HOME}), silent=frozenset({away}), ignored=(told,))
     at = scene.clock.now()
     plan = Plan(at=at, cluster="analytics", home_region=HOME, cost=COST)
     scene.board.plan_made(Snapshot(at=at, cluster=ClusterState(), cloud=cloud), plan)
@@ -140,7 +151,13 @@ STATES = tuple(
         ),
         (ec2_silent, "failing", "EC2 does not answer", "ReadTimeoutError"),
         (ec2_throttles, "failing", "EC2 does not answer", "RequestLimitExceeded"),
-        (region_silent, "degraded", "EC2 does not answer in us-east-1", "asked for nothing"),
+        (region_silent, "degraded", "EC2 does not answer in us-east-1", "not answer within 10 s"),
+        (
+            region_denied,
+            "degraded",
+            "EC2 denies calls in us-east-1",
+            "UnauthorizedOperation: no",
+        ),
         (api_server_down, "failing", "API server unreachable", "not heard of for 61 s"),
         (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),
         (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),

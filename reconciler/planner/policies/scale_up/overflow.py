@@ -1,9 +1,10 @@
 """Where demand goes when a fleet is unavailable: sizes, then on-demand, then regions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.fleets.health import SILENT
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
@@ -46,6 +47,33 @@ def blocking_spot_fleet(
         ):
             return other
     return None
+
+
+def silent_for_a_moment(
+    view: ClusterView, fleets: Iterable[FleetStatus], sectors: Collection[str]
+) -> list[FleetStatus]:
+    """Fleets of the sectors whose provider did not answer of late, and did shortly before.
+
+    Nodes of theirs may be on their way: one lost answer of Auto Scaling must not buy them once more
+    as an EC2 Fleet's of the same region.
+    """
+    patience = timedelta(seconds=view.settings.instance_init_seconds)
+    return [
+        status
+        for status in fleets
+        if status.state == SILENT
+        and status.silent_since is not None
+        and view.at - status.silent_since < patience
+        and status.settings.sector in sectors
+        and not status.settings.departing
+    ]
+
+
+def awaits_answer(
+    builder: PlanBuilder, waiting: WaitingClass, silent: Sequence[FleetStatus], tier: int
+) -> bool:
+    """Whether one of the silent fleets is of this tier and would serve the class."""
+    return any(each.tier == tier and could_serve(builder, waiting, each) for each in silent)
 
 
 def moves_on(

@@ -19,8 +19,10 @@ from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered
 from reconciler.planner.policies.scale_up.overflow import (
     any_spot_without_fallback,
+    awaits_answer,
     may_use,
     moves_on,
+    silent_for_a_moment,
 )
 from reconciler.planner.policies.scale_up.place import fill_untorn
 from reconciler.planner.policies.scale_up.refusals import explain
@@ -77,6 +79,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
     view = builder.view
     _use_what_was_bought(builder, members)
     fleets = _fleets_of(builder, group)
+    silent = silent_for_a_moment(view, fleets, group.sectors)
     tiers = max((s.tier + 1 for s in fleets), default=0)
     before = builder.purchases.nano_usd_per_hour
     for tier in range(tiers) if any(w.left for w in members) else ():
@@ -89,6 +92,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
                 and w.pod_class.number not in builder.purchases.quarantined
                 and w.pod_class.number not in builder.purchases.awaiting_bind
                 and (tier == 0 or moves_on(builder, w, fleets, tier))
+                and not awaits_answer(builder, w, silent, tier)
             ]
             if choice and wanting and _buy_tier(builder, settings, wanting, choice, group.offered):
                 group.over_budget.update(w.pod_class.number for w in members)

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import FleetEvent
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.snapshot import CloudState
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     AWAY,
     HOME,
@@ -17,6 +20,7 @@ from tests.builders import (
     make_cloud,
     make_fleet,
     make_fleet_settings,
+    make_instance,
     make_node,
     make_option,
     make_pod,
@@ -238,3 +242,69 @@ def test_cost_limit_counts_the_nodes_of_a_region_that_is_silent() -> None:
     )
     made = plan(make_snapshot(*nodes, *pods, waits, cloud=cloud), settings)
     assert raises(made) == {}
+
+
+GROUP: Any = {"provider": "asg", "auto_scaling_group": "a-group"}
+
+
+def test_silent_auto_scaling_leaves_ec2_fleets_at_work() -> None:
+    """A missing right to groups would leave every pod without a node."""
+    group, fleet = make_fleet_settings("a", "grouped", **GROUP), make_fleet_settings("b", "second")
+    cloud = _without_groups(fleet)
+    waits = [make_pod("w", sector="second"), make_pod("x", sector="grouped")]
+    made = plan(make_snapshot(*waits, cloud=cloud), make_settings(group, fleet))
+    assert raises(made) == {("second-b", HOME): 1}
+    assert [(f.fleet, f.state) for f in made.fleets] == [
+        ("grouped-a", "unknown"),
+        ("second-b", "active"),
+    ]
+
+
+def test_nodes_of_a_silent_provider_are_left_alone() -> None:
+    """Auto Scaling that is away for an hour would empty its groups: idle, unready, unseen nodes."""
+    group, fleet = make_fleet_settings("a", "grouped", **GROUP), make_fleet_settings("b", "second")
+    nodes = [make_node(f"n{i}", group, ready=i > 0) for i in range(3)]
+    own = make_node("own", fleet)
+    pods = [make_pod("p", node="own", sector="second")]
+    cloud = _without_groups(fleet, own)
+    made = plan(make_snapshot(*nodes, own, *pods, cloud=cloud), make_settings(group, fleet))
+    assert made.actions == ()
+    assert made.orphans == 0
+    assert [(f.fleet, f.state, f.joined) for f in made.fleets] == [
+        ("grouped-a", "unknown", 3),
+        ("second-b", "active", 1),
+    ]
+
+
+def test_fleet_of_the_same_sector_waits_before_it_stands_in_for_a_silent_one() -> None:
+    """One lost answer would buy again what the group is launching."""
+    group, fleet = make_fleet_settings("a", **GROUP), make_fleet_settings("b")
+    cloud = _without_groups(fleet)
+    waits, settings = make_pod("w"), make_settings(group, fleet)
+    made = plan(make_snapshot(waits, cloud=cloud), settings)
+    assert raises(made) == {}
+    (unplaced,) = made.unplaceable
+    assert [(r.fleet, r.code, r.detail) for r in unplaced.reasons] == [
+        ("primary-a", "fleet-unavailable", "EC2 does not answer in its region"),
+        (
+            "primary-b",
+            "fleet-unavailable",
+            "demand moves to this fleet when one that does not answer has not for a while",
+        ),
+    ]
+    since = SavedFleetState(fleet="primary-a", region=HOME, silent_since=ago(3600))
+    later = plan(make_snapshot(waits, cloud=cloud, fleet_states=(since,)), settings)
+    assert raises(later) == {("primary-b", HOME): 1}
+
+
+def _without_groups(settings: FleetSettings, *nodes: Node) -> CloudState:
+    """EC2 answers for its fleet, Auto Scaling is silent."""
+    fleet = make_fleet(settings, len(nodes))
+    return make_cloud(
+        fleet,
+        instances=[make_instance(node, fleet) for node in nodes],
+        regions=frozenset(),
+        silent=frozenset({HOME}),
+        answered_in_part=frozenset({("ec2-fleet", HOME)}),
+        instances_asked=True,
+    )

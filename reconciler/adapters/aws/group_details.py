@@ -13,7 +13,7 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.adapters.aws.reading import IDS_MAX
-from reconciler.model.errors import PortError
+from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 
@@ -23,6 +23,8 @@ a minute, however many templates there are."""
 NODE_GROUP_SECONDS: Final = 3600.0
 FAILED_SECONDS: Final = 600.0
 """How long a refused question is not asked again."""
+AGAIN_SECONDS: Final = 2.0
+"""The same after a throttle or no answer, doubled each time in a row."""
 PER_READ: Final = 20
 """Questions about single objects per read; the rest is left to the next reads."""
 CONFIGURATIONS_MAX: Final = 50
@@ -45,6 +47,8 @@ class GroupDetails:
         self._monotonic = monotonic
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
         """Answers by question, and until when they are valid."""
+        self._failures: dict[_Key, int] = {}
+        """How often in a row a question was throttled or had no answer."""
 
     def answers(self, clients: Clients, region: Region, groups: Sequence[Group]) -> list[Answer]:
         """Return what is known of these groups' next nodes."""
@@ -58,12 +62,13 @@ class GroupDetails:
             left -= 1
             try:
                 self._keep(key, lasts_seconds, ask())
-            except PortError:
-                self._keep(key, FAILED_SECONDS, self._kept.get(key, (0.0, []))[1])
+            except PortError as error:
+                self._keep_old(key, error)
         found = [each for key in wanted for each in self._kept.get(key, (0.0, []))[1]]
         found += self._versions(clients, region, groups, found, used)
         for key in [each for each in list(self._kept) if each[1] == region and each not in used]:
             del self._kept[key]
+            self._failures.pop(key, None)
         return found
 
     def _versions(
@@ -98,8 +103,8 @@ class GroupDetails:
                 left -= 1
                 try:
                     self._keep(key, lasts_seconds, _version(clients, region, {by: name}, number))
-                except PortError:
-                    self._keep(key, FAILED_SECONDS, [])
+                except PortError as error:
+                    self._keep_old(key, error)
             found += self._kept.get(key, (0.0, []))[1]
         return found
 
@@ -109,6 +114,17 @@ class GroupDetails:
 
     def _keep(self, key: _Key, lasts_seconds: float, answers: list[Answer]) -> None:
         self._kept[key] = (self._monotonic() + lasts_seconds, answers)
+        self._failures.pop(key, None)
+
+    def _keep_old(self, key: _Key, error: PortError) -> None:
+        """Keep the last answer: for long after a refusal, for seconds after what may pass soon."""
+        before = self._kept.get(key, (0.0, []))[1]
+        if isinstance(error, Throttled | Unavailable | OutcomeUnknown):
+            failures = self._failures.get(key, 0)
+            self._keep(key, min(AGAIN_SECONDS * 2.0 ** min(failures, 10), FAILED_SECONDS), before)
+            self._failures[key] = failures + 1
+        else:
+            self._keep(key, FAILED_SECONDS, before)
 
 
 def _questions(

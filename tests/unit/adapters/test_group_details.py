@@ -1,0 +1,66 @@
+"""What is known of an empty group's nodes, while AWS does not answer."""
+
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.model.ids import Region
+
+WEST = Region("us-west-2")
+GROUP = {
+    "AutoScalingGroupName": "plain",
+    "LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "1"},
+}
+
+
+class Ec2:
+    """One launch template; calls fail with a code while there is one."""
+
+    def __init__(self) -> None:
+        self.code = ""
+        self.calls = 0
+        self.seconds = 0.0
+        self.details = GroupDetails(lambda: self.seconds)
+
+    def ec2(self, _region: Region) -> "Ec2":
+        """The client."""
+        return self
+
+    def describe_launch_template_versions(self, **_arguments: Any) -> dict[str, Any]:
+        """The version's instance type."""
+        self.calls += 1
+        if self.code:
+            error = {"Error": {"Code": self.code, "Message": "no"}}
+            raise ClientError(error, "DescribeLaunchTemplateVersions")  # type: ignore[arg-type]
+        data = {"InstanceType": "m5.large"}
+        version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1, "LaunchTemplateData": data}
+        return {"LaunchTemplateVersions": [version]}
+
+    def asked(self, seconds: float) -> bool:
+        """Whether the nodes are known after so many more seconds."""
+        self.seconds += seconds
+        return bool(self.details.answers(cast("Clients", self), WEST, [GROUP]))
+
+
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "InternalError"])
+def test_question_without_an_answer_is_asked_again_soon(code: str) -> None:
+    """One throttled second at the start would keep an empty group closed for ten minutes."""
+    ec2 = Ec2()
+    ec2.code = code
+    assert [ec2.asked(0), ec2.asked(1), ec2.asked(2), ec2.asked(2)] == [False] * 4
+    assert ec2.calls == 2
+    ec2.code = ""
+    assert ec2.asked(3)
+
+
+def test_refused_question_is_not_asked_again_for_long() -> None:
+    """A missing right would cost a call with every cycle."""
+    ec2 = Ec2()
+    ec2.code = "UnauthorizedOperation"
+    assert [ec2.asked(0), ec2.asked(500)] == [False, False]
+    assert ec2.calls == 1
+    ec2.code = ""
+    assert ec2.asked(101)

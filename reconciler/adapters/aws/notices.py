@@ -13,7 +13,7 @@ from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
 from reconciler.adapters.aws.paging import chunks
-from reconciler.model.errors import PortError, Unavailable
+from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import Region
 from reconciler.model.notices import HeldByHook, MessageId, Notice
 from reconciler.records.aws.events import decode_message
@@ -189,8 +189,10 @@ class SqsNotices:
         while came >= BATCH and self._has_room():
             calls = [self._pool.submit(self._receive, url, 0) for _ in range(PARALLEL)]
             wait(calls)
-            came = sum(call.result() for call in calls)
+            came = sum(call.result() for call in calls if call.exception() is None)
             self._tell(came)
+            for call in calls:
+                call.result()  # raises what went wrong, after the messages of the others are told
 
     def _has_room(self) -> bool:
         with self._condition:
@@ -240,8 +242,9 @@ class SqsNotices:
         One whose time cannot be extended is dropped: it comes again.
 
         Raises:
-            PortError: The queue did not answer, or refused.
+            PortError: The queue did not answer, or refused; all others were extended.
         """
+        first: PortError | None = None
         now = self._monotonic()
         late: dict[str, list[tuple[MessageId, _Held]]] = {}
         with self._condition:
@@ -250,8 +253,21 @@ class SqsNotices:
                     late.setdefault(each.url, []).append((message, each))
         for url, held in late.items():
             for some in chunks(held, BATCH):
-                self._extend_some(url, some, now)
+                try:
+                    self._extend_some(url, some, now)
+                except PortError as error:
+                    first = first or error
+                    if isinstance(error, Forbidden | NotFound | Refused):
+                        self._drop(some)  # the queue is gone, say: asking again would not help
         self._keep_instances(now)
+        if first is not None:
+            raise first
+
+    def _drop(self, some: Sequence[tuple[MessageId, _Held]]) -> None:
+        with self._condition:
+            for message, each in some:
+                if self._held.get(message) is each:
+                    del self._held[message]
 
     def _extend_some(self, url: str, some: Sequence[tuple[MessageId, _Held]], now: float) -> None:
         """Extend messages of one call; raise as `_extend`."""

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, cast
 
+from botocore.exceptions import ClientError
+
 from reconciler.adapters.aws import SqsNotices
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.notices import BATCH, HELD_MAX, PARALLEL
@@ -27,6 +29,8 @@ class Sqs:
         """How often the reader asked for the queue's address."""
         self.extended: list[tuple[str, list[str]]] = []
         """Addresses and receipts of calls that extend the time of messages."""
+        self.gone: set[str] = set()
+        """Queues that were deleted."""
         self._waiting: dict[str, queue.Queue[dict[str, str]]] = {
             each: queue.Queue() for each in (ONE, OTHER)
         }
@@ -62,6 +66,9 @@ class Sqs:
         """Note who is extended where."""
         receipts = [each["ReceiptHandle"] for each in arguments["Entries"]]
         self.extended.append((arguments["QueueUrl"], receipts))
+        if arguments["QueueUrl"] in self.gone:
+            error = {"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": "no"}}
+            raise ClientError(error, "ChangeMessageVisibilityBatch")  # type: ignore[arg-type]
         return {}
 
     def sqs(self, _region: Region) -> "Sqs":
@@ -121,6 +128,23 @@ def test_messages_of_several_queues_are_extended_in_their_own() -> None:
     assert sorted(sqs.extended) == sorted(
         [(ONE, [f"{ONE} {n}" for n in range(2)]), (OTHER, [f"{OTHER} {n}" for n in range(3)])]
     )
+
+
+def test_messages_of_a_queue_that_is_gone_do_not_hold_up_the_new_one() -> None:
+    """The reader would pause for longer each time, and interruptions come too late."""
+    sqs = Sqs()
+    sqs.send(ONE, 2)
+    sqs.send(OTHER, 3)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 2)
+        sqs.url = OTHER
+        acted(reader, lambda: len(reader.held()) == 5)
+        sqs.gone.add(ONE)
+        sqs.seconds = 13.0
+        acted(reader, lambda: len(reader.held()) == 3)
+        sqs.seconds = 26.0
+        acted(reader, lambda: len(sqs.extended) >= 3)
+    assert [url for url, _ in sqs.extended].count(ONE) == 1
 
 
 def test_messages_received_with_a_strange_one_are_held() -> None:

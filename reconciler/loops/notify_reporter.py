@@ -85,6 +85,10 @@ class NotifyReporter:
             name = action.node or action.instance
             self._lines.append(f"{action.fleet} ({action.region}): {name} ended, {action.because}")
 
+    def forget(self) -> None:
+        """Drop what was noted in this cycle: the lead was lost, and another replica reports."""
+        self._lines = []
+
     def cycle_ended(self, report: CycleReport) -> None:
         """Send what was noted in this cycle."""
         error = report.error

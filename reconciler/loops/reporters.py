@@ -1,11 +1,21 @@
 """Several reporters as one, and one that reports only while a condition holds."""
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from reconciler.loops.reconcile_loop import CycleReport, Reporter
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """A reporter that notes within a cycle what it reports at its end."""
+
+    def forget(self) -> None:
+        """Drop what was noted: it would be reported much later."""
+        ...
 
 
 class Gated:
@@ -31,9 +41,11 @@ class Gated:
             self._reporter.action_ended(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Pass the cycle on while the condition holds."""
+        """Pass the cycle on while the condition holds; else what it noted is dropped."""
         if self._holds():
             self._reporter.cycle_ended(report)
+        elif isinstance(self._reporter, Forgetful):
+            self._reporter.forget()
 
 
 class Reporters:

@@ -4,6 +4,7 @@ import pytest
 
 from reconciler.loops.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.loops.reporters import Gated
 from reconciler.model.errors import Unavailable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import FleetPlan, Plan, Unplaceable
@@ -119,3 +120,15 @@ def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:
     (text,) = scene.told
     assert text.startswith("no plan could be made: api:")
     assert "abcdefghijklmnop" not in text
+
+
+def test_what_was_noted_before_the_lead_was_lost_is_not_told_later(scene: Scene) -> None:
+    """Hours later, as the leader again, it would tell of nodes that were bought long ago."""
+    leads = True
+    gated = Gated(scene.reporter, lambda: leads)
+    gated.action_ended(raised("applied"))
+    leads = False
+    gated.cycle_ended(CycleReport(number=1))
+    leads = True
+    gated.cycle_ended(CycleReport(number=2))
+    assert scene.told == []

@@ -138,7 +138,7 @@ class History:
         now = self._now()
         with self._lock:
             coarse, fine = _is_due(self._samples, SAMPLE_EVERY, now), False
-            if not self._samples or now - self._samples[0].at < RECENT:
+            if not self._samples or timedelta(0) <= now - self._samples[0].at < RECENT:
                 fine = _is_due(self._first, RECENT_EVERY, now)
             else:
                 self._first.clear()
@@ -159,7 +159,8 @@ class History:
 
 
 def _is_due(samples: deque[Sample], every: timedelta, now: datetime) -> bool:
-    return not samples or now - samples[-1].at >= every
+    """Return whether the last sample is old enough, or of a clock that was ahead."""
+    return not samples or not timedelta(0) <= now - samples[-1].at < every
 
 
 def _is_repeated(last: Decision, new: Decision) -> bool:

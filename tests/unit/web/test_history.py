@@ -1,0 +1,24 @@
+"""The figures of the last day."""
+
+from datetime import timedelta
+
+from reconciler.model.plan import Plan
+from reconciler.web.history import History
+from tests.builders import HOME, NOW
+from tests.unit.web.scene import COST
+
+
+def test_plots_go_on_after_the_clock_was_set_back() -> None:
+    """They would be empty for as long as the clock had been ahead."""
+    now = NOW + timedelta(hours=12)
+    history = History(lambda: now)
+    plan = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=COST)
+    for _ in range(30):
+        history.sampled(plan, {})
+        now += timedelta(minutes=1)
+    before = len(history.samples)
+    now -= timedelta(hours=12)
+    for _ in range(10):
+        history.sampled(plan, {})
+        now += timedelta(minutes=1)
+    assert len(history.samples) == before + 10

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
+from reconciler.adapters.aws.known_targets import KnownTargets
 from reconciler.adapters.aws.paging import chunks
 from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
@@ -59,6 +60,7 @@ class Ec2FleetCloud:
         self._regions = RegionReaders(self._answers)
         self._known = KnownInstances(awake_seconds)
         self._unlisted = UnlistedFleets(awake_seconds)
+        self._targets = KnownTargets(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -75,7 +77,14 @@ class Ec2FleetCloud:
 
     def _answers(self, region: Region) -> list[Answer]:
         with translated(f"fleets of {region}", changing=False):
-            return self._reader(region).answers()
+            return [self._up_to_date(region, each) for each in self._reader(region).answers()]
+
+    def _up_to_date(self, region: Region, answer: Answer) -> Answer:
+        """Return the answer with our last targets where it is older than those."""
+        fleets = answer.get("Fleets")
+        if not fleets:
+            return answer
+        return {**answer, "Fleets": self._targets.corrected(region, fleets)}
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
         """Return the answers themselves, per region; a region's error is raised."""
@@ -86,7 +95,10 @@ class Ec2FleetCloud:
         reader = self._reader(region)
         with translated(f"fleet {fleet_id}", changing=False):
             found = reader.fleets(fleet_id)
-        answers: list[Answer] = [{"Fleets": found}, *reader.launch_templates(found)]
+        answers: list[Answer] = [
+            self._up_to_date(region, {"Fleets": found}),
+            *reader.launch_templates(found),
+        ]
         state = decode_cloud(((region, each) for each in answers), cluster=self._cluster)
         for fleet in state.fleets:
             if fleet.id == fleet_id:
@@ -111,6 +123,7 @@ class Ec2FleetCloud:
             ExcessCapacityTerminationPolicy="no-termination",
             TargetCapacitySpecification={"TotalTargetCapacity": capacity},
         )
+        self._targets.changed(region, fleet_id, capacity)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
         """Return those of the instances that EC2 still lists, read now."""

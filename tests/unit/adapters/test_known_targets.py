@@ -1,0 +1,67 @@
+"""An answer of EC2 that is older than our change of a target is recognised."""
+
+from typing import Any
+
+from reconciler.adapters.aws.known_targets import KnownTargets
+from reconciler.model.ids import FleetId, Region
+
+WEST = Region("us-west-2")
+ID = FleetId("fleet-1")
+
+
+class Scene:
+    """One fleet, and how its answers count."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.known = KnownTargets(lambda: self.seconds)
+
+    def counts(self, target: int, after_seconds: float = 0.0) -> int:
+        """The target that counts when an answer shows this one, so much later."""
+        self.seconds += after_seconds
+        fleet: dict[str, Any] = {
+            "FleetId": ID,
+            "TargetCapacitySpecification": {"TotalTargetCapacity": target},
+        }
+        (found,) = self.known.corrected(WEST, [fleet])
+        return int(found["TargetCapacitySpecification"]["TotalTargetCapacity"])
+
+    def set(self, target: int) -> None:
+        """EC2 accepts a target."""
+        self.known.changed(WEST, ID, target)
+
+
+def test_answers_of_before_our_changes_count_as_the_last_target() -> None:
+    """Ended nodes would be launched again, and the next idle ones would look like too many."""
+    scene = Scene()
+    assert scene.counts(8) == 8
+    scene.set(7)
+    assert scene.counts(8, 5) == 7
+    scene.set(6)
+    assert [scene.counts(each, 1) for each in (8, 7, 6, 7)] == [6, 6, 6, 6]
+
+
+def test_target_of_another_writer_counts() -> None:
+    """A person's target would be overwritten."""
+    scene = Scene()
+    scene.counts(8)
+    scene.set(7)
+    assert scene.counts(9, 1) == 9
+    assert scene.counts(8, 1) == 8
+
+
+def test_old_target_counts_again_after_a_while() -> None:
+    """Somebody may have set it once more."""
+    scene = Scene()
+    scene.counts(8)
+    scene.set(7)
+    assert scene.counts(8, 61) == 8
+
+
+def test_own_return_to_an_old_target_counts() -> None:
+    """What was lowered and raised again is as it was first."""
+    scene = Scene()
+    scene.counts(8)
+    scene.set(7)
+    scene.set(8)
+    assert [scene.counts(7, 1), scene.counts(8, 1)] == [8, 8]

@@ -54,6 +54,14 @@ LIMIT_KEYS: Final = {
 }
 FLEETS_NAMED: Final = 3
 POLICY_REMEDY: Final = "compare the role's policy with the one of terraform/reconciler"
+CREDENTIALS_REMEDY: Final = "check this machine's clock and the source of its credentials"
+NOT_OF_THE_POLICY: Final = (
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "credentials have expired",
+)
+"""In AWS's and our own words, what no policy allows: a wrong clock, or old credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +141,7 @@ def _of_cycle_error(error: ReconcilerError, times: int) -> Cause:
             level="failing",
             headline=f"EC2 denies {api_call(error.where)}",
             detail=detail,
-            remedy=POLICY_REMEDY,
+            remedy=denied_remedy(detail),
         )
     silent = isinstance(error, Unavailable | Throttled | OutcomeUnknown)
     return Cause(
@@ -143,6 +151,11 @@ def _of_cycle_error(error: ReconcilerError, times: int) -> Cause:
         detail=detail,
         remedy="nothing is bought or removed until cycles succeed again",
     )
+
+
+def denied_remedy(text: str) -> str:
+    """Return what to do about a call that AWS denies, by its text."""
+    return CREDENTIALS_REMEDY if any(each in text for each in NOT_OF_THE_POLICY) else POLICY_REMEDY
 
 
 def _wrong_place(seen: Seen) -> Iterator[Cause]:
@@ -210,7 +223,9 @@ def cause_of_failure(past: PastAction) -> Cause:
             level="degraded",
             headline=f"{side} denies {CALLS.get(text.name, text.name)}",
             detail=detail,
-            remedy=POLICY_REMEDY if cloud else "compare the ClusterRole with `reconciler manifest`",
+            remedy=denied_remedy(detail)
+            if cloud
+            else "compare the ClusterRole with `reconciler manifest`",
         )
     if outcome.error == "InsufficientCapacity":
         return Cause(
@@ -286,7 +301,9 @@ def _silent_regions(seen: Seen) -> Iterator[Cause]:
             headline=f"{side} {verb} in {', '.join(regions)}",
             detail="its fleets there are asked for nothing and no node of them is removed"
             + (f": {why}" if why else ""),
-            remedy=POLICY_REMEDY if denied else "check network, endpoint and AWS's health page",
+            remedy=denied_remedy(why)
+            if denied
+            else "check network, endpoint and AWS's health page",
         )
 
 

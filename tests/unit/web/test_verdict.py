@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.cli.status_view import console, view_of
-from reconciler.model.errors import ConfigError, Problem, Unavailable
+from reconciler.model.errors import ConfigError, Forbidden, Problem, Unavailable
 from tests.unit.web.scene import Scene, fleet, raised
 
 DENIED = replace(
@@ -120,3 +120,21 @@ def test_refused_config_is_part_of_the_verdict() -> None:
         scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
         shown = "Config refused: 3:5: config/type: 5 is not a list"
         assert verdict(scene) == ("degraded", [shown])
+
+
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [
+        ("UnauthorizedOperation: no", "compare the role's policy"),
+        ("RequestExpired: Request has expired.", "check this machine's clock"),
+        ("SignatureDoesNotMatch: Signature expired", "check this machine's clock"),
+        ("ExpiredTokenException: The token has expired", "check this machine's clock"),
+    ],
+)
+def test_calls_denied_for_the_time_of_day_are_no_fault_of_the_policy(why: str, remedy: str) -> None:
+    """Somebody would search the role's policy for a right that is there."""
+    with Scene() as scene:
+        scene.cycle(error=Forbidden("describe_fleets", why))
+        (cause,) = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
+    assert cause["kind"] == "ec2-denied"
+    assert cause["remedy"].startswith(remedy)

@@ -60,7 +60,7 @@ def test_compressed_trace_is_read() -> None:
         ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is not an amount"),
         (
             "submit_s,duration,cpu,memory\n1772366400,2,3,4\n",
-            "ten years off: give seconds since the trace's beginning (second 0 is 2026-01-01)",
+            "ten years off: give seconds since the trace's beginning (second 0 is 2026-03-01)",
         ),
         ("submit_s,duration,cpu,memory\nsoon,2,3,4\n", "submit: 'soon' is neither seconds nor"),
         ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit: '1e300' is more than ten years"),

@@ -79,7 +79,7 @@ def assert_read_once(files: Mapping[str, Sequence[str] | None]) -> None:
     """
     reading = [option for option, named in files.items() if "-" in (named or ())]
     if len(reading) > 1:
-        what = "standard input can be read once, and each of them is `-`"
+        what = "standard input can be read once, and each of them is -"
         raise UsageError(" and ".join(reading), what, "save one to a file")
 
 

@@ -26,6 +26,8 @@ _NUMBER: Final = re.compile(
     r"[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][-+]?\d{1,3})?", re.ASCII
 )
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[\d_]", re.ASCII)
+_SHARE_MAX = 999_999
+"""The largest number of nodes or pods that a budget states."""
 _SUFFIXES = "; suffixes are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei, in this case"
 _NOT_FINITE: Final = re.compile(r"[-+]?\.?(?:nan|inf|infinity)", re.IGNORECASE)
 _DURATION: Final = re.compile(
@@ -188,6 +190,16 @@ def weekday(value: object) -> int:
     if _NUMBER.fullmatch(literal):
         raise out_of_range(f"days go from 1 (Monday) to 7, not {quoted(literal)}")
     raise wrong_type(f"must be a day such as mon or 1 to 7 from Monday, not {quoted(literal)}")
+
+
+def share(value: str, *, lowest: int) -> str:
+    """Return a number or a percentage as it is written; other texts are for others to refuse."""
+    found = re.fullmatch(r"(-?\d{1,100})(%?)", value, re.ASCII)
+    highest = 100 if value.endswith("%") else _SHARE_MAX
+    if found and not lowest <= int(found[1]) <= highest:
+        sign = found[2]
+        raise out_of_range(f"must be from {lowest}{sign} to {highest}{sign}, not {value}")
+    return value
 
 
 def quantity(value: object, *, scale: int = 1, scaled_max: int = QUANTITY_MAX) -> int:

@@ -87,20 +87,6 @@ def text_like(pattern: str, expected: str) -> AfterValidator:
     return matching(lambda text: compiled.fullmatch(text) is not None, expected)
 
 
-def _bounded_share(lowest: int) -> AfterValidator:
-    """Return a check of a number or percentage: a `config/range` fault out of its bounds."""
-
-    def check(value: str) -> str:
-        found = re.fullmatch(r"(-?\d{1,100})(%?)", value, re.ASCII)
-        highest = 100 if value.endswith("%") else _SHARE_MAX
-        if found and not lowest <= int(found[1]) <= highest:
-            sign = found[2]
-            raise out_of_range(f"must be from {lowest}{sign} to {highest}{sign}, not {value}")
-        return value
-
-    return AfterValidator(check)
-
-
 Text: TypeAlias = Annotated[str, BeforeValidator(scalars.text), _json(type="string")]
 FilePath: TypeAlias = Annotated[
     Text, matching(lambda path: path.strip() != "", "the path of a file")
@@ -111,8 +97,6 @@ Name: TypeAlias = Annotated[
 """A text that keeps its literal form, whatever it looks like (`1234`, `true`)."""
 _EXPRESSION_LENGTH_MAX = 200
 _PRIORITY_DIGITS_MAX = 6
-_SHARE_MAX = 999_999
-"""The largest number of nodes or pods that a budget states."""
 
 
 def _is_expression(text: str) -> bool:
@@ -387,14 +371,14 @@ Rebalance: TypeAlias = Annotated[Literal["drain", "ignore"], BeforeValidator(sca
 NodesOrPercent: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.any_text),
-    _bounded_share(0),
+    AfterValidator(partial(scalars.share, lowest=0)),
     text_like(r"\d{1,6}|(100|\d{1,2})%", "a number of nodes or a percentage such as 10%"),
     _json(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+%?$"}]),
 ]
 PodsOrPercent: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.any_text),
-    _bounded_share(1),
+    AfterValidator(partial(scalars.share, lowest=1)),
     text_like(r"[1-9]\d{0,5}|(100|[1-9]\d?)%", "a number of pods or a percentage such as 25%"),
     _json(anyOf=[{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\d+%?$"}]),
 ]

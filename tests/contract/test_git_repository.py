@@ -69,23 +69,6 @@ def test_read_of_a_symbolic_link_is_refused(repository: GitRepository, work: Pat
     assert [file.path for file in repository.files(tip.id)] == ["sectors.yaml"]
 
 
-def test_path_in_a_submodule_says_so(repository: GitRepository, work: Path) -> None:
-    """`No such file` sends people looking for a typo: their editor shows the file."""
-    commit = git(work, "rev-parse", "HEAD")
-    git(work, "update-index", "--add", "--cacheinfo", f"160000,{commit},clusters/b")
-    git(work, "commit", "-qm", "A submodule")
-    git(work, "push", "-q", "origin", "HEAD:main")
-    tip = repository.fetch()
-    assert repository.submodules(tip.id) == ("clusters/b",)
-    for path in ("clusters/b", "clusters/b/sectors.yaml", "clusters/b/c/sectors.yaml"):
-        with pytest.raises(InputError, match="lies in the submodule clusters/b, which is not"):
-            repository.read(tip.id, path)
-        with pytest.raises(InputError, match="lies in the submodule clusters/b, which belongs"):
-            repository.commit(tip.id, [FileChange(path=path, content=b"x")], "M")
-    with pytest.raises(NotFound):
-        repository.read(tip.id, "clusters/bb")
-
-
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", ".git/config", "a/../b", "a//b", "", "."])
 def test_path_that_leaves_the_repository_is_refused(repository: GitRepository, path: str) -> None:
     """A hostile output path must not reach outside the repository or into git's files."""

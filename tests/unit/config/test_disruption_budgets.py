@@ -57,3 +57,13 @@ def test_keys_that_contradict_each_other_are_a_fault(budget: str, key: str) -> N
     assert [(code, path) for code, path, _, _ in found(text)] == [
         (RANGE, f"disruption_budgets[0].{key}")
     ]
+
+
+@pytest.mark.parametrize("nodes", ["-1", "101%", "-5%", "1000000"])
+def test_budget_out_of_bounds_is_a_range_fault(nodes: str) -> None:
+    """A program that sorts faults by their code would take a number for the wrong type."""
+    for text in (
+        f"disruption_budgets: [{{nodes: {nodes}}}]\n",
+        f"blast_radius: {{pods_per_controller: {nodes}, per: 1h}}\n",
+    ):
+        assert [code for code, _, _, _ in found(text)] == ["config/range"], text

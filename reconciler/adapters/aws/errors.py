@@ -122,8 +122,11 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
     except RuntimeError as error:
         if _STILL_EXPIRED not in str(error):
             raise  # a bug of ours
-        hint = "credentials have expired; check their source and this machine's clock"
-        raise Forbidden(where, str(error)[:TEXT_MAX], hint) from error  # nothing was sent
+        raise Forbidden(  # nothing was sent
+            where,
+            "the credentials have expired: they were not renewed in time",
+            "check their source and this machine's clock",
+        ) from error
 
 
 def code_of(error: ClientError) -> str:

@@ -76,6 +76,12 @@ def awaits_answer(
     return any(each.tier == tier and could_serve(builder, waiting, each) for each in silent)
 
 
+def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> bool:
+    """Whether such a fleet keeps the class off the others of this tier."""
+    silent = silent_for_a_moment(builder.view, builder.view.inventory.fleets, waiting.sectors)
+    return awaits_answer(builder, waiting, silent, tier)
+
+
 def moves_on(
     builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int
 ) -> bool:

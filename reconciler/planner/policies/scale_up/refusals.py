@@ -21,11 +21,7 @@ from reconciler.planner.placement.filters import inter_pod_affinity, taints, top
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.simulation import RowSpec, Simulation
-from reconciler.planner.policies.scale_up.overflow import (
-    awaits_answer,
-    blocking_spot_fleet,
-    silent_for_a_moment,
-)
+from reconciler.planner.policies.scale_up.overflow import awaits_silent, blocking_spot_fleet
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,
@@ -201,8 +197,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         return found
     if over_budget:
         return _over_budget(builder, status)
-    silent = silent_for_a_moment(builder.view, builder.view.inventory.fleets, waiting.sectors)
-    if awaits_answer(builder, waiting, silent, status.tier):
+    if awaits_silent(builder, waiting, status.tier):
         what = "demand moves to this fleet when one that does not answer has not for a while"
         return "fleet-unavailable", what
     return "fleet-unavailable", "demand moves to this region only when the preferred one fails"

@@ -76,12 +76,9 @@ def open_builder(
     demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
     asked_about += headroom_pods(settings)
     on_new_nodes = [daemon.seen for daemon in daemons]
+    known = _distinct([*bound, *(w.group for w in demand.unschedulable)])
     table = ClassTable(
-        [
-            *_distinct([*bound, *(w.group for w in demand.unschedulable)]),
-            *asked_about,
-            *on_new_nodes,
-        ],
+        [*known, *asked_about, *on_new_nodes],
         cluster.namespaces,
         resolver,
         _offered(cluster.nodes, offers.values(), asked_about),

@@ -65,6 +65,7 @@ def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Off
         sim.add_row(_empty_row(offer))
     purchase = buy_with_opened_room(sim, request)
     purchase.rows = [(row - more, node) for row, node in purchase.rows]
+    purchase.lowered = {row - more: over for row, over in purchase.lowered.items()}
     purchase.taken = [
         replace(each, rows=np.where(each.rows < mark[1], each.rows, each.rows - more))
         for each in purchase.taken

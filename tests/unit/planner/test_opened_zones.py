@@ -8,6 +8,7 @@ from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
+    HOSTNAME,
     ZONE,
     make_cloud,
     make_fleet,
@@ -16,6 +17,7 @@ from tests.builders import (
     make_pods,
     make_settings,
     make_snapshot,
+    near,
     requiring,
     spread,
 )
@@ -86,3 +88,25 @@ def test_zone_of_another_sector_counts_for_a_spread() -> None:
     )
     made = planned(*pods, fleets=fleets)
     assert len(placed(planned(*pods, fleets=fleets, owed=made))) == len(placed(made))
+
+
+def test_nodes_bought_beside_counted_zones_keep_their_over_subscription() -> None:
+    """What a node of pods that share it counts less was counted less on the next node instead."""
+    fleets = [
+        make_fleet_settings(f"of-{cpu}", zone=zone, sector="a", cpu=cpu, price=price)
+        for zone, cpu, price in ((A, 4, "0.10"), (B, 4, "0.10"), (C, 4, "0.10"), (A, 8, "0.20"))
+    ]
+    fleets = [replace(each, over_subscription=0.2) for each in fleets]
+    fleets.append(make_fleet_settings(zone=A, sector="b", price="1.00", over_subscription=0.2))
+    pods = (
+        *web(topology_spread=(EVERY_ZONE,), node_affinity=requiring(ZONE, "In", A, B)),
+        make_pod("other", cpu=3, node_selector={ZONE: C}),
+        make_pod("leader", cpu=6, labels={"app": "leader"}),
+        make_pod("next", cpu="1500m", pod_affinity=(near(HOSTNAME, app="leader"),)),
+        make_pod("later", cpu="600m", node_affinity=requiring("sector", "In", "a", "b")),
+    )
+    made = plan(make_snapshot(*pods), make_settings(*fleets))
+    assert placed(made) == {"web-0", "web-1", "other", "leader", "next", "later"}
+    node_of = {p.pod.name: (p.fleet, p.new_node) for p in made.placements}
+    assert node_of["leader"] == node_of["next"]
+    assert list(node_of.values()).count(node_of["later"]) == 1

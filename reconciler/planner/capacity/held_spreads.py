@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.capacity.opened_room import buy_with_opened_room
+from reconciler.planner.capacity.opened_room import buy_with_opened_room, by_class
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
@@ -137,12 +137,11 @@ def _withdraw(
     """Leave the pods that are refused all the same, and the nodes that only they needed."""
     opened = _opened(sim, request, purchase, mark[1])
     left = {pod_class.number: (pod_class, count) for pod_class, count in purchase.left}
+    purchase.taken = by_class(purchase, 0)
     for place, taken in enumerate(purchase.taken):
         while found := next(_refused(sim, request, _only(purchase, place), opened), None):
-            _, _, excess, _ = found
-            at = int(excess.argmax())
-            amounts = np.zeros_like(purchase.taken[place].amounts)
-            amounts[at] = min(int(excess[at]), int(purchase.taken[place].amounts[at]))
+            _, rule, excess, _ = found
+            amounts = _first(purchase.taken[place], rule, excess)
             sim.place(taken.pod_class, taken.rows, -amounts)
             kept = purchase.taken[place].amounts - amounts
             purchase.taken[place] = replace(taken, amounts=kept)
@@ -157,6 +156,21 @@ def _withdraw(
         ]
         purchase.forget_proofs()
         drop_empty(sim, mark, request.table, purchase)
+
+
+def _first(taken: Taken, rule: SpreadRule, most: IntArray) -> IntArray:
+    """(rows,): of its pods the first ones in each domain of the rule, as many as its rows say.
+
+    All domains at once: with fewer pods in one, those in another are no longer refused because of
+    an empty zone alone.
+    """
+    domains = rule.counter.topology.domain[taken.rows]
+    found = np.zeros_like(taken.amounts)
+    for domain in np.unique(domains[most > 0]).tolist():
+        here = domains == domain
+        before = np.cumsum(taken.amounts[here]) - taken.amounts[here]
+        found[here] = np.clip(most[here].max() - before, 0, taken.amounts[here])
+    return found
 
 
 def _only(purchase: Purchase, place: int) -> Purchase:

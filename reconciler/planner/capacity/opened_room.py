@@ -84,7 +84,7 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
         return moved
     order = tightness(sim)
     order = order[order < rows]
-    for on_new in _by_class(purchase, rows):
+    for on_new in by_class(purchase, rows):
         pod_class = on_new.pod_class
         keys = shared_keys(sim.links(pod_class))
         if not (keys and sim.room_of_its_own(pod_class)[:rows].any()):
@@ -98,7 +98,7 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
     return moved
 
 
-def _by_class(purchase: Purchase, rows: int) -> list[Taken]:
+def by_class(purchase: Purchase, rows: int) -> list[Taken]:
     """What is on new nodes, those after the first `rows` rows, once for each class."""
     found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
     for taken in purchase.taken:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
@@ -110,3 +112,21 @@ def test_nodes_bought_beside_counted_zones_keep_their_over_subscription() -> Non
     node_of = {p.pod.name: (p.fleet, p.new_node) for p in made.placements}
     assert node_of["leader"] == node_of["next"]
     assert list(node_of.values()).count(node_of["later"]) == 1
+
+
+def test_pods_are_withdrawn_from_every_zone_that_has_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where no purchase holds, those withdrawn in one zone must not excuse those of another."""
+    monkeypatch.setattr("reconciler.planner.capacity.held_spreads.TRIES", 0)
+    fleets = tuple(fleet(zone) for zone in (A, B, C))
+    pods = (
+        *web(20, topology_spread=(EVERY_ZONE,), node_affinity=requiring(ZONE, "In", A, B)),
+        make_pod("other", cpu=1, node_selector={ZONE: C}),
+    )
+    made = planned(*pods, fleets=fleets)
+    assert {p.fleet for p in made.placements} == {f"a-{zone}" for zone in (A, B, C)}
+    assert len(made.placements) == 3
+    assert {f.target for f in made.fleets} == {1}
+    refused = {r.code for u in made.unplaceable for r in u.reasons if r.fleet != f"a-{C}"}
+    assert refused == {"topology-spread"}

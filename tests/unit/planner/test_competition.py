@@ -1,11 +1,16 @@
 """Pods that compete: for one claim, and for money and nodes across sectors."""
 
 from decimal import Decimal
+from itertools import combinations
 
 import pytest
 
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod
 from reconciler.model.plan import Plan
+from reconciler.planner.capacity.held_spreads import buy_holding_spreads
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
+from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.planner import plan
 from tests.builders import (
     ZONE,
@@ -159,3 +164,34 @@ def test_followers_get_nodes_in_the_plan_that_buys_for_whom_they_follow(cpu: int
     )
     made = plan(make_snapshot(lead, *followers), make_settings(*fleets))
     assert made.unplaceable == ()
+
+
+def test_followers_are_asked_again_only_once_their_leader_has_a_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chain through hundreds of sets of sectors would be bought for link by link, all of it."""
+    asked: list[int] = []
+
+    def counted(sim: Simulation, request: PurchaseRequest) -> Purchase:
+        asked.append(len(request.wants))
+        return buy_holding_spreads(sim, request)
+
+    monkeypatch.setattr(
+        "reconciler.planner.policies.scale_up.sector_purchases.buy_holding_spreads", counted
+    )
+    sectors = [f"s{number}" for number in range(5)]
+    fleets = [make_fleet_settings(sector=each, zone="us-west-2a") for each in sectors]
+    sets = [each for size in (3, 2, 1) for each in combinations(sectors, size)]
+    pods = [
+        make_pod(
+            f"p{number}",
+            cpu=3,
+            labels={"app": f"p{number}"},
+            node_affinity=requiring("sector", "In", *each),
+            pod_affinity=(near(ZONE, app=f"p{number + 1}"),) if number < len(sets) - 1 else (),
+        )
+        for number, each in enumerate(sets)
+    ]
+    made = plan(make_snapshot(*pods), make_settings(*fleets, default_sector="s0"))
+    assert len(made.placements) > CHAIN_MAX
+    assert len(asked) < 3 * len(sets)

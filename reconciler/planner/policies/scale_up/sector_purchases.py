@@ -66,7 +66,8 @@ def _buy_for_followers(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> N
                 and group.asked_at[w.pod_class.number] < len(builder.reservations)
                 and builder.sim.links(w.pod_class).follows_others
             ]
-            _buy_for_group(builder, group, followers)
+            if any(not builder.sim.links(w.pod_class).lacks_neighbour for w in followers):
+                _buy_for_group(builder, group, followers)
         if len(builder.reservations) == before:
             break
 

@@ -166,6 +166,42 @@ def test_followers_get_nodes_in_the_plan_that_buys_for_whom_they_follow(cpu: int
     assert made.unplaceable == ()
 
 
+@pytest.mark.parametrize("limit", ["money", "fleets"])
+def test_follower_comes_before_lower_priorities_of_other_groups(limit: str) -> None:
+    """Its leader gets a node in the same plan: waiting for it must not cost it its turn."""
+    most, money = (None, Decimal("0.20")) if limit == "money" else (1, None)
+    fleets = (
+        make_fleet_settings(sector="a", price="0.10", zone="us-west-2a", max_capacity=most),
+        make_fleet_settings(sector="b", price="0.10", zone="us-west-2a", max_capacity=most),
+    )
+    near_lead = (near(ZONE, app="lead"),)
+    pods = [
+        make_pod(
+            "lead", cpu=4, priority=1000, labels={"app": "lead"}, node_selector={"sector": "b"}
+        ),
+        make_pod(
+            "follower", cpu=4, priority=100, node_selector={"sector": "a"}, pod_affinity=near_lead
+        ),
+        make_pod("low", cpu=4, priority=0, node_affinity=EITHER),
+    ]
+    made = plan(make_snapshot(*pods), make_settings(*fleets, usd_per_hour_max=money))
+    assert sorted(p.pod.name for p in made.placements) == ["follower", "lead"]
+
+
+def test_follower_of_a_pod_that_never_comes_changes_no_order() -> None:
+    """A mistyped selector must not bring the low priorities of its group to the front."""
+    never = (near(ZONE, app="mistyped"),)
+    made = with_one_node_of_b(
+        make_pod("follower", cpu=1, priority=1000, node_affinity=EITHER, pod_affinity=never),
+        make_pod("either", cpu=3, node_affinity=EITHER),
+        make_pod("only-b", cpu=2, node_selector={"sector": "b"}),
+    )
+    assert {p.pod.name: p.fleet for p in made.placements} == {
+        "only-b": "b-small",
+        "either": "a-small",
+    }
+
+
 def test_followers_are_asked_again_only_once_their_leader_has_a_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
@@ -56,7 +57,7 @@ def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
     if len(groups) == 1:
         return [Turn(groups[0], groups[0].members)]
     chances = _Chances(builder, groups)
-    found: list[tuple[tuple[float, int, int, int], Turn]] = []
+    found: list[tuple[tuple[float, bool, int, int, int], Turn]] = []
     for together in _competing(builder, groups, chances):
         levels = _levels(together, chances) if len(together) > 1 else []
         for group in together:
@@ -83,8 +84,10 @@ class _Chances:
         self._place = {id(waiting): place for place, waiting in enumerate(builder.waiting)}
         self._possible: set[int] = set()
         """Classes of which the fleets of their sectors may take pods."""
+        self._say: dict[int, float] = {}
+        """Those of them that wait for nobody who perhaps never comes, and with which priority."""
         self._followers: set[int] = set()
-        """Those of them that wait for others, which have no place yet."""
+        """Those of these that wait for others, which have no place yet."""
         self._choice: dict[int, tuple[int, int]] = {}
         """By group, how many sectors it may be bought for from, and of how many nodes take it."""
         self._nodes: dict[int, IntArray] = {}
@@ -100,8 +103,6 @@ class _Chances:
                 if idle or hopeless or not takers.any():
                     continue
                 self._possible.add(id(waiting))
-                if links.lacks_neighbour:
-                    self._followers.add(id(waiting))
                 slots = table.slots(pod_class)
                 bought |= takers
                 admitting |= slots > 0
@@ -110,6 +111,7 @@ class _Chances:
             choice = len(set(self.sectors[bought])), len(set(self.sectors[admitting]))
             self._choice[id(group)] = choice
             self._nodes[id(group)] = nodes
+        self._weigh(builder)
 
     def any_for(self, waiting: WaitingClass) -> bool:
         """Whether some fleet may be asked for nodes for the class."""
@@ -119,16 +121,44 @@ class _Chances:
         """(fleets,) the most nodes that the group may ask each for."""
         return self._nodes[id(group)]
 
-    def rank(self, turn: Turn) -> tuple[float, int, int, int]:
+    def _weigh(self, builder: PlanBuilder) -> None:
+        """Find out which classes have a say.
+
+        What waits for pods that have no place yet has it with the lowest priority of these, if
+        that is lower than its own, and has none where they may never come.
+        """
+        possible = [w for w in builder.waiting if id(w) in self._possible]
+        links_of = {id(w): builder.sim.links(w.pod_class) for w in possible}
+        coming: dict[int, float] = {}
+        for _ in range(CHAIN_MAX + 1):
+            left = []
+            for waiting in possible:
+                links, say = links_of[id(waiting)], float(waiting.pod_class.spec.priority)
+                if links.lacks_neighbour:
+                    awaited = [id(counter) for counter in links.affinity if not counter.total]
+                    if not coming.keys() >= set(awaited):
+                        left.append(waiting)
+                        continue
+                    self._followers.add(id(waiting))
+                    say = min(say, *(coming[counter] for counter in awaited))
+                self._say[id(waiting)] = say
+                for feed in links.feeds:
+                    coming[id(feed.counter)] = max(say, coming.get(id(feed.counter), say))
+            if len(left) == len(possible):
+                break
+            possible = left
+
+    def rank(self, turn: Turn) -> tuple[float, bool, int, int, int]:
         """Return when it is the turn's turn, the least first.
 
-        What waits for pods that have no place yet has no say either: perhaps they never come.
+        Of equal priority, what waits for others comes after them.
         """
-        serious = self._possible - self._followers
-        possible = [waiting for waiting in turn.members if id(waiting) in serious]
-        priority = max((w.pod_class.spec.priority for w in possible), default=-np.inf)
-        place = min(self._place[id(waiting)] for waiting in possible or turn.members)
-        return -priority, *self._choice[id(turn.group)], place
+        serious = [waiting for waiting in turn.members if id(waiting) in self._say]
+        priority = max((self._say[id(waiting)] for waiting in serious), default=-np.inf)
+        first = [waiting for waiting in serious if self._say[id(waiting)] == priority]
+        follows = all(id(waiting) in self._followers for waiting in first)
+        place = min(self._place[id(waiting)] for waiting in serious or turn.members)
+        return -priority, follows, *self._choice[id(turn.group)], place
 
 
 def _competing(

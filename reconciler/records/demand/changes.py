@@ -177,13 +177,17 @@ def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
 def _pod_end(at: datetime, uid: str, finished: Pod | None, oldest: datetime) -> PodEnd:
     """Return the end of a pod: by itself if it was seen finished; else somebody deleted it.
 
-    A kubelet's clock may be wrong, so that the end is not before the pod's creation.
+    A kubelet's clock may be wrong, so that the end is not before the pod's creation. How long it
+    ran counts from its line on: a pod that ran for days before the recording, or by a wrong clock
+    for years, would make a replay as long.
     """
     if finished is None or finished.started_at is None or finished.finished_at is None:
         return PodEnd(at=at, id=uid)
-    ran = (finished.finished_at - finished.started_at).total_seconds()
     begin = min(max(finished.created_at or oldest, oldest), at)
     ended_at = max(begin, min(finished.finished_at, at))
+    told = begin < finished.finished_at < at
+    longest = ((ended_at if told else at) - begin).total_seconds()
+    ran = min((finished.finished_at - finished.started_at).total_seconds(), longest)
     return PodEnd(at=ended_at, id=uid, ran_seconds=bounded_seconds(ran))
 
 

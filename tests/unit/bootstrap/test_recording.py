@@ -94,6 +94,25 @@ def test_live_recording_is_for_its_owner_though_the_file_was_for_all(tmp_path: P
     assert "old" not in out.read_text()
 
 
+def test_work_of_days_that_ends_while_recorded_makes_the_demand_no_longer(tmp_path: Path) -> None:
+    """An hour's recording was simulated for five days: the Job's run counted from the hour on."""
+    old, began = after(-432_000), after(-431_990)
+    runs = make_pod("job", owner="Job", created_at=old, started_at=began)
+    done = make_pod("job", owner="Job", phase="Succeeded", created_at=old, started_at=began,
+                    finished_at=after(595))  # fmt: skip
+    looks = [(NOON, [runs]), (after(600), [done]), (after(900), [done]), (after(3_600), [])]
+    out, watched = tmp_path / "demand.jsonl", Watched(looks)
+    record_cluster(
+        cast(Cluster, watched), watched, None, out, Tally(None), lambda done, share: None
+    )
+    with out.open("rb") as stream:
+        demand = read_demand(stream, str(out))
+    (job,) = demand.lines
+    assert isinstance(job, PodDemand)
+    assert (job.at, job.ran_seconds, job.kept_seconds) == (NOON, 595, 3_005)
+    assert demand.end == after(3_600)
+
+
 def test_watched_cluster_is_recorded_from_the_first_look_on(tmp_path: Path) -> None:
     """Pods counted from the midnight that passed, and quick ones were not recorded at all."""
     old, web = make_pod("old", created_at=after(-9_999)), make_pod("web", created_at=after(5))

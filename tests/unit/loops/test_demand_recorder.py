@@ -260,3 +260,4 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
     record(recorder, made("web"), *hostile)
     record(recorder, after=60)
     assert log.pods().keys() == {f"uid-ns-{pod.key.name}" for pod in (made("web"), *hostile)}
+    assert log.demand().end <= NOW + timedelta(seconds=60)

@@ -23,6 +23,8 @@ _GZIP_WINDOW = 31
 """Makes zlib expect the header and the checksum of a gzip member."""
 _MEMBER_BLOCK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
+_IN_VAIN_TIMES = 4
+"""How often the limit of a file's content may be unpacked in search of its complete members."""
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: the largest window of `zstd --long`."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -100,21 +102,28 @@ def _until_torn(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, by
 def _whole_members(file: bytes, bytes_max: int) -> Iterator[memoryview]:
     """Yield the complete members, compressed; their content is together little more than the limit.
 
-    Nothing is kept of the content: a small file may unpack to more than there is memory.
+    Nothing is kept of the content: a small file may unpack to more than there is memory. The search
+    ends after so much work on incomplete ones, as each of many may reach to the end of the file.
     """
     at = file.find(_MEMBER)
-    while at >= 0 and bytes_max >= 0:
-        size, unpacked = _member_size(memoryview(file)[at:], bytes_max)
+    in_vain_max = _IN_VAIN_TIMES * (bytes_max + _BLOCK_BYTES)
+    while at >= 0 and bytes_max >= 0 and in_vain_max >= 0:
+        size, work = _member_size(memoryview(file)[at:], bytes_max)
         if size:
-            bytes_max -= unpacked
+            bytes_max -= work
             yield memoryview(file)[at : at + size]
+        else:
+            in_vain_max -= work
         at = file.find(_MEMBER, at + (size or 1))
 
 
 def _member_size(file: memoryview, bytes_max: int) -> tuple[int, int]:
-    """Return the first member's length and that of its content; 0 when it is incomplete."""
+    """Return the first member's length and that of its content.
+
+    Of an incomplete one: 0, and how many bytes were read and unpacked to know it.
+    """
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    unpacked = 0
+    unpacked = end = 0
     try:
         for begin in range(0, len(file), _MEMBER_BLOCK_BYTES):
             block: bytes | memoryview = file[begin : begin + _MEMBER_BLOCK_BYTES]
@@ -128,7 +137,7 @@ def _member_size(file: memoryview, bytes_max: int) -> tuple[int, int]:
                 break
     except zlib.error:
         pass
-    return 0, 0
+    return 0, end + unpacked
 
 
 def folded(lines: Iterable[DemandLine]) -> Demand:

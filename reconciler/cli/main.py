@@ -88,7 +88,8 @@ def run(argv: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
         failed = _report_error(error, argv)
         # With this option 2 means changes, so no error may end with it, not even wrong usage.
-        return EXIT_FAILED if DETAILED_EXITCODE in argv else failed
+        detailed = any(each.partition("=")[0] == DETAILED_EXITCODE for each in argv)
+        return EXIT_FAILED if detailed else failed
     return code if isinstance(code, int) else 0
 
 

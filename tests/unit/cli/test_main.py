@@ -86,6 +86,7 @@ def test_no_error_looks_like_changes(
 ) -> None:
     """A pipeline that mistypes an option must not be told that there are changes."""
     assert run(["ci", command, "--detailed-exitcode", wrong]) == 1
+    assert run(["ci", command, "--detailed-exitcode=yes"]) == 1
     assert run(["ci", command, wrong]) == 2
     assert capsys.readouterr().err.startswith("error: reconciler ci")
 

@@ -156,10 +156,12 @@ def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawO
             yield RawObject(envelope.api_version or "", kind, item)
             continue
         found = _with_header(item)
-        if found.kind in LISTS and depth < _LISTS_DEEP_MAX:
+        if found.kind not in LISTS:
+            yield found
+        elif depth < _LISTS_DEEP_MAX:
             yield from _objects(item, where, depth + 1)
         else:
-            yield found
+            raise InputError(where, f"holds lists more than {_LISTS_DEEP_MAX} deep", HINT)
 
 
 def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:

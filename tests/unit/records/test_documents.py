@@ -106,6 +106,11 @@ def test_nan_in_one_object_spoils_only_that_one() -> None:
         (b"5", "f", "no Kubernetes objects"),
         (b'{"kind":"List","items":5}', "f", "is not a list"),
         (b"[" * 200_000, "f", "nested too deeply"),
+        (
+            b'{"kind":"List","items":[' * 11 + b'{"kind":"Pod"}' + b"]}" * 11,
+            "f",
+            "more than 8 deep",
+        ),
     ],
 )
 def test_file_that_is_no_cluster_says_where_and_why(body: bytes, where: str, what: str) -> None:

@@ -10,6 +10,8 @@ from reconciler.model.errors import UsageError
 from reconciler.ports.repository import MOVE_IT, NOT_FOLLOWED
 
 DEFAULT_OUTPUT = "terraform"
+_SUBMODULES_SAID_MAX = 10
+"""A repository may have any number, and each would be a line of the log at every commit."""
 MANIFEST = ".rendered.json"
 """Lists every file of a render, so that the next one knows which files it may remove."""
 _NO_NAMES = frozenset({"", ".", "..", ".git"})
@@ -73,8 +75,11 @@ def overlooked(
         within = list(_in_submodules(pattern, submodules))
         said += [
             f"{submodule} is a submodule, {NOT_FOLLOWED}: {path} is not looked for ({MOVE_IT})"
-            for submodule, path in within
+            for submodule, path in within[:_SUBMODULES_SAID_MAX]
         ]
+        if len(within) > _SUBMODULES_SAID_MAX:
+            more = len(within) - _SUBMODULES_SAID_MAX
+            said.append(f"{pattern} also matches other submodules, none of them followed: {more:,}")
         if not within and _is_wild(pattern) and not find_targets(files, [pattern]):
             said.append(f"{not_found(pattern)} (* matches one directory, and ** is the same)")
     return tuple(said)

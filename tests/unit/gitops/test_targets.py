@@ -48,6 +48,8 @@ def test_submodule_that_a_pattern_matches_is_said() -> None:
     assert said.startswith("clusters/z is a submodule, which is not followed: clusters/z/sectors.")
     (said,) = overlooked((), ["clusters"], ["clusters/*/sectors.yaml"])
     assert "clusters/*/sectors.yaml is not looked for" in said
+    many = overlooked((), [f"clusters/{n}" for n in range(5_010)], ["clusters/*/sectors.yaml"])
+    assert (len(many), many[-1].rpartition(": ")[2]) == (11, "5,000")
 
 
 def test_option_with_a_wrong_path_is_named() -> None:

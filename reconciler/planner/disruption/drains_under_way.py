@@ -260,7 +260,8 @@ class _Drains:
     def _wait_empty(self, node: Node, key: FleetKey, drain: Disruption, halted: Blocker) -> None:
         """Keep an empty node that cannot be ended now, and give it back when its time is over.
 
-        The drain of a node that was empty from the start has no time noted: it runs from here.
+        The drain of a node that was empty from the start has no time noted: it runs from here, as
+        where what is noted cannot be read.
         """
         builder = self._builder
         if _too_long(builder.view, drain, self._settings(drain, key), 0, 0) is not None:
@@ -268,9 +269,7 @@ class _Drains:
             builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
             return
         builder.block(node, *halted)
-        if drain.started is None:
-            now, because = rfc3339(builder.view.at), "its end waits, for a limited time"
-            builder.mark(annotate(node, DRAIN_STARTED, now, drain.policy, because))
+        builder.mark(*_noted(builder.view, node, drain, (0, 0)))
 
 
 def _too_long(
@@ -294,13 +293,13 @@ def _noted(
 ) -> list[AnnotateNode]:
     """What has changed of the drain's marks: how far it is, or a start that cannot be read.
 
-    Such a start is written again, so that the drain can time out.
+    Such a start is written again, as one that is missing, so that the drain can time out.
     """
     marks: list[tuple[str, str, str]] = []
     text = node.annotations.get(DRAIN_STARTED, "")
     started = drain.started
     if started is None or (started >= view.at and text != rfc3339(view.at)):
-        marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain is not readable"))
+        marks.append((DRAIN_STARTED, rfc3339(view.at), "no start of its drain can be read"))
     if drain.progress is not None:
         now = str(drain.progress.after(view.at, *left))
         if now != node.annotations[DRAIN_PROGRESS]:

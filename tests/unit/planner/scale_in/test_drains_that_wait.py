@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import (
+    DRAIN_STARTED,
     AnnotateNode,
     DeleteNode,
     EvictPod,
@@ -90,6 +91,13 @@ def test_time_of_an_empty_node_that_waits_begins_when_it_is_first_seen() -> None
     made = made_while("suspended", make_node("a", GROUP, draining=True))
     assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
     assert told(made, UntaintNode) == []
+
+
+@pytest.mark.parametrize("text", ["2999-01-01T00:00:00Z", "yesterday"])
+def test_time_of_an_empty_node_begins_now_where_its_start_tells_nothing(text: str) -> None:
+    """Read as now in each plan, it would never be over."""
+    made = made_while("suspended", drained("a", GROUP, annotations={DRAIN_STARTED: text}))
+    assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
 
 
 def test_drain_that_cannot_go_on_keeps_no_other_node_from_being_emptied() -> None:

@@ -300,9 +300,15 @@ def _plan_launching(builder: PlanBuilder) -> None:
 
 
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
-    """How many instances of each fleet never joined and are not replaced within the hour."""
-    inventory = builder.view.inventory
+    """How many instances of each fleet never joined and are not replaced within the hour.
+
+    None of them is while its fleet may end nothing, and those do not count towards the limit.
+    """
+    view, inventory = builder.view, builder.view.inventory
     if inventory.doubtful:
         return Counter()
-    fleet_of = {stuck.instance.id: stuck.key for stuck in inventory.stuck}
-    return Counter(fleet_of[each] for each in builder.stuck_ends.kept_for_now(list(fleet_of)))
+    stuck = [(each.instance.id, each.key) for each in inventory.stuck]
+    left = [key for _, key in stuck if view.statuses[key].may_end_nothing]
+    fleet_of = dict(each for each in stuck if not view.statuses[each[1]].may_end_nothing)
+    kept = builder.stuck_ends.kept_for_now(list(fleet_of))
+    return Counter([*left, *(fleet_of[each] for each in kept)])

@@ -163,6 +163,21 @@ def test_dead_instances_are_left_to_an_instance_refresh(halted: str) -> None:
     assert codes == ({"fleet-busy"} if halted else codes - {"fleet-busy"})
 
 
+def test_pods_do_not_wait_for_dead_instances_that_an_instance_refresh_keeps() -> None:
+    """Nobody ends them meanwhile: they would be room to come for as long as it lasts, or longer."""
+    nodes = [make_node(name, SMALL) for name in ("a", "b", "c")]
+    pods = [make_pod(f"full-{node.name}", node=node.name, cpu="3500m") for node in nodes]
+    for halted, bought in (("", []), ("an instance refresh is under way", [(4, 5)])):
+        live = group(4, removals_halted=halted)
+        instances = [make_instance(node, live) for node in nodes]
+        launched = NOW - timedelta(hours=2)
+        instances.append(replace(instances[0], id=InstanceId("i-stuck"), launched_at=launched))
+        cloud = make_cloud(live, instances=instances)
+        waits = make_pod(cpu="3")
+        made = plan(make_snapshot(*nodes, *pods, waits, cloud=cloud, relists=2), SETTINGS)
+        assert [(old, new) for _, old, new in raised(made)] == bought
+
+
 def test_target_above_the_maximum_is_not_taken_back() -> None:
     """What the group launches instead goes when it is idle."""
     settings = make_settings(replace(SMALL, max_capacity=1))

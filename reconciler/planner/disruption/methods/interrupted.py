@@ -151,6 +151,10 @@ def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
     return pod.created_at > began
 
 
+def _of_job(pod: Pod) -> bool:
+    return pod.owner is not None and pod.owner.kind == "Job"
+
+
 def _clear(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, pods: Sequence[Pod]
 ) -> Sequence[AnyAction]:
@@ -164,13 +168,12 @@ def _clear(
     view, coverage = builder.view, builder.budgets.coverage
     left = notice.deadline - view.at
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
-    jobs = [pod for pod in movable if pod.owner is not None and pod.owner.kind == "Job"]
     if left > LAST_CALL:
-        asked = [pod for pod in movable if pod not in jobs and not _came_back(view, node, pod)]
+        asked = [pod for pod in movable if not (_of_job(pod) or _came_back(view, node, pod))]
     elif DRAIN_STARTED not in node.annotations:
         asked = movable
     else:
-        asked = jobs if left > LAST_CALL / 2 else []
+        asked = [pod for pod in movable if _of_job(pod)] if left > LAST_CALL / 2 else []
     allowed = builder.budgets.take_now(pod for pod in asked if len(coverage.of(pod)) <= 1)
     grace_max = max(1.0, left.total_seconds())
     evicted = evictions(node, allowed, grace_max, POLICY, str(notice))

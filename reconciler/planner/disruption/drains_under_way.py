@@ -1,6 +1,7 @@
 """Drains that earlier plans began: continued, ended with the node, or given back when needed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.model.actions import (
@@ -166,6 +167,22 @@ class _Drains:
         view = self._builder.view
         return is_overdue(view, node, view.statuses[key].settings)
 
+    def _too_long(
+        self, node: Node, key: FleetKey, drain: Disruption, left: tuple[int, int]
+    ) -> Blocker | None:
+        """A blocker when the drain has failed by the clock; None while there is time left.
+
+        Pods of an overdue node have their whole grace period, and what keeps its instance from
+        being ended may last a moment: it has `terminate_after` besides.
+        """
+        settings = self._settings(drain, key)
+        if self._is_overdue(node, key):
+            more = self._builder.view.statuses[key].settings.terminate_after_seconds or 0
+            seconds = settings.pod_eviction_timeout_seconds + more
+            settings = replace(settings, pod_eviction_timeout_seconds=seconds)
+            drain = replace(drain, progress=None)
+        return _too_long(self._builder.view, drain, settings, *left)
+
     def _evicted_lately(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
         """Whether pods that seem stuck have not had their time by our clock.
 
@@ -221,7 +238,7 @@ class _Drains:
         if time_is_over:
             moving = [pod for pod in moving if pod.owner is not None]
         if halted is not None or not time_is_over:
-            blocker = blocker or _too_long(view, drain, settings, len(left), ending)
+            blocker = blocker or self._too_long(node, key, drain, (len(left), ending))
         moves = None
         if blocker is None:
             moves = self._moves(node, moving, drain)
@@ -264,7 +281,7 @@ class _Drains:
         where what is noted cannot be read.
         """
         builder = self._builder
-        if _too_long(builder.view, drain, self._settings(drain, key), 0, 0) is not None:
+        if self._too_long(node, key, drain, (0, 0)) is not None:
             why = f"it could not be ended in time; {halted.detail}"
             builder.cancel_drain(give_up(builder.view, node, drain.policy, why))
             return

@@ -20,10 +20,20 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import DisruptionBudget, FleetSettings
 from reconciler.planner.text import rfc3339
-from tests.builders import NOW, ago, make_node, make_settings, selecting
+from tests.builders import (
+    NOW,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_instance,
+    make_node,
+    make_settings,
+    selecting,
+)
 from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, on, planned, told
 
 DAY = 86_400.0
@@ -217,3 +227,20 @@ def test_time_is_forgotten_when_the_node_is_not_to_be_replaced_any_more(
     settings = replace(make_settings(fleet), consolidation=consolidation)
     made = planned(settings, blocked(30 * DAY, fleet), full("a"))
     assert clock(made) == [None]
+
+
+@pytest.mark.parametrize(("seconds", "given_back"), [(600, []), (3 * HOUR, ["a"])])
+@pytest.mark.parametrize("pods", [[on("a", deleting=True, deletion_at=ago(-3000))], []])
+def test_overdue_node_is_not_given_back_for_a_moment_in_which_nothing_may_be_ended(
+    seconds: float, given_back: list[str], pods: list[Pod]
+) -> None:
+    """AWS throttled one question, and a node whose pods were deleted took new ones."""
+    group = replace(FLEET, provider="asg", auto_scaling_group="workers")
+    started = {DRAIN_STARTED: rfc3339(ago(seconds))}
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    nodes = [blocked(6 * HOUR, group, annotations=started, taints=(taint,)), make_node("b", group)]
+    live = make_fleet(group, 2, id=FleetId("workers"), removals_halted="AWS throttles the question")
+    cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
+    made = planned(group, *nodes, *pods, on("b"), cloud=cloud, relists=2)
+    assert told(made, UntaintNode) == given_back
+    assert given_back or kept(made)["a"] == "fleet-busy"

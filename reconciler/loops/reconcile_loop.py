@@ -81,6 +81,16 @@ class CycleReport:
         return bool(self.plan.notices) or any(INTERRUPTION in node.annotations for node in nodes)
 
     @property
+    def next_step_seconds(self) -> float | None:
+        """Return how soon more is done with pods of a node that EC2 takes back; None without one.
+
+        No event says so, and the usual pause may be longer than what is left.
+        """
+        nodes = self.plan.interrupted if self.plan is not None else ()
+        steps = [each.next_step_seconds for each in nodes if each.next_step_seconds is not None]
+        return min(steps) - self.seconds if steps else None
+
+    @property
     def awaits_launches(self) -> bool:
         """Return whether EC2 has yet to launch instances that this replica asked for."""
         fleets = self.plan.fleets if self.plan is not None and self.acted else ()
@@ -238,6 +248,8 @@ class ReconcileLoop:
             longest = self._backoff(longest)
         if report.awaits_launches:
             longest = min(longest, AWAIT_SECONDS)
+        if report.next_step_seconds is not None:
+            longest = min(longest, max(BACKOFF_SECONDS, report.next_step_seconds))
         if self.changes.wait_for_change(longest) and not self.stopping():
             calm = min(longest, CALM_SECONDS, CALM_SHARE * self.sleep_seconds())
             calm = BATCH_SECONDS if report.is_pressed else calm

@@ -226,6 +226,8 @@ class InterruptedNode:
     """Whether no pod that counts is left on it."""
     seconds: float
     """Since its drain began; 0 in the plan that begins it."""
+    next_step_seconds: float | None = None
+    """Until more is done with its pods than now; None where they are done with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

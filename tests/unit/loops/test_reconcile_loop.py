@@ -26,7 +26,7 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.ids import FleetId, NodeName
-from reconciler.model.plan import Cost, Plan
+from reconciler.model.plan import Cost, InterruptedNode, Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
@@ -355,6 +355,21 @@ def test_changes_of_demanding_namespaces_gather_for_longer() -> None:
     scene.loop.changes = Gathering(scene)
     scene.run(3)
     assert gathered == [{"greedy"}, frozenset()]
+
+
+@pytest.mark.parametrize(("step", "pause"), [(7.0, 7.0), (0.1, 1.0), (3600.0, None), (None, None)])
+def test_plan_for_an_interrupted_node_is_made_when_its_time_comes(
+    step: float | None, pause: float | None
+) -> None:
+    """No event tells that 30 s are left, and nodes would go with pods that nobody deleted."""
+    scene = Scene()
+    scene.loop.changes = NoSignal(scene)
+    planned = scene.loop.plan
+    node = InterruptedNode(node=NodeName("n"), empty=False, seconds=60, next_step_seconds=step)
+    scene.loop.plan = lambda snapshot: replace(planned(snapshot), interrupted=(node,))
+    scene.run(2)
+    assert scene.pauses == [pause or SLEEP_SECONDS] * len(scene.pauses)
+    assert scene.pauses
 
 
 def test_failure_elsewhere_does_not_delay_the_look_at_launches() -> None:

@@ -75,12 +75,20 @@ def propose(builder: PlanBuilder) -> None:
 def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
     """Return how far the nodes are that EC2 takes back, by name."""
     found: list[InterruptedNode] = []
-    for name in view.inventory.interrupted:
+    for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
         started = drain_started(view, node) or view.at
         empty = not counted(view.pods_on.get(name, ()))
-        seconds = (view.at - started).total_seconds()
-        found.append(InterruptedNode(node=name, empty=empty, seconds=seconds))
+        left = notice.deadline - view.at
+        steps = [(left - each).total_seconds() for each in (LAST_CALL, LAST_CALL / 2)]
+        found.append(
+            InterruptedNode(
+                node=name,
+                empty=empty,
+                seconds=(view.at - started).total_seconds(),
+                next_step_seconds=next((s for s in steps if s > 0 and not empty), None),
+            )
+        )
     return tuple(found)
 
 

@@ -204,6 +204,15 @@ def test_jobs_may_finish_until_thirty_seconds_before_the_end() -> None:
     assert told(last, EvictPod) == []
 
 
+def test_plan_says_when_more_is_done_with_the_pods_of_an_interrupted_node() -> None:
+    """With pauses of 20 s a Job's pod was often deleted before any plan could have it evicted."""
+    for left, seconds in ((60, 30), (31, 1), (30, 15), (16, 1), (15, None), (-60, None)):
+        (node,) = planned(FLEET, begun("a", left), on("a", owner="Job")).interrupted
+        assert node.next_step_seconds == seconds
+    (empty,) = planned(FLEET, begun("a", 60), make_node("b", FLEET)).interrupted
+    assert empty.next_step_seconds is None
+
+
 def test_pod_of_a_job_is_deleted_only_where_its_budget_forbids_the_eviction() -> None:
     """A deleted pod has no condition DisruptionTarget: podFailurePolicy counts it as a failure."""
     jobs = [on("a", f"j{n}", owner="Job", labels={"app": "x"}) for n in range(2)]

@@ -30,9 +30,9 @@ def in_service(
     """
     if _answered(key.region, cloud, shown):
         return (n for n in nodes if n.name in instances and instances[n.name].counts)
-    if key.region not in shown:
-        return nodes
-    there = (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
+    there = nodes
+    if key.region in shown:
+        there = (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
     return (n for n in there if n.name not in instances or instances[n.name].counts)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
-from reconciler.model.fleet import Fleet, Instance, Provider
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
@@ -216,7 +216,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         )
         for fleet in settings.fleets()
         for key in fleet.fleet_keys()
-        if key in nodes or _is_listed(key, fleet.provider, cloud, settings)
+        if key in nodes or _is_listed(key, cloud, settings)
     ]
     rebalance = settings.drains_for_rebalance
     noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
@@ -285,13 +285,14 @@ def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:
     return frozenset(instance.region for instance in cloud.instances) - cloud.silent
 
 
-def _is_listed(
-    key: FleetKey, provider: Provider, cloud: CloudState | None, settings: PlannerSettings
-) -> bool:
-    """Return whether a plan has the fleet: home ones always, others if their region answered."""
+def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
+    """Return whether a plan has the fleet: home ones always, others if their region was asked.
+
+    One that does not answer may be launching: others must not stand in for it at once.
+    """
     if cloud is None or key.region == settings.home_region:
         return True
-    return key.region in cloud.regions or (provider, key.region) in cloud.answered_in_part
+    return key.region in cloud.regions | cloud.silent
 
 
 def _owners(
@@ -305,7 +306,8 @@ def _owners(
 
     A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
     of the live one's: it fulfils nothing of its target, and must not be ended for it. Nor is one
-    that somebody launched and labelled so, nor a mere name of another node.
+    that somebody launched and labelled so, nor a mere name of another node. Where another provider
+    is silent, instances of others are not shown: there a label alone is no membership.
 
     Args:
         snapshot: The world.
@@ -316,7 +318,8 @@ def _owners(
     """
     cloud = snapshot.cloud
     names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
-    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    known = {key: fleet.provider for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    in_part = cloud.answered_in_part if cloud and cloud.instances_known else frozenset()
     owners: dict[NodeName, FleetKey] = {}
     for node in snapshot.cluster.nodes:
         instance = instances.get(node.name)
@@ -330,6 +333,8 @@ def _owners(
         foreign = member_of is not None and key in live and live[key].id != member_of
         if instance is not None and member_of is None:
             foreign = instance.tags.get(FLEET) != name
+        if instance is None and node.instance_id is not None:
+            foreign = (known.get(key), region) in in_part
         alias = node.name in aliases and not (instance is not None and instance.gone)
         if key in known and not foreign and not alias:
             owners[node.name] = key

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.actions import DeleteNode, TaintNode
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import FleetEvent
+from reconciler.model.ids import FleetId
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState
@@ -17,6 +19,7 @@ from tests.builders import (
     HOME,
     ago,
     capacity_error,
+    idle,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -295,6 +298,61 @@ def test_fleet_of_the_same_sector_waits_before_it_stands_in_for_a_silent_one() -
     since = SavedFleetState(fleet="primary-a", region=HOME, silent_since=ago(3600))
     later = plan(make_snapshot(waits, cloud=cloud, fleet_states=(since,)), settings)
     assert raises(later) == {("primary-b", HOME): 1}
+
+
+def test_node_that_nobody_shows_is_no_member_by_its_label_while_a_provider_is_silent() -> None:
+    """A node somebody launched himself would be ended, and another one of the fleet launched."""
+    group = make_fleet_settings("a", "grouped", scale_in=idle(600), **GROUP)
+    fleet = make_fleet_settings("b", "second", scale_in=idle(600))
+    own, stray = make_node("own", fleet), make_node("stray", fleet)
+    lost = make_node("lost", fleet, ready=False)
+    pods = [make_pod("p", node="own", sector="second", cpu=4)]
+    waits = make_pod("w", sector="second", cpu=3)
+    cloud = _without_groups(fleet, own)
+    made = plan(
+        make_snapshot(own, stray, lost, *pods, waits, cloud=cloud), make_settings(group, fleet)
+    )
+    assert [(f.fleet, f.joined) for f in made.fleets] == [("grouped-a", 0), ("second-b", 1)]
+    assert not {each.node for each in made.actions if isinstance(each, TaintNode | DeleteNode)}
+
+
+def test_nodes_in_standby_are_not_counted_while_ec2_fleets_are_silent() -> None:
+    """The group would be asked for as many more as stand by."""
+    group, fleet = make_fleet_settings("a", "grouped", **GROUP), make_fleet_settings("b", "second")
+    live = make_fleet(group, 1, id=FleetId("a-group"))
+    nodes = [make_node(f"n{i}", group) for i in range(3)]
+    cloud = make_cloud(
+        live,
+        instances=[make_instance(each, live, set_aside=each is not nodes[0]) for each in nodes],
+        regions=frozenset(),
+        silent=frozenset({HOME}),
+        answered_in_part=frozenset({("asg", HOME)}),
+        instances_asked=True,
+    )
+    pods = [make_pod(f"p{i}", node=f"n{i}", sector="grouped", cpu=4) for i in range(3)]
+    waits = make_pod("w", sector="grouped", cpu=3)
+    made = plan(make_snapshot(*nodes, *pods, waits, cloud=cloud), make_settings(group, fleet))
+    assert raises(made) == {("grouped-a", HOME): 2}
+
+
+def test_fleet_away_from_home_waits_too_before_it_stands_in_for_a_silent_one() -> None:
+    """A group there that has launched its first nodes would be bought again as another fleet's."""
+    group = make_fleet_settings("a", regions=(AWAY,), **GROUP)
+    fleet = make_fleet_settings("b", regions=(AWAY,))
+    cloud = make_cloud(
+        make_fleet(fleet, region=AWAY),
+        regions=frozenset({HOME}),
+        silent=frozenset({AWAY}),
+        answered_in_part=frozenset({("ec2-fleet", AWAY)}),
+        instances_asked=True,
+    )
+    settings = make_settings(group, fleet, regions=(HOME, AWAY))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), settings)
+    assert raises(made) == {}
+    assert [(f.fleet, f.state) for f in made.fleets] == [
+        ("primary-a", "unknown"),
+        ("primary-b", "active"),
+    ]
 
 
 def _without_groups(settings: FleetSettings, *nodes: Node) -> CloudState:

@@ -32,6 +32,8 @@ NODE_GROUP_TAG: Final = "eks:nodegroup-name"
 EKS_CLUSTER_TAG: Final = "eks:cluster-name"
 Group = Mapping[str, Any]
 _Key = tuple[Any, ...]
+_PASSING: Final = (Throttled, Unavailable, OutcomeUnknown)
+"""No answer: perhaps soon."""
 
 
 class GroupDetails:
@@ -56,14 +58,18 @@ class GroupDetails:
         wanted = [key for key, _, _ in questions]
         used = {*wanted}
         left = PER_READ
+        silent: set[str] = set()
+        """Kinds of questions that are left to the next read: another would take as long."""
         for key, lasts_seconds, ask in questions:
-            if self._holds(key) or not left:
+            if self._holds(key) or not left or key[0] in silent:
                 continue
             left -= 1
             try:
                 self._keep(key, lasts_seconds, ask())
             except PortError as error:
                 self._keep_old(key, error)
+                if isinstance(error, _PASSING):
+                    silent.add(key[0])
         found = [each for key in wanted for each in self._kept.get(key, (0.0, []))[1]]
         found += self._versions(clients, region, groups, found, used)
         for key in [each for each in list(self._kept) if each[1] == region and each not in used]:
@@ -105,6 +111,7 @@ class GroupDetails:
                     self._keep(key, lasts_seconds, _version(clients, region, {by: name}, number))
                 except PortError as error:
                     self._keep_old(key, error)
+                    left = 0 if isinstance(error, _PASSING) else left
             found += self._kept.get(key, (0.0, []))[1]
         return found
 
@@ -119,7 +126,7 @@ class GroupDetails:
     def _keep_old(self, key: _Key, error: PortError) -> None:
         """Keep the last answer: for long after a refusal, for seconds after what may pass soon."""
         before = self._kept.get(key, (0.0, []))[1]
-        if isinstance(error, Throttled | Unavailable | OutcomeUnknown):
+        if isinstance(error, _PASSING):
             failures = self._failures.get(key, 0)
             self._keep(key, min(AGAIN_SECONDS * 2.0 ** min(failures, 10), FAILED_SECONDS), before)
             self._failures[key] = failures + 1

@@ -1,12 +1,13 @@
 """What is known of an empty group's nodes, while AWS does not answer."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
 
 from reconciler.adapters.aws.clients import Clients
-from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.adapters.aws.group_details import Group, GroupDetails
 from reconciler.model.ids import Region
 
 WEST = Region("us-west-2")
@@ -39,10 +40,10 @@ class Ec2:
         version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1, "LaunchTemplateData": data}
         return {"LaunchTemplateVersions": [version]}
 
-    def asked(self, seconds: float) -> bool:
+    def asked(self, seconds: float, groups: Sequence[Group] = (GROUP,)) -> bool:
         """Whether the nodes are known after so many more seconds."""
         self.seconds += seconds
-        return bool(self.details.answers(cast("Clients", self), WEST, [GROUP]))
+        return bool(self.details.answers(cast("Clients", self), WEST, groups))
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "InternalError"])
@@ -64,3 +65,16 @@ def test_refused_question_is_not_asked_again_for_long() -> None:
     assert ec2.calls == 1
     ec2.code = ""
     assert ec2.asked(101)
+
+
+def test_others_are_not_asked_in_the_same_read_as_one_without_an_answer() -> None:
+    """Twenty calls, each with its time limit and retries, would hold up every cycle."""
+    ec2 = Ec2()
+    template = {"LaunchTemplateId": "lt-1"}
+    groups = [{**GROUP, "LaunchTemplate": {**template, "Version": str(n)}} for n in range(1, 6)]
+    ec2.code = "InternalError"
+    assert not ec2.asked(0, groups)
+    assert ec2.calls == 1
+    ec2.code = ""
+    assert ec2.asked(3, groups)
+    assert ec2.calls == 6

@@ -59,6 +59,10 @@ NOT_OF_THE_POLICY: Final = (
     "RequestExpired",
     "SignatureDoesNotMatch",
     "ExpiredToken",
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "UnrecognizedClientException",
+    "NoCredentialsError",
     "credentials have expired",
 )
 """In AWS's and our own words, what no policy allows: a wrong clock, or old credentials."""

@@ -129,6 +129,8 @@ def test_refused_config_is_part_of_the_verdict() -> None:
         ("RequestExpired: Request has expired.", "check this machine's clock"),
         ("SignatureDoesNotMatch: Signature expired", "check this machine's clock"),
         ("ExpiredTokenException: The token has expired", "check this machine's clock"),
+        ("AuthFailure: AWS was not able to validate the credentials", "check this machine's clock"),
+        ("NoCredentialsError: Unable to locate credentials", "check this machine's clock"),
     ],
 )
 def test_calls_denied_for_the_time_of_day_are_no_fault_of_the_policy(why: str, remedy: str) -> None:

@@ -33,12 +33,14 @@ class KnownTargets:
 
     def changed(self, region: Region, fleet_id: FleetId, target: int) -> None:
         """Note that EC2 has accepted a new target."""
-        key = (region, str(fleet_id))
+        key, now = (region, str(fleet_id)), self._monotonic()
         with self._lock:
-            replaced = self._replaced_at.setdefault(key, {})
+            before = self._replaced_at.get(key, {})
+            replaced = {t: at for t, at in before.items() if now - at < STALE_SECONDS}
             if key in self._shown:
-                replaced[self._shown[key]] = self._monotonic()
+                replaced[self._shown[key]] = now
             replaced.pop(target, None)
+            self._replaced_at[key] = replaced
             self._set[key] = self._shown[key] = target
 
     def corrected(

@@ -65,3 +65,13 @@ def test_own_return_to_an_old_target_counts() -> None:
     scene.set(7)
     scene.set(8)
     assert [scene.counts(7, 1), scene.counts(8, 1)] == [8, 8]
+
+
+def test_only_targets_of_the_last_minute_are_kept() -> None:
+    """A fleet that scales for weeks would remember every target it ever had."""
+    scene = Scene()
+    for target in range(100):
+        scene.set(target)
+        scene.seconds += 10
+    (replaced,) = scene.known._replaced_at.values()
+    assert len(replaced) == 6

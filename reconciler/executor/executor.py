@@ -26,6 +26,9 @@ from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 Report = Callable[[Outcome], None]
 NOTES_MIN = PARALLEL_MAX
 """At least this many notes are written per plan, so that all are written eventually."""
+EVICTING_SECONDS = 10.0
+"""For so long a plan evicts pods while new pods wait for the next one, which evicts the others: a
+webhook that does not answer costs each eviction as long as that."""
 
 
 def _never() -> bool:
@@ -151,16 +154,20 @@ class LiveExecutor:
 
         A pod that cannot be moved keeps no other one on its node, but later stages skip the node.
         Within a stage independent actions run in parallel. As soon as new pods wait, all but the
-        first of the notes at the end are left to the next plan, which makes them again.
+        first of the notes at the end are left to the next plan, which makes them again; so are
+        evictions that have not begun after some seconds.
         """
         failed: dict[str, str] = {}
         targets: Targets = {}
         outcomes: list[Outcome] = []
         for stage, listed in groupby(staged(actions), key=itemgetter(0)):
             groups = _independent(stage, (action for _, action in listed))
+            until = self._monotonic_seconds() + EVICTING_SECONDS
             # The failures of a group stay its own until the stage ends.
             work = [
-                partial(
+                partial(self._evicted, group, dict(failed), targets, demand_waits, until)
+                if stage is Stage.EVICT
+                else partial(
                     self._group,
                     group,
                     dict(failed),
@@ -175,6 +182,20 @@ class LiveExecutor:
                     outcomes.append(outcome)
                     report(outcome)
         return tuple(outcomes)
+
+    def _evicted(
+        self,
+        actions: Sequence[AnyAction],
+        failed: dict[str, str],
+        targets: Targets,
+        demand_waits: Callable[[], bool],
+        until: float,
+    ) -> list[Outcome]:
+        """Return the outcomes of a pod's eviction; too late ones hold the node as refused ones."""
+        if self._monotonic_seconds() >= until and demand_waits():
+            why = "new pods wait for the next plan, which evicts it"
+            return [Outcome(action=each, kind="refused", detail=why) for each in actions]
+        return self._group(actions, failed, targets, _never)
 
     def _group(
         self,

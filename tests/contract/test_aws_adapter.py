@@ -328,3 +328,23 @@ def test_date_beyond_the_calendar_is_none(cloud: Make) -> None:
     odd = {"Date": "Fri, 31 Dec 9999 23:59:59 -1400"}
     with cloud(lambda action, _: xml(action)._replace(headers=odd)).open() as adapter:
         assert adapter.observe([HOME]).server_time is None
+
+
+def test_target_that_may_have_been_set_back_is_not_lowered(cloud: Make) -> None:
+    """EC2 shows the target of before our change: it is late, or a person has set it once more."""
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer | None:
+        del parameters
+        if action == "DescribeFleets":
+            return xml(action, f"<fleetSet>{fleet_xml(FLEET)}</fleetSet>")
+        return xml(action, "<return>true</return>")
+
+    scripted = cloud(script)
+    with scripted.open() as port:
+        assert port.fleet(HOME, FLEET).target_capacity == 2
+        port.set_target_capacity(HOME, FLEET, 1)
+        assert port.fleet(HOME, FLEET).target_capacity == 1, "for a minute ours counts"
+        with pytest.raises(Refused, match="is 2, not 1"):
+            port.terminate(HOME, FLEET, [ALIVE], lower_target=True, expected_target=1)
+    assert scripted.asked.count("ModifyFleet") == 1
+    assert "TerminateInstances" not in scripted.asked

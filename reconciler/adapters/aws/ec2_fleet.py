@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
@@ -92,13 +93,16 @@ class Ec2FleetCloud:
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """Return one fleet, read now; NotFound when it is gone, ended or not ours."""
+        return self._read(region, fleet_id, partial(self._up_to_date, region))
+
+    def _read(
+        self, region: Region, fleet_id: FleetId, targets: Callable[[Answer], Answer]
+    ) -> Fleet:
+        """Return one fleet, with the targets as told; see `fleet`."""
         reader = self._reader(region)
         with translated(f"fleet {fleet_id}", changing=False):
             found = reader.fleets(fleet_id)
-        answers: list[Answer] = [
-            self._up_to_date(region, {"Fleets": found}),
-            *reader.launch_templates(found),
-        ]
+        answers: list[Answer] = [targets({"Fleets": found}), *reader.launch_templates(found)]
         state = decode_cloud(((region, each) for each in answers), cluster=self._cluster)
         for fleet in state.fleets:
             if fleet.id == fleet_id:
@@ -142,10 +146,15 @@ class Ec2FleetCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """See ports.cloud; the target is lowered first, or EC2 would replace the instances."""
+        """See ports.cloud; the target is lowered first, or EC2 would replace the instances.
+
+        It is lowered from what EC2 shows, also where that may be older than our last change: if
+        somebody else has set it back, theirs must not be overwritten.
+        """
         target: int | None = None
         if lower_target:
-            target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
+            shown = self._read(region, fleet_id, lambda answer: answer)
+            target = lowered_target(shown, ids, expected_target)
             self.set_target_capacity(region, fleet_id, target)
         self.terminate_instances(region, ids)
         return target

@@ -140,6 +140,30 @@ def test_pods_of_one_node_are_evicted_at_once() -> None:
     assert [each.action for each in reported] == pods
 
 
+@pytest.mark.parametrize(("waits", "asked"), [(True, 2), (False, 5)])
+def test_new_pods_do_not_wait_for_evictions_that_nobody_answers(*, waits: bool, asked: int) -> None:
+    """A webhook that hangs costs ten seconds a pod: a plan for new pods came minutes later."""
+    seconds = [0.0]
+
+    class Hanging(MemoryCluster):
+        """Answers no eviction for six seconds."""
+
+        def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+            """Nothing but time."""
+            del grace_seconds
+            seconds[0] += 6.0
+            calls.append(pod)
+            return True
+
+    calls: list[PodKey] = []
+    executor = LiveExecutor(
+        Ports(cluster=Hanging(MemoryWorld()), clouds={}), monotonic_seconds=lambda: seconds[0]
+    )
+    outcomes = executor.execute([evict(f"n{n}") for n in range(5)], lambda _: None, lambda: waits)
+    assert len(calls) == asked
+    assert [each.kind for each in outcomes] == ["applied"] * asked + ["refused"] * (5 - asked)
+
+
 def test_new_pods_do_not_wait_for_notes() -> None:
     """Hundreds of timers held up the plan for pods that had come meanwhile."""
     cluster = Counting()

@@ -15,10 +15,11 @@ _TOTAL: Final = "TotalTargetCapacity"
 class KnownTargets:
     """Remembers which targets were replaced, as EC2's answers are eventually consistent.
 
-    An answer that shows exactly a target from before our last change counts as showing the new one.
-    Otherwise the next decision would be made from the old target: nodes that are still needed would
-    look like too many, or those that were ended would be launched again. Any other value is another
-    writer's, and counts.
+    An answer that shows exactly a target from before our last change counts as showing the new one,
+    if that is lower: otherwise the next end of a node would lower the old target, and EC2 would
+    launch again what was ended. Any other value is another writer's, and counts. So does an old
+    target that is lower than ours: a raise that somebody rolled back has to be made again, and
+    making it twice does no harm.
 
     Args:
         monotonic: A clock that never jumps.
@@ -56,7 +57,8 @@ class KnownTargets:
         if not isinstance(specification, Mapping) or not isinstance(target, int):
             return fleet
         at = self._replaced_at.get(key, {}).get(target)
-        if at is not None and self._monotonic() - at < STALE_SECONDS:
+        late = at is not None and self._monotonic() - at < STALE_SECONDS
+        if late and target > self._set[key]:
             return {**fleet, _SPECIFICATION: {**specification, _TOTAL: self._set[key]}}
         if target != self._set.get(key):
             self._replaced_at.pop(key, None)

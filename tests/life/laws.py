@@ -29,6 +29,7 @@ from reconciler.planner.settings import FleetSettings
 from reconciler.planner.text import parse_rfc3339
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings
+from tests.life.left_alone import is_left_alone
 from tests.life.stage import Stage
 
 LAST_CALL_SECONDS = 30.0
@@ -162,8 +163,8 @@ class Laws:
         node = self._world.node(pod.node_name) if pod.node_name is not None else None
         if node is not None and INTERRUPTION in node.annotations:
             yield from self._bars_of(node, forced=True)
-            if pod.owner is not None and pod.owner.kind in {"Job", "DaemonSet"}:
-                yield f"a {pod.owner.kind}'s pod is left alone there"
+            if is_left_alone(pod, node, self._world.clock.now()):
+                yield f"a {pod.owner.kind if pod.owner else ''}'s pod is left alone there"
             return
         if pod.owner is None:
             yield "it has no controller"

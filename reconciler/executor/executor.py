@@ -97,7 +97,7 @@ def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
     )
 
 
-def _independent(stage: Stage, actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
+def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
     """Return the actions of one stage in groups that do not depend on each other.
 
     Terminations of one fleet are one group, as each lowers the target that the next one checks.
@@ -107,7 +107,7 @@ def _independent(stage: Stage, actions: Iterable[AnyAction]) -> list[tuple[AnyAc
     groups: dict[str, list[AnyAction]] = {}
     for action in actions:
         key = subject_of(action)
-        if stage is Stage.EVICT and isinstance(action, EvictPod | DeletePod):
+        if isinstance(action, EvictPod | DeletePod):
             key = f"pod {action.pod}"
         if isinstance(action, TerminateInstance):
             key = f"fleet {action.provider}/{action.region}/{action.fleet_id}"
@@ -161,7 +161,7 @@ class LiveExecutor:
         targets: Targets = {}
         outcomes: list[Outcome] = []
         for stage, listed in groupby(staged(actions), key=itemgetter(0)):
-            groups = _independent(stage, (action for _, action in listed))
+            groups = _independent(action for _, action in listed)
             until = self._monotonic_seconds() + EVICTING_SECONDS
             # The failures of a group stay its own until the stage ends.
             work = [

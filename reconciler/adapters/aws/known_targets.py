@@ -31,17 +31,19 @@ class KnownTargets:
         self._shown: dict[tuple[Region, str], int] = {}
         self._set: dict[tuple[Region, str], int] = {}
         self._replaced_at: dict[tuple[Region, str], dict[int, float]] = {}
+        """Targets above the one that was set last, and when they were replaced."""
 
     def changed(self, region: Region, fleet_id: FleetId, target: int) -> None:
         """Note that EC2 has accepted a new target."""
         key, now = (region, str(fleet_id)), self._monotonic()
         with self._lock:
             before = self._replaced_at.get(key, {})
-            replaced = {t: at for t, at in before.items() if now - at < STALE_SECONDS}
-            if key in self._shown:
-                replaced[self._shown[key]] = now
-            replaced.pop(target, None)
-            self._replaced_at[key] = replaced
+            replaced = {**before, self._shown.get(key, target): now}
+            self._replaced_at[key] = {
+                each: at
+                for each, at in replaced.items()
+                if each > target and now - at < STALE_SECONDS
+            }
             self._set[key] = self._shown[key] = target
 
     def corrected(
@@ -57,8 +59,7 @@ class KnownTargets:
         if not isinstance(specification, Mapping) or not isinstance(target, int):
             return fleet
         at = self._replaced_at.get(key, {}).get(target)
-        late = at is not None and self._monotonic() - at < STALE_SECONDS
-        if late and target > self._set[key]:
+        if at is not None and self._monotonic() - at < STALE_SECONDS:
             return {**fleet, _SPECIFICATION: {**specification, _TOTAL: self._set[key]}}
         if target != self._set.get(key):
             self._replaced_at.pop(key, None)

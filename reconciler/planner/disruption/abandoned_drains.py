@@ -46,7 +46,7 @@ def give_back_abandoned(builder: PlanBuilder, node: Node) -> None:
 
 
 def _why_abandoned(view: ClusterView, node: Node) -> str | None:
-    """Return why nobody goes on with its drain; None where somebody may, or it is not ours."""
+    """Return why its drain is not continued; None where it may be, or where it is not ours."""
     if _is_of_unnamed_fleet(view, node):
         return "the config does not name its fleet there any more"
     orphans = view.inventory.orphans

@@ -78,7 +78,7 @@ def test_own_return_to_an_old_target_counts() -> None:
 def test_only_targets_of_the_last_minute_are_kept() -> None:
     """A fleet that scales for weeks would remember every target it ever had."""
     scene = Scene()
-    for target in range(100):
+    for target in range(100, 0, -1):
         scene.set(target)
         scene.seconds += 10
     (replaced,) = scene.known._replaced_at.values()

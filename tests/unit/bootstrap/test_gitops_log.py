@@ -8,7 +8,7 @@ from reconciler.ports.repository import Commit, CommitId
 
 
 def test_pattern_that_finds_nothing_is_said_once() -> None:
-    """A mistyped pattern renders nothing, for ever, and nothing is red."""
+    """A mistyped pattern renders nothing, and without a warning the pipeline stays green."""
     log = GitopsLog()
     tip = Commit(id=CommitId("c" * 40), subject="First")
     report = GitopsReport(tip=tip, clusters=(), overlooked=("no sector config is called x*",))

@@ -361,7 +361,7 @@ def test_changes_of_demanding_namespaces_gather_for_longer() -> None:
 def test_plan_for_an_interrupted_node_is_made_when_its_time_comes(
     step: float | None, pause: float | None
 ) -> None:
-    """No event tells that 30 s are left, and nodes would go with pods that nobody deleted."""
+    """No event tells that 30 s are left: pods would still run when their node goes."""
     scene = Scene()
     scene.loop.changes = NoSignal(scene)
     planned = scene.loop.plan

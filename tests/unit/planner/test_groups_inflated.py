@@ -36,7 +36,7 @@ def test_group_gets_the_node_that_takes_it_by_its_requests(count: int, cpu: str)
 
 @pytest.mark.parametrize("first", ["3500m", "6"])
 def test_pods_get_a_node_together_that_takes_them_by_their_requests(first: str) -> None:
-    """The first one got a node of its own, where the other found no room and waited for ever."""
+    """The first one got a node that is too small for both, and the other one stayed pending."""
     rest = 7_500 - int(first[0]) * 1000
     pods = [
         make_pod("leader", cpu=first, labels={"app": "leader"}),

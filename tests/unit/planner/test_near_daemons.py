@@ -43,7 +43,7 @@ def planned(daemon: DaemonSet, *objects: Any, fleet: Any = FLEET) -> Plan:
 @pytest.mark.parametrize("key", [HOSTNAME, ZONE])
 @pytest.mark.parametrize("running", [False, True])
 def test_pods_near_a_daemons_pod_get_nodes(key: str, *, running: bool) -> None:
-    """Each new node comes with one, but they waited for ever."""
+    """Each new node comes with one, but the pods stayed pending."""
     fleet = replace(FLEET, zone="us-west-2a")
     there: list[Any] = []
     if running:

@@ -85,7 +85,7 @@ class _Chances:
         self._possible: set[int] = set()
         """Classes of which the fleets of their sectors may take pods."""
         self._say: dict[int, float] = {}
-        """Those of them that wait for nobody who perhaps never comes, and with which priority."""
+        """Those of them whose neighbours have a place or may get one, and with which priority."""
         self._followers: set[int] = set()
         """Those of these that wait for others, which have no place yet."""
         self._choice: dict[int, tuple[int, int]] = {}

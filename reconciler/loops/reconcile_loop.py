@@ -172,7 +172,8 @@ class ReconcileLoop:
         """Run one cycle; errors of the outside world end the cycle, not the loop."""
         self._cycles += 1
         try:
-            report = self._acknowledged(self._cycle())
+            report = self._cycle()
+            report = replace(report, handled=self.changes.acknowledge())
         except (InvariantViolated, ConfigError):
             raise
         except ReconcilerError as error:
@@ -221,11 +222,6 @@ class ReconcileLoop:
             plan_seconds=planned - observed,
             act_seconds=now() - planned,
         )
-
-    def _acknowledged(self, report: CycleReport) -> CycleReport:
-        """Tell the sources of changes that these were handled; the report names them."""
-        handled = self.changes.acknowledge(complete=report.acted and report.settled)
-        return replace(report, handled=handled)
 
     def _keep(self, annotations: Mapping[str, str | None]) -> PortError | None:
         """Save what must survive a restart; a failure is returned and stops nothing."""

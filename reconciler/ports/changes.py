@@ -1,6 +1,6 @@
 """The signal that ends the loop's pause; each of several sources notifies it by its name."""
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +22,7 @@ class ChangeSignal(Protocol):
 
     def notify(
         self, source: str, *, demand: bool = False, calm: bool = False, namespace: str = ""
-    ) -> int:
+    ) -> None:
         """Report a change that a plan can depend on.
 
         Args:
@@ -32,19 +32,6 @@ class ChangeSignal(Protocol):
                 others.
             namespace: Of the pod that changed: the change prolongs the batching window of this
                 namespace only, see `Changes.gather`.
-
-        Returns:
-            The number of this call; numbers only grow.
-        """
-        ...
-
-    def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
-        """Have `hook` called after cycles that handled what this source notified.
-
-        A cycle has handled a call when it observed after the call, planned, acted as the leader,
-        and no action failed. The hook gets the number of the last such call: a queue deletes the
-        messages up to it, and receives the others again. It runs in the thread of the loop, must
-        return soon and must not raise.
         """
         ...
 
@@ -75,15 +62,11 @@ class Changes(Protocol):
         """Wait until the current burst is complete, see ports.cluster; return the seconds."""
         ...
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[Handled, ...]:
         """Report that the cycle of the last observation has ended without an error.
 
         Changes after that observation are left to the next cycle, and so are those of a failed
         cycle, which is not acknowledged.
-
-        Args:
-            complete: Whether the plan was executed and nothing failed; only then the hooks of the
-                sources are called.
 
         Returns:
             The sources that this cycle handled, by name.

@@ -56,7 +56,7 @@ class Cluster(Protocol):
         """
         ...
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[Handled, ...]:
         """See ports.changes."""
         ...
 

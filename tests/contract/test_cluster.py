@@ -49,12 +49,12 @@ def test_new_pod_ends_the_wait_and_is_observed(world: ClusterWorld) -> None:
 def test_change_that_was_observed_is_acknowledged_once(world: ClusterWorld) -> None:
     """How long changes wait for their cycle would not be measured, or twice."""
     world.until(lambda _: not world.port.wait_for_change(0.3))
-    world.port.acknowledge(complete=True)
+    world.port.acknowledge()
     world.add_pod("web-1", LABELS)
     assert world.port.wait_for_change(60)
-    assert world.port.acknowledge(complete=True) == (), "no observation has seen it"
+    assert world.port.acknowledge() == (), "no observation has seen it"
     world.port.observe()
-    (handled, *_) = world.port.acknowledge(complete=True)
+    (handled, *_) = world.port.acknowledge()
     assert handled.source
     assert 0 <= handled.seconds < 60
 

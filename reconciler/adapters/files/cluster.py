@@ -55,7 +55,7 @@ class FileCluster:
         """Return at once: files do not change."""
         return 0.0
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - part of the port
+    def acknowledge(self) -> tuple[Handled, ...]:
         """Return nothing: files do not change."""
         return ()
 

@@ -123,9 +123,9 @@ class KubernetesCluster:
         """Collect a burst of changes; return the length of its window in seconds."""
         return self._signal.gather(window)
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[Handled, ...]:
         """See ports.changes."""
-        return self._signal.acknowledge(complete=complete)
+        return self._signal.acknowledge()
 
     @property
     def signal(self) -> ChangeSignal:

@@ -21,15 +21,6 @@ RESUMED_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True)
-class _Notified:
-    """What one source notified and no cycle has handled."""
-
-    first_at: float
-    number: int
-    """Number of the last call."""
-
-
-@dataclass(slots=True)
 class _Burst:
     """Changes of one namespace that need a plan and that no observation has seen."""
 
@@ -53,15 +44,11 @@ class ThreadedChangeSignal:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._condition = threading.Condition()
         self._monotonic = monotonic
-        self._number = 0
-        self._pending: dict[str, _Notified] = {}
-        """By source: changes since the last observation."""
-        self._seen: dict[str, _Notified] = {}
-        """By source: what the last observation saw, while its cycle has not ended."""
-        self._unconfirmed: dict[str, int] = {}
-        """By source: the last number that a cycle has handled and that its hook has not
-        received."""
-        self._hooks: dict[str, Callable[[int], None]] = {}
+        self._pending: dict[str, float] = {}
+        """By source: when the first change since the last observation came."""
+        self._seen: dict[str, float] = {}
+        """By source: when the first change came that observations have seen and no cycle has
+        handled."""
         self._demand = False
         self._first_at = 0.0
         self._bursts: dict[str, _Burst] = {}
@@ -71,7 +58,7 @@ class ThreadedChangeSignal:
 
     def notify(
         self, source: str, *, demand: bool = False, calm: bool = False, namespace: str = ""
-    ) -> int:
+    ) -> None:
         """See ports.changes."""
         with self._condition:
             self._demand = self._demand or demand
@@ -82,16 +69,8 @@ class ThreadedChangeSignal:
                 known = namespace in self._bursts or len(self._bursts) < BURSTS_MAX
                 burst = self._bursts.setdefault(namespace if known else "", _Burst(now, now))
                 burst.last_at = now
-            self._number += 1
-            notified = self._pending.setdefault(source, _Notified(now, self._number))
-            notified.number = self._number
+            self._pending.setdefault(source, now)
             self._condition.notify_all()
-            return self._number
-
-    def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
-        """See ports.changes."""
-        with self._condition:
-            self._hooks[source] = hook
 
     def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
         """Extend a burst that was cut off: the rest of it comes within this time."""
@@ -107,29 +86,17 @@ class ThreadedChangeSignal:
     def clear(self) -> None:
         """Mark the changes up to now as seen: an observation begins."""
         with self._condition:
-            for source, notified in self._pending.items():
-                earlier = self._seen.setdefault(source, notified)
-                earlier.number = notified.number
+            self._seen = self._pending | self._seen
             self._pending = {}
             self._demand = False
             self._bursts = {}
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[Handled, ...]:
         """See ports.changes.Changes."""
         with self._condition:
             seen, self._seen = self._seen, {}
             now = self._monotonic()
-            for source, notified in seen.items():
-                if source in self._hooks:
-                    self._unconfirmed[source] = notified.number
-            due: dict[str, int] = {}
-            if complete:
-                due, self._unconfirmed = self._unconfirmed, due
-        for source in sorted(due):
-            self._hooks[source](due[source])
-        return tuple(
-            Handled(source=source, seconds=now - seen[source].first_at) for source in sorted(seen)
-        )
+        return tuple(Handled(source=source, seconds=now - seen[source]) for source in sorted(seen))
 
     @property
     def demand(self) -> bool:

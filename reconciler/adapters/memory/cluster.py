@@ -114,7 +114,7 @@ class MemoryCluster:
             clock.advance(window.window_seconds)
         return clock.monotonic_seconds() - began
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - no source here asks for it
+    def acknowledge(self) -> tuple[Handled, ...]:
         """Return the world as the one source, when it changed."""
         since, self._changed_at = self._changed_at, None
         if since is None:

@@ -207,26 +207,25 @@ def test_sources_of_a_cycle_are_named_with_how_long_they_waited() -> None:
         signal.notify(source)
     signal.clear()
     now[0] = 14.0
-    found = [(each.source, each.seconds) for each in signal.acknowledge(complete=True)]
+    found = [(each.source, each.seconds) for each in signal.acknowledge()]
     assert found == [("kubernetes/Pod", 3.0), ("queue", 4.0)]
     signal.clear()
-    assert signal.acknowledge(complete=True) == ()
+    assert signal.acknowledge() == ()
 
 
 def test_change_after_the_observation_is_left_to_the_next_cycle() -> None:
-    """A message that no plan has seen would be deleted."""
-    signal = made([0.0])
-    heard: list[int] = []
-    signal.on_handled("queue", heard.append)
-    first = signal.notify("queue")
+    """A change that no plan has seen would count as handled."""
+    now = [0.0]
+    signal = made(now)
+    signal.notify("queue")
     signal.clear()
-    second = signal.notify("queue")
-    signal.acknowledge(complete=True)
-    assert heard == [first]
+    now[0] = 5.0
+    signal.notify("queue")
+    assert [each.seconds for each in signal.acknowledge()] == [5.0]
     assert signal.wait(0)
     signal.clear()
-    signal.acknowledge(complete=True)
-    assert heard == [first, second]
+    now[0] = 6.0
+    assert [each.seconds for each in signal.acknowledge()] == [1.0]
 
 
 def test_change_that_a_failed_cycle_saw_is_acknowledged_by_the_next() -> None:
@@ -239,21 +238,4 @@ def test_change_that_a_failed_cycle_saw_is_acknowledged_by_the_next() -> None:
     signal.notify("queue")
     signal.clear()
     now[0] = 6.0
-    assert [each.seconds for each in signal.acknowledge(complete=True)] == [6.0]
-
-
-def test_source_is_told_by_the_first_complete_cycle_only() -> None:
-    """A standby, or a cycle with a failed action, must not have messages deleted."""
-    signal = made([0.0])
-    heard: list[int] = []
-    signal.on_handled("queue", heard.append)
-    number = signal.notify("queue")
-    signal.clear()
-    assert [each.source for each in signal.acknowledge(complete=False)] == ["queue"]
-    assert heard == []
-    signal.clear()
-    assert signal.acknowledge(complete=True) == ()
-    assert heard == [number]
-    signal.clear()
-    signal.acknowledge(complete=True)
-    assert heard == [number]
+    assert [each.seconds for each in signal.acknowledge()] == [6.0]

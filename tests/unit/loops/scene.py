@@ -112,6 +112,6 @@ class NoSignal:
         """There is no burst."""
         return 0.0
 
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+    def acknowledge(self) -> tuple[Handled, ...]:
         """No source has notified anything."""
         return ()

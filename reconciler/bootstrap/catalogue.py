@@ -1,7 +1,6 @@
 """Wires `reconciler catalogue`: merges EC2's answers into a catalogue file of this program."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from reconciler.adapters.aws import home_region
@@ -28,16 +27,13 @@ class Refreshed:
     """Entries of EC2's answers that could not be read."""
 
 
-def refresh_catalogue(
-    out: Path, *, region: str | None, base: str | None, now: datetime | None = None
-) -> Refreshed:
+def refresh_catalogue(out: Path, *, region: str | None, base: str | None) -> Refreshed:
     """Ask EC2 and write the catalogue, whole or not at all.
 
     Args:
         out: The file to write.
         region: The region of the prices; default: that of the AWS settings.
         base: The catalogue that completes what EC2 does not say; default: the package's own.
-        now: The wall clock; default: now.
 
     Raises:
         UsageError: No region is named anywhere.
@@ -50,7 +46,7 @@ def refresh_catalogue(
         raise UsageError("--region", "no Region is named", "give --region or set AWS_REGION")
     if not out.absolute().parent.is_dir():
         raise InputError(str(out), "cannot be written: there is no such folder")
-    at = now or SystemClock().now()
+    at = SystemClock().now()
     ignored: list[Ignored] = []
     types = read_instance_types(Region(chosen), at, ignored)
     made = refreshed(before, types, chosen, at.date().isoformat())

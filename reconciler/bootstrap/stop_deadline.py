@@ -1,6 +1,7 @@
 """Ends the program, by force when an orderly stop takes too long."""
 
 import os
+import signal
 import threading
 from collections.abc import Callable
 
@@ -18,14 +19,14 @@ Lease, which would otherwise keep the next leader waiting."""
 EXIT_INTERRUPTED = 130
 
 
-def exit_code_of(stopped: Stopped, interrupt: int = 2) -> int:
+def exit_code_of(stopped: Stopped) -> int:
     """Return 0 after SIGTERM and without a signal, 130 after SIGINT."""
-    return EXIT_INTERRUPTED if stopped.number == interrupt else 0
+    return EXIT_INTERRUPTED if stopped.number == signal.SIGINT else 0
 
 
-def stop_seconds_of(stopped: Stopped, interrupt: int = 2) -> float:
+def stop_seconds_of(stopped: Stopped) -> float:
     """Return how long stopping may take after this signal."""
-    return INTERRUPTED_SECONDS if stopped.number == interrupt else TERMINATED_SECONDS
+    return INTERRUPTED_SECONDS if stopped.number == signal.SIGINT else TERMINATED_SECONDS
 
 
 class StopDeadline:

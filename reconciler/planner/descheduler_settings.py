@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.cluster import Pod
-from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import LabelSelector
 
 
@@ -197,6 +196,3 @@ class DeschedulerSettings:
     per_cycle_max: int | None = None
     grace_seconds_max: float | None = None
     """Most grace that an evicted pod gets; None: its own."""
-
-
-NO_THRESHOLDS: Mapping[str, float] = FrozenMap()

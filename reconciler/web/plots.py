@@ -53,7 +53,6 @@ class Plot:
     """Everything that the template draws."""
 
     title: str
-    unit: str
     lines: tuple[Line, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
@@ -69,23 +68,21 @@ def plots_of(samples: Sequence[Sample]) -> tuple[Plot, ...]:
         _plot(
             samples,
             "Nodes",
-            "",
             ("requested", "wanted", lambda s: s.nodes_requested),
             ("joined", "actual", lambda s: s.nodes_joined),
         ),
         _plot(
             samples,
             "Pending pods",
-            "",
             ("pending", "actual", lambda s: s.pods_pending),
             ("no fleet", "bad", lambda s: s.pods_unplaceable),
         ),
         _plot(
             samples,
             "USD per hour",
-            "USD",
             ("bound", "bound", lambda s: s.usd_per_hour_bound),
             ("cost", "actual", lambda s: s.usd_per_hour),
+            money=True,
         ),
     )
 
@@ -93,7 +90,7 @@ def plots_of(samples: Sequence[Sample]) -> tuple[Plot, ...]:
 Series = tuple[str, str, Callable[[Sample], float]]
 
 
-def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> Plot:
+def _plot(samples: Sequence[Sample], title: str, *series: Series, money: bool = False) -> Plot:
     begin, end = samples[0].at, samples[-1].at
     form = "%H:%M" if end - begin >= SHORT else "%H:%M:%S"
     most = max(max(value(s) for s in samples) for _, _, value in series)
@@ -109,13 +106,12 @@ def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> 
     lines = []
     for name, style, value in series:
         points = [(x(at), y(peak)) for at, peak in _thinned(samples, value)]
-        last = _number(value(samples[-1]), money=bool(unit))
+        last = _number(value(samples[-1]), money=money)
         lines.append(Line(name=name, style=style, points=_steps(points), last=last))
     told = ", ".join(f"{line.name} {line.last}" for line in lines)
-    peaks = f"highest {_number(most, money=bool(unit))}"
+    peaks = f"highest {_number(most, money=money)}"
     return Plot(
         title=title,
-        unit=unit,
         lines=tuple(lines),
         x_ticks=tuple(
             Tick(at=x(at), text=at.strftime(form), anchor=_anchor(x(at)))

@@ -40,8 +40,3 @@ class Life:
 
 def _plan(clock: ManualClock, at: float, happenings: Happenings, step: object) -> None:
     clock.call_later(at, lambda: happenings.do(step))  # type: ignore[arg-type] # a Step
-
-
-def broken_by(program: Program) -> list[str]:
-    """The laws that a program breaks."""
-    return Life(program).run()

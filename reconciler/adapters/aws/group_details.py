@@ -180,11 +180,12 @@ def _version(
     with translated("describe_launch_template_versions", changing=False):
         ec2: Any = clients.ec2(region)
         answer = ec2.describe_launch_template_versions(**named, Versions=[number])
-    versions = [_only_type(each, "LaunchTemplateData") for each in answer["LaunchTemplateVersions"]]
+    versions = [_only_type(each) for each in answer["LaunchTemplateVersions"]]
     return [{"LaunchTemplateVersions": versions}]
 
 
-def _only_type(version: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _only_type(version: Mapping[str, Any]) -> dict[str, Any]:
+    key = "LaunchTemplateData"
     kept = {name: value for name, value in version.items() if name != key}
     instance_type = (version.get(key) or {}).get("InstanceType")
     return {**kept, key: {"InstanceType": instance_type} if instance_type else {}}

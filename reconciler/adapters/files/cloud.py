@@ -1,7 +1,7 @@
 """The Cloud port over files that the AWS CLI wrote: one observation, no change."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.model.errors import NotFound, Refused
@@ -84,7 +84,6 @@ def open_cloud(
     cluster: str,
     home: Region,
     groups: frozenset[str] = frozenset(),
-    stdin: BinaryIO | None = None,
 ) -> FileCloud | None:
     """Return EC2 from the files of `--aws`; None, meaning unknown, when there are none.
 
@@ -93,7 +92,6 @@ def open_cloud(
         cluster: The cluster's name in the tags of fleets and instances.
         home: The region of answers that do not state theirs.
         groups: Auto Scaling groups that are ours regardless of their tags.
-        stdin: Stands in for standard input.
 
     Raises:
         InputError: A file cannot be read or is not an answer of the AWS CLI.
@@ -101,9 +99,7 @@ def open_cloud(
     if not paths:
         return None
     answers = [
-        answer
-        for where, body in read_inputs(paths, stdin)
-        for answer in split_answers(body, where, home)
+        answer for where, body in read_inputs(paths) for answer in split_answers(body, where, home)
     ]
     return FileCloud(answers, cluster=cluster, groups=groups)
 

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.document import read_document
@@ -33,8 +33,6 @@ class Boot:
     taints: tuple[Mapping[str, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Module variables of the kubelet and the cluster's data, where they are stated."""
-    has_more: bool = False
-    """Whether there is anything but one NodeConfig, such as a script."""
 
 
 def read_boot(user_data: str) -> Boot:
@@ -42,8 +40,7 @@ def read_boot(user_data: str) -> Boot:
     user_data = user_data.encode(errors="replace").decode()
     config = _node_config(user_data)
     if config is not None:
-        leaves = [p for p in email.message_from_string(user_data).walk() if not p.is_multipart()]
-        return replace(_al2023(config), has_more=len(leaves) > 1)
+        return _al2023(config)
     settings = _bottlerocket_settings(user_data)
     return _al2(user_data) if settings is None else _bottlerocket(settings)
 

@@ -5,7 +5,7 @@ limits; equal specs are one object.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Meta, Raw, Struct, field
@@ -16,6 +16,7 @@ from reconciler.model.cron import cron_job_schedule
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
+    ControllerKind,
     CronDemand,
     DemandLine,
     FaultDemand,
@@ -66,7 +67,7 @@ class _OwnerWire(Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _ControllerWire(Struct, forbid_unknown_fields=True, gc=False):
-    kind: Literal["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]
+    kind: ControllerKind
     name: Name
 
 

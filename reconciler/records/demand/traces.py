@@ -17,7 +17,7 @@ from reconciler.model.errors import InputError
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.records.demand.line_limits import TEN_YEARS_SECONDS
 from reconciler.records.demand.lines import checked_time
-from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, lines_of
+from reconciler.records.demand.reading import DEFAULT_LIMITS, folded, lines_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "submit": ("submit_time", "submit_s", "creation_s", "creation_time", "arrival_time"),
@@ -45,18 +45,13 @@ class TraceOptions:
     gpu_resource: str = "nvidia.com/gpu"
 
 
-def read_trace(
-    stream: BinaryIO,
-    name: str,
-    options: TraceOptions | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Demand:
+def read_trace(stream: BinaryIO, name: str, options: TraceOptions | None = None) -> Demand:
     """Return every row of a trace as a pod of a Job of its own that ends by itself.
 
     Raises:
         InputError: A column is missing or a row cannot be read; the error names the line.
     """
-    numbered = lines_of(stream, name, limits)
+    numbered = lines_of(stream, name, DEFAULT_LIMITS)
     header = next(numbered, (1, b""))[1]
     try:
         cells = _cells(header)

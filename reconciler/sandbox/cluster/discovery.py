@@ -36,12 +36,12 @@ def _groups() -> dict[str, str]:
     return found | {group: "v1" for group, _, _ in _REVIEWS}
 
 
-def core_versions(address: str) -> JsonObject:
+def core_versions() -> JsonObject:
     """/api."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}],
     }
 
 
@@ -182,7 +182,7 @@ def openapi_v3(name: str) -> JsonObject | None:
 
 _FIXED: dict[tuple[str, ...], Callable[[], JsonObject]] = {
     ("version",): lambda: VERSION,
-    ("api",): lambda: core_versions("127.0.0.1"),
+    ("api",): core_versions,
     ("apis",): group_list,
     ("openapi", "v2"): openapi_v2,
     ("openapi", "v3"): openapi_v3_index,

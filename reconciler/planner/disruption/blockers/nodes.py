@@ -25,18 +25,12 @@ def instance_protection(instance: Instance | None) -> Blocker | None:
     return None
 
 
-def protection(view: ClusterView, node: Node, instance: Instance | None = None) -> Blocker | None:
-    """What somebody has said to protect the node; None when nothing.
-
-    Args:
-        view: The facts.
-        node: The node.
-        instance: Its instance where the inventory does not know it, as that of a lost fleet.
-    """
+def protection(view: ClusterView, node: Node) -> Blocker | None:
+    """What protects the node by its annotations or its instance's; None when nothing does."""
     found = forbidding(node.annotations)
     if found:
         return Blocker("protected", f"it is annotated {found}")
-    return instance_protection(instance or view.inventory.instance_of_node.get(node.name))
+    return instance_protection(view.inventory.instance_of_node.get(node.name))
 
 
 def unreadable(node: Node) -> Blocker | None:

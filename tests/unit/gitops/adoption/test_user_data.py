@@ -141,8 +141,8 @@ spec:
 ALONE = WRITTEN_BY_OTHERS.partition("---\n")[2].partition("--//")[0]
 
 
-@pytest.mark.parametrize(("text", "has_more"), [(WRITTEN_BY_OTHERS, True), (ALONE, False)])
-def test_node_config_in_yaml_is_understood(text: str, *, has_more: bool) -> None:
+@pytest.mark.parametrize("text", [WRITTEN_BY_OTHERS, ALONE])
+def test_node_config_in_yaml_is_understood(text: str) -> None:
     """Other modules write it so, and their nodes would lose their labels at the next launch."""
     boot = read_boot(text)
     assert (boot.ami_type, dict(boot.labels)) == ("AL2023", {"team": "data", "sector": "primary"})
@@ -150,7 +150,6 @@ def test_node_config_in_yaml_is_understood(text: str, *, has_more: bool) -> None
     assert boot.variables["max_pods"] == 58
     assert boot.variables["kube_reserved"] == {"cpu": "100m"}
     assert boot.variables["service_cidr"] == "10.100.0.0/16"
-    assert boot.has_more is has_more
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from reconciler.planner.disruption.limits.unproven import (
 )
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
-from reconciler.planner.disruption.methods.spot_rules import nodes_by_kind
+from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.drift import count_drifted
 from reconciler.planner.fleets.inventory import FleetStatus

@@ -41,19 +41,19 @@ from reconciler.planner.disruption.drains.actions import (
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.overdue import evictions_and_deletions, is_overdue
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
-from reconciler.planner.disruption.drains.rounds import overdue
+from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.limits.removals import minimum_stays
-from reconciler.planner.disruption.methods.spot_rules import (
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
+from reconciler.planner.disruption.spot_rules import (
     POLICY,
     by_cpu,
     drain_settings,
     judge_for,
     spot_rows,
 )
-from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
-from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
@@ -295,7 +295,7 @@ def _too_long(
     """A blocker when the drain has failed by the clock; None while there is time left."""
     started, progress = drain.started or view.at, drain.progress
     if progress is not None:
-        return overdue(progress.after(view.at, to_evict, ending), started, view.at, settings)
+        return timed_out(progress.after(view.at, to_evict, ending), started, view.at, settings)
     limit_seconds = settings.pod_eviction_timeout_seconds
     if not to_evict:
         limit_seconds += settings.graceful_termination_max_seconds

@@ -6,7 +6,6 @@ Voluntary ones run after it, on what demand leaves.
 
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.context import make_context
-from reconciler.planner.disruption.drains import mark_stand_ins
 from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
 from reconciler.planner.disruption.drains_under_way import continue_drains
 from reconciler.planner.disruption.method import Method
@@ -18,6 +17,7 @@ from reconciler.planner.disruption.methods import (
     drifted,
     empty,
     expired,
+    fallback,
     interrupted,
     orphaned,
     rebalance,
@@ -61,7 +61,7 @@ PODS: tuple[Method[VoluntaryRun], ...] = (deschedule.METHOD,)
 
 AFTERWARDS: tuple[Method[PlanBuilder], ...] = (
     orphaned.METHOD,
-    mark_stand_ins.METHOD,
+    fallback.METHOD,
     interrupted.EXPLANATION,
 )
 """For nodes without a fleet, which no limit of a fleet knows, and for what is only noted."""

@@ -61,7 +61,7 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
     return DrainProgress(at=min(when, at), rounds=rounds, to_evict=readable[1], ending=readable[2])
 
 
-def overdue(
+def timed_out(
     progress: DrainProgress, started: datetime, at: datetime, settings: ScaleInSettings
 ) -> Blocker | None:
     """A blocker when a drain in rounds has failed by the clock; None while there is time left."""

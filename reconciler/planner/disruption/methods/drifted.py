@@ -12,6 +12,7 @@ from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.clocks import decided_at
+from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import Candidate, as_outdated
@@ -19,7 +20,6 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.disruption.methods.batch_blocker import batch_blocker
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,

@@ -20,7 +20,10 @@ from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.disruption.methods.spot_rules import (
+from reconciler.planner.disruption.replacement.kept_room import KeptRoom
+from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
+from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
+from reconciler.planner.disruption.spot_rules import (
     POLICY,
     by_cpu,
     drain_settings,
@@ -29,9 +32,6 @@ from reconciler.planner.disruption.methods.spot_rules import (
     judge_for,
     spot_rows,
 )
-from reconciler.planner.disruption.replacement.kept_room import KeptRoom
-from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
-from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import drain_reasons
 from reconciler.planner.placement.classes import Group

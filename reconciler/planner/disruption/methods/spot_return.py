@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.model.actions import SPOT_RETURN
+from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.blockers.pods import at_minimum
@@ -20,7 +21,6 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.disruption.methods.batch_blocker import batch_blocker
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining

@@ -171,13 +171,13 @@ def test_deleted_node_is_gone(world: ClusterWorld) -> None:
 
 def test_lease_remembers_and_forgets(world: ClusterWorld) -> None:
     """A restart would repeat a drain before its pause is over."""
-    memory = SavedFleetState(fleet="primary-small", region=Region("us-west-2"), failures=2)
+    saved = SavedFleetState(fleet="primary-small", region=Region("us-west-2"), failures=2)
     world.port.remember({LAST_DRAIN: "2026-01-31T12:00:00Z"})
-    world.port.remember({FLEET_STATE: encode_fleet_state([memory])})
-    state = world.until(lambda s: s.fleet_states == (memory,))
+    world.port.remember({FLEET_STATE: encode_fleet_state([saved])})
+    state = world.until(lambda s: s.fleet_states == (saved,))
     assert state.last_drain_at == datetime(2026, 1, 31, 12, tzinfo=UTC)
     world.port.remember({LAST_DRAIN: None})
-    world.until(lambda s: s.last_drain_at is None and s.fleet_states == (memory,))
+    world.until(lambda s: s.last_drain_at is None and s.fleet_states == (saved,))
 
 
 def test_wait_ends_when_the_cluster_is_closed(world: ClusterWorld) -> None:

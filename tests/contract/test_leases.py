@@ -176,11 +176,11 @@ def test_state_on_the_lease_of_a_tenant_is_not_read(api: Transport) -> None:
 
 def test_state_on_our_lease_is_read(api: Transport) -> None:
     """A restart would forget which fleets have no capacity."""
-    memory = SavedFleetState(fleet="a", region=Region("r"), failures=1)
+    saved = SavedFleetState(fleet="a", region=Region("r"), failures=1)
     ours = LeaseHome(namespace="kube-system")
-    Verbs(api, ours).remember({FLEET_STATE: encode_fleet_state([memory])})
+    Verbs(api, ours).remember({FLEET_STATE: encode_fleet_state([saved])})
     with closing(KubernetesCluster(api, lease_home=ours)) as cluster:
-        assert cluster.observe().fleet_states == (memory,)
+        assert cluster.observe().fleet_states == (saved,)
 
 
 def test_namespace_of_the_manifest_is_made_for_the_first_lease(api: Transport) -> None:

@@ -102,20 +102,20 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
     return max((i.launched_at for i in instances if i.launched_at is not None), default=None)
 
 
-def memories_after(
+def saved_states_after(
     snapshot: Snapshot, signs: Mapping[FleetKey, Signs], settings: PlannerSettings
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Every fleet's memory after this snapshot, by name and region.
+    """Every fleet's saved state after this snapshot, by name and region.
 
     What is derived twice from the same signs comes to the same: a Lease that was written, but is
     still seen as it was before, counts nothing twice.
     """
     stable = timedelta(seconds=settings.spot_return.stable_seconds if settings.spot_return else 0)
     known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.fleet_states)
-    memories = {(m.fleet, m.region): m for m in known}
+    saved_states = {(each.fleet, each.region): each for each in known}
     for key, sign in signs.items():
         place = (key.name, key.region)
-        before = memories.get(place, SavedFleetState(fleet=key.name, region=key.region))
+        before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
         after = _with_silence(before, sign, snapshot.at)
         if not sign.silent:
             after = _with_errors(after, sign, snapshot.at)
@@ -123,24 +123,24 @@ def memories_after(
             after = with_stuck(after, sign.stuck, sign.joined_at, snapshot.at)
             after = _forgotten(after, stable, snapshot.at)
         if after != before:
-            memories[place] = after
+            saved_states[place] = after
     ours = {(key.name, key.region) for key in signs}
     if ours:
-        gone = [p for p, m in memories.items() if p not in ours and _is_old(m, snapshot.at)]
+        gone = [p for p, m in saved_states.items() if p not in ours and _is_old(m, snapshot.at)]
         for place in gone:
-            del memories[place]
-    return memories
+            del saved_states[place]
+    return saved_states
 
 
-def _not_ahead(memory: SavedFleetState, at: datetime) -> SavedFleetState:
-    """Return the memory with times in the future, noted by a clock that was ahead, set to now.
+def _not_ahead(saved: SavedFleetState, at: datetime) -> SavedFleetState:
+    """Return the saved state with times in the future, noted by a clock ahead of ours, set to now.
 
     A fleet would stay closed, or no new error be counted, until the clock has caught up.
     """
-    ends, error, silent = memory.unavailable_until, memory.last_error_at, memory.silent_since
-    unseen = memory.unseen_since
+    ends, error, silent = saved.unavailable_until, saved.last_error_at, saved.silent_since
+    unseen = saved.unseen_since
     return replace(
-        memory,
+        saved,
         unavailable_until=None if ends is None else min(ends, at + COOL_OFF_MAX),
         last_error_at=None if error is None else min(error, at),
         silent_since=None if silent is None else min(silent, at),
@@ -148,41 +148,41 @@ def _not_ahead(memory: SavedFleetState, at: datetime) -> SavedFleetState:
     )
 
 
-def _is_old(memory: SavedFleetState, at: datetime) -> bool:
+def _is_old(saved: SavedFleetState, at: datetime) -> bool:
     """Return whether nothing remembered of the fleet is of the last hour."""
     moments = (
-        memory.unavailable_until,
-        memory.last_error_at,
-        memory.below_target_since,
-        memory.silent_since,
-        memory.last_stuck_launched_at,
+        saved.unavailable_until,
+        saved.last_error_at,
+        saved.below_target_since,
+        saved.silent_since,
+        saved.last_stuck_launched_at,
     )
     return all(m is None or at - m > FORGOTTEN_AFTER for m in moments)
 
 
-def refused(memory: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
-    """The memory of a fleet that EC2 refused at once to raise: no history will tell of it."""
-    failures = memory.failures + 1
+def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
+    """The saved state of a fleet that EC2 refused at once to raise: no history will tell of it."""
+    failures = saved.failures + 1
     until = at + cool_off(failures)
     return replace(
-        memory,
+        saved,
         failures=failures,
         last_error_at=at,
         reason=reason[:REASON_MAX],
-        unavailable_until=max(until, memory.unavailable_until or until),
+        unavailable_until=max(until, saved.unavailable_until or until),
     )
 
 
-def _with_silence(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
-    since = (memory.silent_since or at) if sign.silent else None
-    return replace(memory, silent_since=since)
+def _with_silence(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+    since = (saved.silent_since or at) if sign.silent else None
+    return replace(saved, silent_since=since)
 
 
-def _with_errors(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
     """Count errors that were not counted before; a fleet that launches again has recovered."""
-    live, counted = sign.live, memory.last_error_at
+    live, counted = sign.live, saved.last_error_at
     if live is None:
-        return memory
+        return saved
     # EC2's clock may be ahead of ours: its errors of the last seconds count as of now.
     told = (
         replace(error, at=min(error.at, at))
@@ -191,61 +191,61 @@ def _with_errors(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFle
     )
     new = [error for error in told if counted is None or error.at > counted]
     if not new:
-        return _recovered(memory, sign)
-    known = counted is not None and memory.failures > 0
+        return _recovered(saved, sign)
+    known = counted is not None and saved.failures > 0
     times = [counted, *(e.at for e in new)] if counted and known else [e.at for e in new]
-    failures = memory.failures + failures_in(times) - int(known)
+    failures = saved.failures + failures_in(times) - int(known)
     last = max(new)
     until = last.at + cool_off(failures)
     return replace(
-        memory,
+        saved,
         failures=failures,
         last_error_at=last.at,
         reason=last.code[:REASON_MAX],
-        unavailable_until=max(until, memory.unavailable_until or until),
+        unavailable_until=max(until, saved.unavailable_until or until),
     )
 
 
-def _recovered(memory: SavedFleetState, sign: Signs) -> SavedFleetState:
+def _recovered(saved: SavedFleetState, sign: Signs) -> SavedFleetState:
     """Forget failures once all instances are there and one was launched after the last error."""
-    error, launched = memory.last_error_at, sign.launched_at
+    error, launched = saved.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
-        return memory
+        return saved
     if sign.provided < sign.live.target_capacity:
-        return memory
-    return replace(memory, failures=0)
+        return saved
+    return replace(saved, failures=0)
 
 
-def _with_shortfall(memory: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
+def _with_shortfall(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
     """Note since when EC2 has held less than the target.
 
     The fleet's history tells whether that began earlier, unless it was known, and whole, before.
     """
     live = sign.live
     if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
-        return replace(memory, below_target_since=None)
-    first_sight = memory == SavedFleetState(fleet=memory.fleet, region=memory.region)
-    since = memory.below_target_since or (live.changed_at if first_sight else None) or at
-    return replace(memory, below_target_since=min(since, at))
+        return replace(saved, below_target_since=None)
+    first_sight = saved == SavedFleetState(fleet=saved.fleet, region=saved.region)
+    since = saved.below_target_since or (live.changed_at if first_sight else None) or at
+    return replace(saved, below_target_since=min(since, at))
 
 
-def _forgotten(memory: SavedFleetState, stable: timedelta, at: datetime) -> SavedFleetState:
+def _forgotten(saved: SavedFleetState, stable: timedelta, at: datetime) -> SavedFleetState:
     """Forget failures of long ago; the time of the last error stays while EC2 may show it.
 
     Nor is that time forgotten before spot capacity counts as stable.
     """
-    moments = [m for m in (memory.unavailable_until, memory.last_error_at) if m is not None]
+    moments = [m for m in (saved.unavailable_until, saved.last_error_at) if m is not None]
     if not moments or at - max(moments) <= FORGOTTEN_AFTER:
-        return memory
-    error = memory.last_error_at
+        return saved
+    error = saved.last_error_at
     kept = error if error is not None and at - error <= stable else None
-    return replace(memory, failures=0, unavailable_until=None, last_error_at=kept, reason="")
+    return replace(saved, failures=0, unavailable_until=None, last_error_at=kept, reason="")
 
 
 def unavailable(
     state: str,
     sign: Signs | None,
-    memory: SavedFleetState | None,
+    saved: SavedFleetState | None,
     at: datetime,
     init_seconds: float,
 ) -> str:
@@ -254,7 +254,7 @@ def unavailable(
     Args:
         state: EC2's word, or ours where EC2 has none.
         sign: What the snapshot shows of it; None where EC2 was not asked.
-        memory: What is known of it, this snapshot included.
+        saved: What is known of it, this snapshot included.
         at: The clock.
         init_seconds: `instance_init_time`.
     """
@@ -262,32 +262,32 @@ def unavailable(
         return "EC2 does not answer in its region"
     if state not in LIVE_STATES:
         return f"the fleet is {state}"
-    found = _cooling(memory, at) if memory else ""
+    found = _cooling(saved, at) if saved else ""
     if found or sign is None or sign.live is None:
         return found
     if sign.live.launches_halted:
         return sign.live.launches_halted
     if sign.live.activity_status == "error":
         return "EC2 reports the fleet's activity status as error"
-    return _short(sign, sign.live, memory, at, init_seconds)
+    return _short(sign, sign.live, saved, at, init_seconds)
 
 
-def _cooling(memory: SavedFleetState, at: datetime) -> str:
-    if memory.unavailable_until is None or memory.unavailable_until <= at:
+def _cooling(saved: SavedFleetState, at: datetime) -> str:
+    if saved.unavailable_until is None or saved.unavailable_until <= at:
         return ""
-    what = memory.reason or "capacity errors"
-    if memory.stuck_in_a_row >= IN_A_ROW:
-        what = f"{memory.stuck_in_a_row} instances in a row that never joined"
-    return f"{what}; cooling off until {memory.unavailable_until:%H:%M:%S}"
+    what = saved.reason or "capacity errors"
+    if saved.stuck_in_a_row >= IN_A_ROW:
+        what = f"{saved.stuck_in_a_row} instances in a row that never joined"
+    return f"{what}; cooling off until {saved.unavailable_until:%H:%M:%S}"
 
 
 def _short(
-    sign: Signs, live: Fleet, memory: SavedFleetState | None, at: datetime, init_seconds: float
+    sign: Signs, live: Fleet, saved: SavedFleetState | None, at: datetime, init_seconds: float
 ) -> str:
     """Return since when the fleet lacks instances, in words; a launch begins the time again."""
-    if memory is None or memory.below_target_since is None:
+    if saved is None or saved.below_target_since is None:
         return ""
-    since = max(memory.below_target_since, sign.launched_at or memory.below_target_since)
+    since = max(saved.below_target_since, sign.launched_at or saved.below_target_since)
     if at - since < timedelta(seconds=init_seconds):
         return ""
     return (

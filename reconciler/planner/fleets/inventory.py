@@ -26,8 +26,8 @@ from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
     Signs,
-    memories_after,
     read_signs,
+    saved_states_after,
     unavailable,
 )
 from reconciler.planner.fleets.in_service import in_service, names_set_aside
@@ -202,8 +202,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     believed = () if doubtful else stuck
     closed = _closed_by(binding, stuck)
     signs = read_signs(snapshot, settings, live, believed, joined)
-    known = memories_after(snapshot, signs, settings)
-    memories = with_resumed(known, snapshot.cluster.resumed_updates)
+    known = saved_states_after(snapshot, signs, settings)
+    saved_states = with_resumed(known, snapshot.cluster.resumed_updates)
     statuses = [
         _status(
             key,
@@ -212,7 +212,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
             snapshot,
             settings,
             signs.get(key),
-            memories,
+            saved_states,
         )
         for fleet in settings.fleets()
         for key in fleet.fleet_keys()
@@ -220,8 +220,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     ]
     rebalance = settings.drains_for_rebalance
     noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
-    updates = find_updates(statuses, instance_of_node, believed, memories, snapshot, settings)
-    memories = halted_after(memories, statuses, updates)
+    updates = find_updates(statuses, instance_of_node, believed, saved_states, snapshot, settings)
+    saved_states = halted_after(saved_states, statuses, updates)
     judged = (replace(s, unavailable=closed.get(s.key) or s.unavailable) for s in statuses)
     return Inventory(
         fleets=tuple(judged),
@@ -238,7 +238,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         noticed=noticed,
         outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),
         updates=updates,
-        fleet_states=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(saved_states[place] for place in sorted(saved_states)),
         interrupted_pools=pools_after(snapshot, settings, owners, binding),
     )
 
@@ -348,12 +348,12 @@ def _status(
     snapshot: Snapshot,
     settings: PlannerSettings,
     sign: Signs | None,
-    memories: Mapping[tuple[str, Region], SavedFleetState],
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
 ) -> FleetStatus:
     """`members` are its nodes, how many of them have joined, and who is set aside."""
     nodes, joined, aside = members
     live = sign.live if sign else None
-    memory = memories.get((key.name, key.region))
+    saved = saved_states.get((key.name, key.region))
     if sign is None:
         state, current = "active", len(nodes)
     elif live is None:
@@ -370,10 +370,10 @@ def _status(
         joined=joined,
         min=_minimum(key, fleet, live, settings),
         tier=_tier(key, fleet, settings),
-        unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
+        unavailable=unavailable(state, sign, saved, snapshot.at, settings.instance_init_seconds),
         set_aside=aside.intersection(node.name for node in nodes),
         provided=sign.provided if sign else len(nodes),
-        silent_since=memory.silent_since if memory else None,
+        silent_since=saved.silent_since if saved else None,
     )
 
 

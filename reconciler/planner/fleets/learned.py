@@ -28,26 +28,26 @@ REMEMBERED_FOR: Final = timedelta(days=1)
 def with_learned(inventory: Inventory, at: datetime) -> Inventory:
     """The inventory with what was seen and what is remembered of each fleet's nodes.
 
-    Memories change only where EC2 shows the fleet.
+    What is remembered changes only where EC2 shows the fleet.
     """
-    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
+    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     fleets: list[FleetStatus] = []
     for status in inventory.fleets:
         by_type = _seen_by_type(status, inventory.instance_of_node)
         seen = least_of(list(by_type.values())) if by_type else None
         place = (status.key.name, status.key.region)
-        before = memories.get(place, SavedFleetState(fleet=place[0], region=place[1]))
+        before = saved_states.get(place, SavedFleetState(fleet=place[0], region=place[1]))
         after = before
         if status.live is not None:
             after = _learning(before, seen, version_of(status), at)
         if after != before:
-            memories[place] = after
+            saved_states[place] = after
         learned = _lasting(after.learned)
         fleets.append(replace(status, seen=seen, seen_by_type=by_type, learned=learned))
     return replace(
         inventory,
         fleets=tuple(fleets),
-        fleet_states=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(saved_states[place] for place in sorted(saved_states)),
     )
 
 
@@ -74,18 +74,18 @@ def _seen_by_type(
 
 
 def _learning(
-    memory: SavedFleetState, seen: Resources | None, version: str, at: datetime
+    saved: SavedFleetState, seen: Resources | None, version: str, at: datetime
 ) -> SavedFleetState:
     """Return what is known after this snapshot: the least of what was seen."""
     shown = NO_RESOURCES if seen is None else _lasting(seen)
-    before = memory.learned if memory.learned_version == version else NO_RESOURCES
+    before = saved.learned if saved.learned_version == version else NO_RESOURCES
     least = least_of([before, shown]) if before and shown else before or shown
-    since = memory.unseen_since or at
+    since = saved.unseen_since or at
     if least == shown or at - since > REMEMBERED_FOR:
         # As little as that is there now, or nothing has been for long.
         version = version if shown else ""
-        return replace(memory, learned=shown, learned_version=version, unseen_since=None)
-    return replace(memory, learned=least, learned_version=version, unseen_since=since)
+        return replace(saved, learned=shown, learned_version=version, unseen_since=None)
+    return replace(saved, learned=least, learned_version=version, unseen_since=since)
 
 
 def _lasting(offered: Resources) -> Resources:

@@ -139,7 +139,7 @@ def find_updates(
     fleets: Iterable[FleetNodes],
     instances: Mapping[NodeName, Instance],
     stuck: Sequence[StuckInstance],
-    memories: Mapping[tuple[str, Region], SavedFleetState],
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
     snapshot: Snapshot,
     settings: PlannerSettings,
 ) -> Mapping[FleetKey, Update]:
@@ -149,7 +149,7 @@ def find_updates(
         fleets: All; those that are to go as a whole, and those that EC2 does not show, have none.
         instances: By node.
         stuck: Instances that never joined, as far as they are to be believed.
-        memories: Which updates are halted.
+        saved_states: Which updates are halted.
         snapshot: Pods, and the clock.
         settings: The config.
     """
@@ -165,62 +165,62 @@ def find_updates(
         if crashing is None:
             crashing = _crashing_pods(snapshot.cluster.pods)
         assert fleet.live is not None, "without it no node is known to be drifted"
-        memory = memories.get((fleet.key.name, fleet.key.region))
+        saved = saved_states.get((fleet.key.name, fleet.key.region))
         failure = ""
         if not _is_proven(new, rules, snapshot.at):
             failure = _failure(fleet, new, stuck, crashing, snapshot.at, settings)
-        halted = _why_halted(memory, fleet.live.launch_template_version, failure)
+        halted = _why_halted(saved, fleet.live.launch_template_version, failure)
         found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
     return found
 
 
 def halted_after(
-    memories: Mapping[tuple[str, Region], SavedFleetState],
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
     fleets: Iterable[FleetNodes],
     updates: Mapping[FleetKey, Update],
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the memories with the halts of this snapshot; those of earlier versions are dropped.
+    """Return the saved states with the halts of this snapshot; those of earlier versions go.
 
     Args:
-        memories: By fleet and region, with what a person lifted.
+        saved_states: By fleet and region, with what a person lifted.
         fleets: All.
         updates: Their rolling updates.
     """
-    after = dict(memories)
+    after = dict(saved_states)
     for fleet in fleets:
         place = (fleet.key.name, fleet.key.region)
         known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
         update = updates.get(fleet.key)
         version = fleet.live.launch_template_version if fleet.live else ""
-        memory = known
+        saved = known
         if version and known.halted_version not in {"", version}:
-            memory = replace(memory, halted_version="", halted_because="")
+            saved = replace(saved, halted_version="", halted_because="")
         if version and known.resumed_version not in {"", version}:
-            memory = replace(memory, resumed_version="")
+            saved = replace(saved, resumed_version="")
         if update is not None and update.halted:
-            memory = replace(memory, halted_version=update.version, halted_because=update.because)
-        if memory != known:
-            after[place] = memory
+            saved = replace(saved, halted_version=update.version, halted_because=update.because)
+        if saved != known:
+            after[place] = saved
     return after
 
 
 def with_resumed(
-    memories: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
+    saved_states: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the memories in which no fleet that a person named is halted.
+    """Return the saved states in which no fleet that a person named is halted.
 
     Args:
-        memories: By fleet and region.
+        saved_states: By fleet and region.
         resumed: Names of fleets.
     """
     names = frozenset(resumed)
     return {
         place: replace(
-            memory, halted_version="", halted_because="", resumed_version=memory.halted_version
+            saved, halted_version="", halted_because="", resumed_version=saved.halted_version
         )
-        if place[0] in names and memory.halted_version
-        else memory
-        for place, memory in memories.items()
+        if place[0] in names and saved.halted_version
+        else saved
+        for place, saved in saved_states.items()
     }
 
 
@@ -281,11 +281,11 @@ def _failure(
     return ""
 
 
-def _why_halted(memory: SavedFleetState | None, version: str, failure: str) -> str:
+def _why_halted(saved: SavedFleetState | None, version: str, failure: str) -> str:
     """Why the update stands still; empty while it goes on."""
-    if memory is not None and memory.halted_version == version:
-        return memory.halted_because
-    if memory is not None and memory.resumed_version == version:
+    if saved is not None and saved.halted_version == version:
+        return saved.halted_because
+    if saved is not None and saved.resumed_version == version:
         return ""
     return failure[:_BECAUSE_MAX]
 

@@ -62,13 +62,13 @@ def with_spot_returns(
     for each in find_fallbacks(inventory, at, settings.instance_init_seconds):
         if FALLBACK_FROM in each.node.annotations:
             nodes.setdefault(each.instead_of, []).append(each)
-    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
+    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     statuses = {status.key: status for status in inventory.fleets}
     outdated = dict(inventory.outdated)
     found: list[SpotReturn] = []
     for key, stand_ins in sorted(nodes.items()):
         place = (key.name, key.region)
-        before = memories.get(place, SavedFleetState(fleet=key.name, region=key.region))
+        before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
         trouble = _trouble(statuses[key], before, stable, at)
         batch = {
             each.node.name: began
@@ -78,7 +78,7 @@ def with_spot_returns(
         }
         last = _last_batch(before, batch, at)
         if last != before.spot_return_at:
-            memories[place] = replace(before, spot_return_at=last)
+            saved_states[place] = replace(before, spot_return_at=last)
         waits = trouble or _waits(batch, last, at)
         found.append(SpotReturn(key=key, nodes=tuple(stand_ins), batch=batch, waits=waits))
         for name, began in batch.items():
@@ -86,7 +86,7 @@ def with_spot_returns(
     changed = replace(
         inventory,
         outdated=dict(sorted(outdated.items())),
-        fleet_states=tuple(memories[place] for place in sorted(memories)),
+        fleet_states=tuple(saved_states[place] for place in sorted(saved_states)),
     )
     return changed, tuple(found)
 
@@ -107,13 +107,13 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
     )
 
 
-def _trouble(status: FleetStatus, memory: SavedFleetState, stable: timedelta, at: datetime) -> str:
+def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime) -> str:
     """Why the spot fleet does not count as back; empty when it does."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"
-    if memory.below_target_since is not None:
+    if saved.below_target_since is not None:
         return f"EC2 holds less of {status.key.name} than its target"
-    errors = (memory.last_error_at, memory.last_stuck_launched_at)
+    errors = (saved.last_error_at, saved.last_stuck_launched_at)
     last = max((moment for moment in errors if moment is not None), default=None)
     if last is not None and at - last < stable:
         left = duration(stable - (at - last))
@@ -128,10 +128,10 @@ def _began(node: Node, at: datetime) -> datetime | None:
 
 
 def _last_batch(
-    memory: SavedFleetState, batch: Mapping[NodeName, datetime], at: datetime
+    saved: SavedFleetState, batch: Mapping[NodeName, datetime], at: datetime
 ) -> datetime | None:
     """When the latest batch began, as long as that matters."""
-    known = memory.spot_return_at
+    known = saved.spot_return_at
     moments = [*batch.values(), *([] if known is None else [min(known, at)])]
     last = max(moments, default=None)
     return None if last is None or at - last >= BATCH_EVERY else last

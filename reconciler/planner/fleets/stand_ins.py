@@ -39,7 +39,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
         young_seconds: Nodes older than this that do not say so are none.
     """
     found: list[FallbackNode] = []
-    memories = {(m.fleet, m.region): m for m in inventory.fleet_states}
+    saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     for status in inventory.fleets:
         if status.settings.spot or status.settings.departing or not status.nodes:
             continue
@@ -54,7 +54,8 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
             if FALLBACK_FROM not in node.annotations and young and extra:
                 instance = inventory.instance_of_node.get(node.name)
                 launched = instance.launched_at if instance is not None else None
-                key = _unavailable_then(spot, memories, launched or node.created_at or at)
+                launched = launched or node.created_at or at
+                key = next(_unavailable_then(spot, saved_states, launched), None)
             if key is not None:
                 found.append(FallbackNode(node=node, key=status.key, instead_of=key))
     return sorted(found, key=lambda each: each.node.name)
@@ -73,23 +74,15 @@ def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:
 
 def _unavailable_then(
     spot: Sequence[FleetStatus],
-    memories: Mapping[tuple[str, Region], SavedFleetState],
-    launched: datetime,
-) -> FleetKey | None:
-    """The first of the fleets, in the order of the config, that was unavailable at a moment."""
-    return next(_unavailable_at(spot, memories, launched), None)
-
-
-def _unavailable_at(
-    spot: Sequence[FleetStatus],
-    memories: Mapping[tuple[str, Region], SavedFleetState],
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
     launched: datetime,
 ) -> Iterator[FleetKey]:
+    """Yield those of the fleets, in the order of the config, that were unavailable at a moment."""
     for status in spot:
-        memory = memories.get((status.key.name, status.key.region))
-        until = memory.unavailable_until if memory else None
-        since = memory.last_error_at if memory and memory.failures <= 1 else None
-        since = since or (memory.below_target_since if memory else None)
+        saved = saved_states.get((status.key.name, status.key.region))
+        until = saved.unavailable_until if saved else None
+        since = saved.last_error_at if saved and saved.failures <= 1 else None
+        since = since or (saved.below_target_since if saved else None)
         rested = until is not None and launched <= until
         if (rested or status.unavailable) and (since is None or since <= launched):
             yield status.key

@@ -118,27 +118,27 @@ def has_holes(snapshot: Snapshot) -> bool:
 
 
 def with_stuck(
-    memory: SavedFleetState, stuck: Sequence[Instance], joined: datetime | None, at: datetime
+    saved: SavedFleetState, stuck: Sequence[Instance], joined: datetime | None, at: datetime
 ) -> SavedFleetState:
-    """The memory of one fleet: each instance counts once, one that joined later ends the row.
+    """The saved state of one fleet: each instance counts once, one that joined later ends the row.
 
     Args:
-        memory: What was known before.
+        saved: What was known before.
         stuck: Its instances that are stuck now.
         joined: When the latest launched of its instances that did join was launched.
         at: The clock.
     """
-    counted, row = memory.last_stuck_launched_at, memory.stuck_in_a_row
+    counted, row = saved.last_stuck_launched_at, saved.stuck_in_a_row
     if counted is not None and joined is not None and joined > counted:
         row = 0
     floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
     launches = [i.launched_at for i in stuck if i.launched_at is not None]
     new = [launch for launch in launches if floor is None or launch > floor]
     row += len(new)
-    memory = replace(memory, stuck_in_a_row=row)
+    saved = replace(saved, stuck_in_a_row=row)
     if new:
-        memory = replace(memory, last_stuck_launched_at=max(new))
+        saved = replace(saved, last_stuck_launched_at=max(new))
     if not new or row < IN_A_ROW:
-        return memory
-    failures = memory.failures + 1
-    return replace(memory, failures=failures, unavailable_until=at + cool_off(failures))
+        return saved
+    failures = saved.failures + 1
+    return replace(saved, failures=failures, unavailable_until=at + cool_off(failures))

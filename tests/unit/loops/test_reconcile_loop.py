@@ -139,20 +139,20 @@ def test_stop_during_planning_acts_no_more() -> None:
 
 def test_cool_offs_are_kept_on_the_lease_once() -> None:
     """A restart that forgets a capacity error asks the same empty pool again."""
-    memory = SavedFleetState(
+    saved = SavedFleetState(
         fleet="primary-small", region=HOME, failures=2, unavailable_until=NOW + timedelta(hours=1)
     )
-    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(saved,)))
     scene.run(3)
     remembered = [call for call in scene.world.calls if call.operation == "remember"]
     assert [call.detail for call in remembered] == [FLEET_STATE]
-    assert scene.cluster.observe().fleet_states == (memory,)
+    assert scene.cluster.observe().fleet_states == (saved,)
 
 
 def test_lease_that_cannot_be_written_holds_nothing_up() -> None:
     """Missing rights on Leases must not stop scaling, and must be said."""
-    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
-    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
+    saved = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(saved,)))
     scene.world.fail_next("remember", Unavailable("lease", "no answer"))
     scene.run(2)
     first = scene.recorder.reports[0]
@@ -204,9 +204,9 @@ def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
     scene.world.fail_next("set_target_capacity", limit)
     scene.run(4)
     assert [scene.world.target(each) for each in (scene.fleet, spare)] == [0, 1]
-    (memory,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
-    assert (memory.fleet, memory.failures) == ("primary-small", 1)
-    assert "VcpuLimitExceeded" in memory.reason
+    (saved,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
+    assert (saved.fleet, saved.failures) == ("primary-small", 1)
+    assert "VcpuLimitExceeded" in saved.reason
     asked = [c for c in scene.world.calls if c.operation == "set_target_capacity"]
     assert len(asked) == 2
 
@@ -259,8 +259,8 @@ def test_dry_run_makes_no_changing_call_whatever_happens() -> None:
 
 def test_dry_run_without_anything_to_do_writes_no_lease() -> None:
     """A plan without actions has no outcome to tell a dry run by."""
-    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
-    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(memory,)))
+    saved = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, fleet_states=(saved,)))
     dry(scene)
     scene.run(3)
     assert scene.world.lease_annotations == {}
@@ -283,8 +283,8 @@ def test_memory_outlives_a_lease_that_cannot_be_written() -> None:
 
     def planned(snapshot: Snapshot) -> Plan:
         told.append(snapshot.cluster.fleet_states)
-        memory = SavedFleetState(fleet="primary-small", region=HOME, failures=len(told))
-        return replace(EMPTY, fleet_states=(memory,))
+        saved = SavedFleetState(fleet="primary-small", region=HOME, failures=len(told))
+        return replace(EMPTY, fleet_states=(saved,))
 
     scene = Scene(planned=planned)
     scene.world.fail_next("remember", Unavailable("lease", "no answer"), times=9)
@@ -307,12 +307,12 @@ def test_lease_that_another_process_wrote_counts_more_than_our_own_memory() -> N
 
 def test_standby_trusts_the_lease_and_not_itself() -> None:
     """What a standby planned was never done."""
-    memory = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
+    saved = SavedFleetState(fleet="primary-small", region=HOME, failures=1)
     seen = []
 
     def planned(snapshot: Snapshot) -> Plan:
         seen.append(snapshot.cluster.fleet_states)
-        return replace(EMPTY, fleet_states=(memory,))
+        return replace(EMPTY, fleet_states=(saved,))
 
     scene = Scene(planned=planned)
     scene.acting = False
@@ -327,8 +327,8 @@ def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
     limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
     scene.world.fail_next("set_target_capacity", limit, times=4)
     scene.run(6)
-    (memory,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
-    assert memory.failures == 1
+    (saved,) = [m for m in scene.cluster.observe().fleet_states if m.failures]
+    assert saved.failures == 1
 
 
 def test_changes_of_demanding_namespaces_gather_for_longer() -> None:

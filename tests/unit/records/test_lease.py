@@ -89,7 +89,7 @@ LOST = LostFleet(id=FleetId("fleet-1"), region=Region("us-west-2"), since=AT)
 
 def test_lease_gives_back_demand_and_lost_fleets() -> None:
     """A restart would begin a runaway afresh, or the wait for orphans."""
-    memory = SavedFleetState(
+    saved = SavedFleetState(
         fleet="primary-small",
         region=Region("us-west-2"),
         reason="InsufficientInstanceCapacity",
@@ -97,8 +97,8 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
         silent_since=AT,
         last_stuck_launched_at=AT,
     )
-    state = decode(lease(fleet_state=encode_fleet_state([memory], [DEMAND], [LOST])))
-    assert state.fleet_states == (memory,)
+    state = decode(lease(fleet_state=encode_fleet_state([saved], [DEMAND], [LOST])))
+    assert state.fleet_states == (saved,)
     assert state.demands == (DEMAND,)
     assert state.lost_fleets == (LOST,)
 
@@ -196,8 +196,8 @@ def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) ->
 def test_state_of_before_versions_is_read() -> None:
     """An upgrade would forget every cool-off at once."""
     text = '{"fleets":[{"fleet":"a","region":"us-west-2","failures":2}]}'
-    (memory,) = decode(lease(fleet_state=text)).fleet_states
-    assert (memory.fleet, memory.failures) == ("a", 2)
+    (saved,) = decode(lease(fleet_state=text)).fleet_states
+    assert (saved.fleet, saved.failures) == ("a", 2)
 
 
 def test_leases_of_others_are_nothing_to_us() -> None:
@@ -208,8 +208,8 @@ def test_leases_of_others_are_nothing_to_us() -> None:
 
 def lease_in(namespace: str, failures: int) -> dict[str, Any]:
     """A Lease with a state, in a namespace."""
-    memory = SavedFleetState(fleet="a", region=Region("r"), failures=failures)
-    found = lease(fleet_state=encode_fleet_state([memory]))
+    saved = SavedFleetState(fleet="a", region=Region("r"), failures=failures)
+    found = lease(fleet_state=encode_fleet_state([saved]))
     found["metadata"]["namespace"] = namespace
     return found
 

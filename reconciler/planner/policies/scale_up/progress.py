@@ -93,10 +93,10 @@ def judge_demand(builder: PlanBuilder) -> None:
         waiting.setdefault(kinds.of_class(each), []).append(each)
     bound = _Bound(view, kinds)
     of_kind: dict[str, list[SavedDemandState]] = {}
-    for memory in known:
-        of_kind.setdefault(memory.demand, []).append(memory)
-    for demand, memories in of_kind.items():
-        for after in _judged(builder, memories, waiting.get(demand, []), bound):
+    for state in known:
+        of_kind.setdefault(state.demand, []).append(state)
+    for demand, states in of_kind.items():
+        for after in _judged(builder, states, waiting.get(demand, []), bound):
             builder.purchases.remembered[after.demand, after.fleet, after.region] = after
     _quarantine(builder, waiting)
 
@@ -107,9 +107,9 @@ def wait_for_hoped(builder: PlanBuilder) -> None:
     What becomes of such a node is known when it has come; until then no other one is bought.
     """
     fleets: dict[str, set[FleetKey]] = {}
-    for memory in builder.view.snapshot.cluster.demands:
-        key = FleetKey(name=memory.fleet, region=memory.region)
-        fleets.setdefault(memory.demand, set()).add(key)
+    for state in builder.view.snapshot.cluster.demands:
+        key = FleetKey(name=state.fleet, region=state.region)
+        fleets.setdefault(state.demand, set()).add(key)
     launching = {
         row: planned.key for row, planned in builder.planned_nodes.items() if planned.launching
     }
@@ -130,9 +130,9 @@ def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
-def _has_zones(view: ClusterView, memory: SavedDemandState) -> bool:
+def _has_zones(view: ClusterView, state: SavedDemandState) -> bool:
     """Whether EC2 chooses among several zones for the nodes that were asked for."""
-    offer = view.offers.get(FleetKey(name=memory.fleet, region=memory.region))
+    offer = view.offers.get(FleetKey(name=state.fleet, region=state.region))
     return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
 
 
@@ -156,7 +156,7 @@ class _Bound:
 
 def _judged(
     builder: PlanBuilder,
-    memories: Sequence[SavedDemandState],
+    states: Sequence[SavedDemandState],
     waiting: list[WaitingClass],
     bound: _Bound,
 ) -> list[SavedDemandState]:
@@ -166,42 +166,41 @@ def _judged(
     When one of the fleets changes, all tries so far are forgotten.
     """
     view = builder.view
-    unchanged = [m for m in memories if not _has_changed(view, m)]
-    if len(unchanged) < len(memories):
+    unchanged = [m for m in states if not _has_changed(view, m)]
+    if len(unchanged) < len(states):
         unchanged = [replace(m, strikes=0, judged_at=view.at) for m in unchanged]
-    memories = [m for m in unchanged if _status_of(view, m) is not None]
-    reachable = [m for m in memories if not _is_out_of_reach(view, m)]
-    unknown = [m for m in memories if _is_out_of_reach(view, m)]
+    states = [m for m in unchanged if _status_of(view, m) is not None]
+    reachable = [m for m in states if not _is_out_of_reach(view, m)]
+    unknown = [m for m in states if _is_out_of_reach(view, m)]
     if not waiting:
-        gone = (_gone(view, memory) for memory in reachable)
-        return [*unknown, *(memory for memory in gone if memory is not None)]
-    current = [_dated(view, memory) for memory in reachable]
+        gone = (_gone(view, state) for state in reachable)
+        return [*unknown, *(state for state in gone if state is not None)]
+    current = [_dated(view, state) for state in reachable]
     current = [m for m in current if not bound.any_of(m.demand, _came_for(view, m))]
     return [*unknown, *_struck(builder, current, waiting)]
 
 
 def _struck(
-    builder: PlanBuilder, memories: Sequence[SavedDemandState], waiting: list[WaitingClass]
+    builder: PlanBuilder, states: Sequence[SavedDemandState], waiting: list[WaitingClass]
 ) -> list[SavedDemandState]:
     """The same, with one strike more where the nodes of the last purchase refuse the pods."""
     view = builder.view
-    floor = max((m.judged_at for m in memories if m.judged_at), default=None)
-    found = {m: _told_apart(builder, m, floor, waiting) for m in memories}
+    floor = max((m.judged_at for m in states if m.judged_at), default=None)
+    found = {m: _told_apart(builder, m, floor, waiting) for m in states}
     refusing = {m: nodes for m, (nodes, _) in found.items()}
     taken = [each for _, others in found.values() for each in others]
     if taken:
-        note_places_taken(builder, waiting, taken, min(m.bought_at for m in memories))
+        note_places_taken(builder, waiting, taken, min(m.bought_at for m in states))
     nodes = [node for of_one in refusing.values() for node in of_one]
     if not nodes:
-        return list(memories)
+        return list(states)
     wait = max(_bind_until(view, node) for node in nodes)
     if view.at < wait:
         _wait_for_binding(builder, waiting, refusing, wait)
-        return list(memories)
-    strikes = max(m.strikes for m in memories) + 1
+        return list(states)
+    strikes = max(m.strikes for m in states) + 1
     return [
-        replace(m, strikes=strikes if refusing[m] else m.strikes, judged_at=view.at)
-        for m in memories
+        replace(m, strikes=strikes if refusing[m] else m.strikes, judged_at=view.at) for m in states
     ]
 
 
@@ -212,7 +211,7 @@ def _wait_for_binding(
     until: datetime,
 ) -> None:
     """Ask for no more nodes until kube-scheduler has had its time with those that just came."""
-    fleets = ", ".join(sorted({memory.fleet for memory, nodes in refusing.items() if nodes}))
+    fleets = ", ".join(sorted({state.fleet for state, nodes in refusing.items() if nodes}))
     why = (
         f"nodes of {fleets} have just turned Ready for such pods: kube-scheduler has until "
         f"{rfc3339(until)} to bind them before more are asked for"
@@ -221,45 +220,45 @@ def _wait_for_binding(
         builder.purchases.awaiting_bind[each.pod_class.number] = why
 
 
-def _status_of(view: ClusterView, memory: SavedDemandState) -> FleetStatus | None:
-    return view.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
+def _status_of(view: ClusterView, state: SavedDemandState) -> FleetStatus | None:
+    return view.statuses.get(FleetKey(name=state.fleet, region=state.region))
 
 
-def _is_out_of_reach(view: ClusterView, memory: SavedDemandState) -> bool:
+def _is_out_of_reach(view: ClusterView, state: SavedDemandState) -> bool:
     """Whether it is unknown what the fleet is now, because EC2 did not answer about it."""
-    status = _status_of(view, memory)
+    status = _status_of(view, state)
     return status is not None and status.out_of_reach
 
 
-def _has_changed(view: ClusterView, memory: SavedDemandState) -> bool:
+def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
     """Whether the fleet launches other nodes now than when they were asked for."""
-    status = _status_of(view, memory)
+    status = _status_of(view, state)
     if status is None or status.out_of_reach:
         return False
-    return version_of(status) != memory.version
+    return version_of(status) != state.version
 
 
-def _dated(view: ClusterView, memory: SavedDemandState) -> SavedDemandState:
-    """The memory of pods that wait, with no time in the future.
+def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
+    """The state of pods that wait, with no time in the future.
 
     Noted by a clock that was ahead, no node would ever have come for it.
     """
-    judged_at = None if memory.judged_at is None else min(memory.judged_at, view.at)
+    judged_at = None if state.judged_at is None else min(state.judged_at, view.at)
     return replace(
-        memory, gone_at=None, bought_at=min(memory.bought_at, view.at), judged_at=judged_at
+        state, gone_at=None, bought_at=min(state.bought_at, view.at), judged_at=judged_at
     )
 
 
-def _came_for(view: ClusterView, memory: SavedDemandState) -> list[Node]:
+def _came_for(view: ClusterView, state: SavedDemandState) -> list[Node]:
     """The fleet's nodes that were made since it was first asked for them."""
-    status = _status_of(view, memory)
+    status = _status_of(view, state)
     nodes = status.nodes if status is not None else ()
-    return [n for n in nodes if n.created_at and n.created_at > memory.bought_at]
+    return [n for n in nodes if n.created_at and n.created_at > state.bought_at]
 
 
 def _told_apart(
     builder: PlanBuilder,
-    memory: SavedDemandState,
+    state: SavedDemandState,
     floor: datetime | None,
     waiting: Sequence[WaitingClass],
 ) -> tuple[list[Node], list[Taken]]:
@@ -268,21 +267,21 @@ def _told_apart(
     The latter had room for one of the pods until other pods came.
     """
     view = builder.view
-    status, left = _status_of(view, memory), [w for w in waiting if w.left]
+    status, left = _status_of(view, state), [w for w in waiting if w.left]
     refusing: list[Node] = []
     taken: list[Taken] = []
     if status is None or not left:
         return refusing, taken
     promised = builder.sim.offer_of(view.offers[status.key].row)
     fits_alone = any(bool((promised >= w.pod_class.requests).all()) for w in left)
-    for node in _came_for(view, memory):
+    for node in _came_for(view, state):
         made = node.created_at or view.at
         if (floor is not None and made <= floor) or not _serves(view, node):
             continue
         if any(_should_take(builder, w, node, status) for w in left):
             refusing.append(node)
         elif fits_alone and (pods := counted(view.pods_on.get(node.name, ()))):
-            taken.append(Taken(fleet=memory.fleet, joined_at=made, pods=pods))
+            taken.append(Taken(fleet=state.fleet, joined_at=made, pods=pods))
     return refusing, taken
 
 
@@ -297,12 +296,12 @@ def _bind_until(view: ClusterView, node: Node) -> datetime:
     return min(ready_at + BIND_GRACE, latest)
 
 
-def _gone(view: ClusterView, memory: SavedDemandState) -> SavedDemandState | None:
+def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None:
     """Return what is remembered of failed purchases once no such pod waits any more."""
-    gone_at = min(memory.gone_at or view.at, view.at)
-    if not memory.strikes or view.at - gone_at > FORGOTTEN_AFTER:
+    gone_at = min(state.gone_at or view.at, view.at)
+    if not state.strikes or view.at - gone_at > FORGOTTEN_AFTER:
         return None
-    return replace(memory, gone_at=gone_at)
+    return replace(state, gone_at=gone_at)
 
 
 def _serves(view: ClusterView, node: Node) -> bool:
@@ -334,13 +333,13 @@ def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]])
         found = [
             m for m in builder.purchases.remembered.values() if m.demand == demand and m.strikes
         ]
-        strikes = max((memory.strikes for memory in found), default=0)
-        hoping = any(_has_zones(builder.view, memory) for memory in found) and any(
+        strikes = max((state.strikes for state in found), default=0)
+        hoping = any(_has_zones(builder.view, state) for state in found) and any(
             needs_a_zone(builder, each) for each in classes
         )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
-        fleets = ", ".join(sorted({memory.fleet for memory in found}))
+        fleets = ", ".join(sorted({state.fleet for state in found}))
         why = (
             f"{counted_noun(strikes, 'time')} nodes of {fleets} joined for such pods and none of "
             "them bound: no more are asked for until the pods' spec or the fleet changes"

@@ -73,8 +73,8 @@ def test_version_that_does_not_work_halts_the_update(
     assert marked(made) == {"a": None}
     assert drained(made) == []
     assert {k.code for k in made.kept} >= {"rolling-update-halted"}
-    (memory,) = [m for m in made.fleet_states if m.halted_version]
-    assert (memory.halted_version, memory.halted_because) == (NEW, update.because)
+    (saved,) = [m for m in made.fleet_states if m.halted_version]
+    assert (saved.halted_version, saved.halted_because) == (NEW, update.because)
 
 
 def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
@@ -123,9 +123,9 @@ def test_person_lets_a_halted_update_go_on() -> None:
     assert state(made) == "halted"
     made = made_of(*objects, new="c", fleet_states=known, resumed_updates=(FLEET.name,))
     assert state(made) == "canary"
-    (memory,) = [m for m in made.fleet_states if m.resumed_version]
-    assert (memory.halted_version, memory.resumed_version) == ("", NEW)
-    made = made_of(*objects, new="c", fleet_states=(memory,))
+    (saved,) = [m for m in made.fleet_states if m.resumed_version]
+    assert (saved.halted_version, saved.resumed_version) == ("", NEW)
+    made = made_of(*objects, new="c", fleet_states=(saved,))
     assert state(made) == "canary"
 
 

@@ -75,10 +75,8 @@ def test_errors_of_the_future_close_a_fleet_only_within_what_clocks_may_differ_b
 def test_remembered_cool_off_survives_a_restart() -> None:
     """A restarted leader would storm the pool that failed a minute ago."""
     fleet = make_fleet_settings()
-    memory = SavedFleetState(fleet=fleet.name, region=HOME, unavailable_until=ago(-60), failures=1)
-    snapshot = make_snapshot(
-        make_pod(), cloud=make_cloud(make_fleet(fleet)), fleet_states=(memory,)
-    )
+    saved = SavedFleetState(fleet=fleet.name, region=HOME, unavailable_until=ago(-60), failures=1)
+    snapshot = make_snapshot(make_pod(), cloud=make_cloud(make_fleet(fleet)), fleet_states=(saved,))
     assert (
         plan(snapshot, make_settings(fleet)).unplaceable[0].reasons[0].code == "fleet-unavailable"
     )

@@ -37,7 +37,7 @@ INIT = timedelta(seconds=SETTINGS.instance_init_seconds)
 
 def planned(
     fleet: Fleet,
-    memory: SavedFleetState | None = None,
+    saved: SavedFleetState | None = None,
     *,
     at: datetime = NOW,
     instances: tuple[Any, ...] = (),
@@ -46,14 +46,14 @@ def planned(
 ) -> Plan:
     """The plan for one pending pod."""
     cloud = make_cloud(fleet, instances=instances, **changed)
-    fleet_states = (memory,) if memory else ()
+    fleet_states = (saved,) if saved else ()
     return plan(make_snapshot(make_pod(), cloud=cloud, fleet_states=fleet_states, at=at), settings)
 
 
 def only(made: Plan) -> SavedFleetState:
-    """The memory of the one fleet."""
-    (memory,) = made.fleet_states
-    return memory
+    """The saved state of the one fleet."""
+    (saved,) = made.fleet_states
+    return saved
 
 
 def closed(made: Plan) -> str:
@@ -64,10 +64,10 @@ def closed(made: Plan) -> str:
 
 def test_capacity_error_is_remembered_until_its_cool_off_ends() -> None:
     """EC2's history is read only while something looks wrong, and not for ever."""
-    memory = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(60),))))
-    assert (memory.failures, memory.last_error_at) == (1, ago(60))
-    assert memory.unavailable_until == ago(60) + timedelta(minutes=5)
-    assert "InsufficientInstanceCapacity" in closed(planned(make_fleet(FLEET), memory))
+    saved = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(60),))))
+    assert (saved.failures, saved.last_error_at) == (1, ago(60))
+    assert saved.unavailable_until == ago(60) + timedelta(minutes=5)
+    assert "InsufficientInstanceCapacity" in closed(planned(make_fleet(FLEET), saved))
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_cool_off_doubles_across_restarts_up_to_half_an_hour(failures: int, minu
     before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=failures - 1, last_error_at=ago(900)
     )
-    memory = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(10),)), before))
-    assert memory.failures == failures
-    assert memory.unavailable_until == ago(10) + timedelta(minutes=minutes)
+    saved = only(planned(make_fleet(FLEET, capacity_errors=(capacity_error(10),)), before))
+    assert saved.failures == failures
+    assert saved.unavailable_until == ago(10) + timedelta(minutes=minutes)
 
 
 def test_error_counts_once_however_often_it_is_seen() -> None:
@@ -94,9 +94,9 @@ def test_errors_of_one_attempt_count_once_even_when_seen_apart() -> None:
     """Each pool of a fleet gives an error of its own within seconds."""
     errors = (capacity_error(60), capacity_error(50), capacity_error(45))
     first = only(planned(make_fleet(FLEET, capacity_errors=errors[:1])))
-    memory = only(planned(make_fleet(FLEET, capacity_errors=errors), first))
-    assert memory.failures == 1
-    assert memory.unavailable_until == ago(45) + timedelta(minutes=5)
+    saved = only(planned(make_fleet(FLEET, capacity_errors=errors), first))
+    assert saved.failures == 1
+    assert saved.unavailable_until == ago(45) + timedelta(minutes=5)
 
 
 def test_fleet_that_launches_all_it_was_asked_for_begins_anew() -> None:
@@ -175,9 +175,9 @@ def test_cool_off_that_ends_in_the_far_future_is_cut() -> None:
     before = SavedFleetState(
         fleet=FLEET.name, region=HOME, failures=1, last_error_at=future, unavailable_until=future
     )
-    memory = only(planned(make_fleet(FLEET), before))
-    assert memory.unavailable_until == NOW + timedelta(minutes=30)
-    assert not closed(planned(make_fleet(FLEET), memory, at=NOW + timedelta(minutes=30)))
+    saved = only(planned(make_fleet(FLEET), before))
+    assert saved.unavailable_until == NOW + timedelta(minutes=30)
+    assert not closed(planned(make_fleet(FLEET), saved, at=NOW + timedelta(minutes=30)))
 
 
 def test_errors_count_although_the_last_one_was_noted_in_the_future() -> None:
@@ -218,9 +218,9 @@ def test_region_that_is_silent_for_a_moment_does_not_fill_another() -> None:
     made = planned(away, settings=settings, **quiet)
     assert raised(made) == []
     assert "does not answer" in closed(made)
-    memory = next(m for m in made.fleet_states if m.region == HOME)
-    assert memory.silent_since == NOW
-    later = planned(away, memory, at=NOW + INIT, settings=settings, **quiet)
+    saved = next(m for m in made.fleet_states if m.region == HOME)
+    assert saved.silent_since == NOW
+    later = planned(away, saved, at=NOW + INIT, settings=settings, **quiet)
     assert raised(later) == [(AWAY, 1)]
 
 
@@ -243,10 +243,10 @@ def test_silent_region_never_looks_empty() -> None:
 
 def test_silent_region_keeps_what_is_remembered_of_its_fleets() -> None:
     """An outage would forget every cool-off."""
-    memory = SavedFleetState(fleet=FLEET.name, region=HOME, failures=3, below_target_since=ago(60))
+    saved = SavedFleetState(fleet=FLEET.name, region=HOME, failures=3, below_target_since=ago(60))
     cloud = make_cloud(regions=frozenset(), silent=frozenset({HOME}))
-    made = plan(make_snapshot(cloud=cloud, fleet_states=(memory,)), SETTINGS)
-    assert only(made) == replace(memory, silent_since=NOW)
+    made = plan(make_snapshot(cloud=cloud, fleet_states=(saved,)), SETTINGS)
+    assert only(made) == replace(saved, silent_since=NOW)
 
 
 def test_instance_of_a_second_fleet_of_the_name_is_none_of_the_first() -> None:

@@ -75,7 +75,7 @@ def settings_of(**changed: Any) -> PlannerSettings:
 def planned(
     *nodes: Node,
     pods: list[Pod] | None = None,
-    memory: SavedFleetState | None = None,
+    saved: SavedFleetState | None = None,
     target: int = 0,
     **changed: Any,
 ) -> Plan:
@@ -90,7 +90,7 @@ def planned(
             *nodes,
             *running,
             cloud=make_cloud_of(nodes, *fleets),
-            fleet_states=(memory,) if memory else (),
+            fleet_states=(saved,) if saved else (),
         ),
         settings,
     )
@@ -160,7 +160,7 @@ def test_nothing_happens_while_it_is_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "stable_seconds", "begins"),
+    ("saved", "stable_seconds", "begins"),
     [
         pytest.param(error(600), 1800.0, False, id="an error ten minutes ago"),
         pytest.param(error(1801), 1800.0, True, id="long enough ago"),
@@ -169,26 +169,26 @@ def test_nothing_happens_while_it_is_off() -> None:
     ],
 )
 def test_spot_must_have_been_stable(
-    memory: SavedFleetState, stable_seconds: float, begins: bool
+    saved: SavedFleetState, stable_seconds: float, begins: bool
 ) -> None:
     """Pods that go to and fro between spot and on-demand are worse off than on either."""
     made = planned(
-        stand_in("a"), memory=memory, spot_return=SpotReturn(stable_seconds=stable_seconds)
+        stand_in("a"), saved=saved, spot_return=SpotReturn(stable_seconds=stable_seconds)
     )
     assert bool(marked(made)) is begins
     assert any(each.code == "spot-return" for each in made.kept) is not begins
     (kept,) = [m for m in made.fleet_states if m.fleet == SPOT.name]
-    assert kept.last_error_at == (memory.last_error_at if not begins else kept.last_error_at)
+    assert kept.last_error_at == (saved.last_error_at if not begins else kept.last_error_at)
 
 
 def test_next_batch_begins_an_hour_after_the_last() -> None:
     """The first one shows whether spot holds."""
     last = SavedFleetState(fleet=SPOT.name, region=HOME, spot_return_at=ago(3000))
-    made = planned(stand_in("a"), memory=last)
+    made = planned(stand_in("a"), saved=last)
     assert marked(made) == []
     assert made.fallbacks[0].waits == "the next batch begins in 10m"
     over = replace(last, spot_return_at=ago(3601))
-    assert [name for name, _ in marked(planned(stand_in("a"), memory=over))] == ["a"]
+    assert [name for name, _ in marked(planned(stand_in("a"), saved=over))] == ["a"]
 
 
 def test_time_of_the_batch_outlives_its_nodes() -> None:
@@ -207,7 +207,7 @@ def test_node_that_could_not_leave_within_the_hour_leaves_its_batch() -> None:
 
 def test_batch_is_over_when_spot_runs_out_again() -> None:
     """No pod moves towards capacity that is not to be had."""
-    made = planned(stand_in("a", batch=60), memory=error(30))
+    made = planned(stand_in("a", batch=60), saved=error(30))
     assert marked(made) == [("a", None)]
     assert asked(made) == []
 
@@ -218,7 +218,7 @@ def test_drain_that_has_begun_is_finished_all_the_same() -> None:
     a = replace(a, annotations=FrozenMap({**a.annotations, DRAIN_STARTED: rfc3339(ago(20))}))
     a = replace(a, taints=tuple(replace(t, value="spot-return") for t in a.taints))
     room = make_node("new", SPOT, created_at=ago(200))
-    made = planned(a, room, memory=error(30))
+    made = planned(a, room, saved=error(30))
     assert marked(made) == []
     assert {x.policy for x in made.actions if isinstance(x, EvictPod)} == {"spot-return"}
 

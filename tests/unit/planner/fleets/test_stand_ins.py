@@ -52,7 +52,7 @@ def busy(node: Node) -> Pod:
 
 def planned(
     *nodes: Node,
-    memory: SavedFleetState | None = None,
+    saved: SavedFleetState | None = None,
     spot: FleetSettings = SPOT,
     minimum: int = 0,
 ) -> Plan:
@@ -66,7 +66,7 @@ def planned(
             *nodes,
             *pods,
             cloud=make_cloud_of(nodes, *fleets),
-            fleet_states=(memory,) if memory else (),
+            fleet_states=(saved,) if saved else (),
         ),
         make_settings(spot, steady, OTHER),
     )
@@ -80,7 +80,7 @@ def marks(made: Plan) -> list[tuple[str, str | None]]:
 
 def test_node_that_was_bought_while_spot_was_unavailable_says_so() -> None:
     """Nobody would know afterwards which nodes are on demand for want of spot capacity."""
-    made = planned(joined(), memory=rest())
+    made = planned(joined(), saved=rest())
     assert marks(made) == [("a", SPOT.name)]
     assert made.fallbacks == (
         FallbackNodes(
@@ -91,8 +91,8 @@ def test_node_that_was_bought_while_spot_was_unavailable_says_so() -> None:
 
 def test_node_that_joins_after_the_rest_counts_by_its_launch() -> None:
     """A boot takes minutes, and the fleet is available again by then."""
-    assert marks(planned(joined(age=200), memory=rest(left=-100))) == [("a", SPOT.name)]
-    assert marks(planned(joined(age=50), memory=rest(left=-100))) == []
+    assert marks(planned(joined(age=200), saved=rest(left=-100))) == [("a", SPOT.name)]
+    assert marks(planned(joined(age=50), saved=rest(left=-100))) == []
 
 
 def test_marked_node_is_counted_after_the_spot_fleet_has_recovered() -> None:
@@ -105,21 +105,21 @@ def test_marked_node_is_counted_after_the_spot_fleet_has_recovered() -> None:
 @pytest.mark.parametrize("mark", ["primary-none", STEADY.name, "x" * 1000])
 def test_mark_that_names_no_such_spot_fleet_is_passed_over(mark: str) -> None:
     """Whoever may annotate a node could make up money that was spent."""
-    made = planned(joined(mark=mark), memory=rest())
+    made = planned(joined(mark=mark), saved=rest())
     assert (made.fallbacks, marks(made)) == ((), [])
 
 
 @pytest.mark.parametrize(
     ("node", "changed"),
     [
-        pytest.param(joined(age=1000), {"memory": rest(begun_ago=2000)}, id="older than a launch"),
-        pytest.param(joined(age=500), {"memory": rest()}, id="launched before the error"),
+        pytest.param(joined(age=1000), {"saved": rest(begun_ago=2000)}, id="older than a launch"),
+        pytest.param(joined(age=500), {"saved": rest()}, id="launched before the error"),
         pytest.param(joined(), {}, id="spot is available"),
-        pytest.param(joined(), {"memory": rest(), "minimum": 1}, id="held by the minimum"),
-        pytest.param(joined(fleet=OTHER), {"memory": rest()}, id="of another sector"),
+        pytest.param(joined(), {"saved": rest(), "minimum": 1}, id="held by the minimum"),
+        pytest.param(joined(fleet=OTHER), {"saved": rest()}, id="of another sector"),
         pytest.param(
             joined(),
-            {"memory": rest(), "spot": replace(SPOT, spot_fallback=False)},
+            {"saved": rest(), "spot": replace(SPOT, spot_fallback=False)},
             id="no fallback is allowed",
         ),
     ],

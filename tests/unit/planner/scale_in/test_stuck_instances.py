@@ -132,20 +132,20 @@ def test_three_in_a_row_make_the_fleet_unavailable_in_the_same_plan() -> None:
     made = plan(snapshot, make_settings(FLEET, other))
     assert len(ended(made)) == 3
     assert [p.fleet for p in made.placements] == ["primary-large"]
-    (memory,) = made.fleet_states
-    assert (memory.stuck_in_a_row, memory.failures) == (3, 1)
-    assert memory.unavailable_until == NOW + timedelta(minutes=5)
+    (saved,) = made.fleet_states
+    assert (saved.stuck_in_a_row, saved.failures) == (3, 1)
+    assert saved.unavailable_until == NOW + timedelta(minutes=5)
 
 
-def remembering(memory: SavedFleetState, *launched_ago: float, joined: float | None = None) -> Plan:
-    """The plan of a fleet with a memory, stuck instances, and perhaps a node."""
+def remembering(saved: SavedFleetState, *launched_ago: float, joined: float | None = None) -> Plan:
+    """The plan of a fleet with a saved, stuck instances, and perhaps a node."""
     node = make_node("ok", FLEET, created_at=ago(joined or 0))
     live = make_fleet(FLEET, len(launched_ago))
     found = [instance(live, f"i-{i}", s) for i, s in enumerate(launched_ago)]
     nodes = [node] if joined is not None else []
     found += [make_instance(n, live, launched_at=ago(joined or 0)) for n in nodes]
     cloud: CloudState = make_cloud(live, instances=found)
-    snapshot = make_snapshot(*nodes, cloud=cloud, fleet_states=(memory,), **kept_proof(live))
+    snapshot = make_snapshot(*nodes, cloud=cloud, fleet_states=(saved,), **kept_proof(live))
     return plan(snapshot, make_settings(FLEET))
 
 
@@ -156,9 +156,9 @@ TWO = SavedFleetState(
 
 def test_third_stuck_instance_after_a_restart_counts_on() -> None:
     """A fleet that fails slowly would be asked again and again."""
-    (memory,) = remembering(TWO, 1000).fleet_states
-    assert memory.stuck_in_a_row == 3
-    assert memory.unavailable_until is not None
+    (saved,) = remembering(TWO, 1000).fleet_states
+    assert saved.stuck_in_a_row == 3
+    assert saved.unavailable_until is not None
 
 
 def test_instance_counted_before_does_not_count_again() -> None:
@@ -168,13 +168,13 @@ def test_instance_counted_before_does_not_count_again() -> None:
 
 def test_node_that_joined_later_ends_the_row() -> None:
     """Three failures in a year would make a fleet unavailable."""
-    (memory,) = remembering(TWO, joined=1500).fleet_states
-    assert memory.stuck_in_a_row == 0
-    (memory,) = remembering(TWO, 1000, joined=1500).fleet_states
-    assert (memory.stuck_in_a_row, memory.unavailable_until) == (1, None)
+    (saved,) = remembering(TWO, joined=1500).fleet_states
+    assert saved.stuck_in_a_row == 0
+    (saved,) = remembering(TWO, 1000, joined=1500).fleet_states
+    assert (saved.stuck_in_a_row, saved.unavailable_until) == (1, None)
 
 
-def test_memories_of_healthy_fleets_are_kept_as_they_are() -> None:
+def test_saved_states_of_healthy_fleets_are_kept_as_they_are() -> None:
     """The loop would forget a cool-off as soon as it has written it."""
     cooling = replace(TWO, unavailable_until=NOW + timedelta(minutes=3), failures=2)
     assert remembering(cooling).fleet_states == (cooling,)

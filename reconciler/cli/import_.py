@@ -11,7 +11,7 @@ from reconciler.cli.output import Output, OutputOption, print_data, print_line, 
 from reconciler.cli.several import SeveralFiles
 from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
 reconciler import --config config.yaml --cluster-name analytics --aws fleets.json --out fleets

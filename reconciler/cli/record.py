@@ -145,7 +145,7 @@ def _from_prometheus(
     told: "Told",
 ) -> "Recorded":
     from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
-    from reconciler.planner.text import parse_rfc3339  # noqa: PLC0415 - with the rest
+    from reconciler.model.text import parse_rfc3339  # noqa: PLC0415 - with the rest
     from reconciler.records.times import YEARS  # noqa: PLC0415 - as above
 
     days, end = when

@@ -32,8 +32,8 @@ from reconciler.model.errors import (
     ToolError,
 )
 from reconciler.model.ids import FleetId, Region
+from reconciler.model.text import counted_noun
 from reconciler.planner.fleets.live import LIVE_STATES
-from reconciler.planner.text import counted_noun
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.gitops.markdown import code
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 
 Json = Mapping[str, Any]
 _WORKLOADS_MAX: Final = 10

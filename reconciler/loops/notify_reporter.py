@@ -9,7 +9,7 @@ from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 from reconciler.ports.notifier import Notifier
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.telemetry.repeats import Repeats

@@ -14,7 +14,7 @@ from reconciler.model.cluster import Owner, Pod
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 from reconciler.ports.object_events import ObjectEvent
 
 REASON: Final = "NotTriggerScaleUp"

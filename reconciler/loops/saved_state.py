@@ -33,7 +33,7 @@ from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused
 from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 
 def annotations_to_save(
@@ -55,11 +55,11 @@ def annotations_to_save(
         annotations[BOUND_TO] = encode_proof(proof)
     done = list(outcomes)
     if any(_was_moved_to_spot(each) for each in done):
-        annotations[LAST_DRAIN] = rfc3339(snapshot.at)
+        annotations[LAST_DRAIN] = rfc3339_exact(snapshot.at)
     if snapshot.cluster.resumed_updates:
         annotations[RESUME_UPDATE] = None  # the plan says what was resumed
     if any(_was_evicted_by("deschedule", each) for each in done):
-        annotations[LAST_DESCHEDULED] = rfc3339(snapshot.at)
+        annotations[LAST_DESCHEDULED] = rfc3339_exact(snapshot.at)
     return annotations
 
 

@@ -6,6 +6,7 @@ import orjson
 
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Placement, Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.state import Disruption
 from reconciler.planner.explain.answers import (
     Explanations,
@@ -14,7 +15,6 @@ from reconciler.planner.explain.answers import (
     NodeExplanation,
     PodExplanation,
 )
-from reconciler.planner.text import rfc3339
 from reconciler.records.plan import action_to_json, fleet_to_json, plan_to_json
 
 Json = dict[str, Any]

@@ -28,7 +28,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.snapshot import Ignored
 from reconciler.records.binding import binding_to_json
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
     """Return a plan as `reconciler plan --output json` prints it: plain dicts and lists."""
     home = plan.home_region
     result: Json = {
-        "at": rfc3339(plan.at),
+        "at": rfc3339_exact(plan.at),
         "cluster": plan.cluster,
         "actions": [action_to_json(each) for each in plan.actions],
         "placements": [_placement(each, home) for each in plan.placements],
@@ -92,7 +92,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         ]
     if plan.interrupted_pools:
         result["interrupted_pools"] = [
-            {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339(each.at)}
+            {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339_exact(each.at)}
             for each in plan.interrupted_pools
         ]
     if kept:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.model.ids import Region
 from reconciler.records.aws import ASKED, Answer
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
 
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items() if key not in USER_DATA}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    return rfc3339(value) if isinstance(value, datetime) else value
+    return rfc3339_exact(value) if isinstance(value, datetime) else value
 
 
 def _order(found: Json) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ YEARS = range(1970, 2200)
 be calculated with."""
 
 
-def rfc3339(moment: datetime) -> str:
+def rfc3339_exact(moment: datetime) -> str:
     """Return an aware time as `2026-01-31T12:00:00Z`; fractions of seconds only if not 0."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from reconciler.model.snapshot import Snapshot
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 from reconciler.simulation.bound import CostBound
 from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS, POINTS
 from reconciler.simulation.notes import notes
@@ -31,7 +31,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
     least = sum(bound.values())
     return {
         "config": name,
-        "start": rfc3339(result.start),
+        "start": rfc3339_exact(result.start),
         "days": round(result.seconds / DAY_SECONDS, 6),
         "pods": result.history.created,
         "plans": result.history.plans,
@@ -57,7 +57,7 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
         "jobs_ended_early": result.history.jobs_ended,
         "moments": [
             {
-                "at": rfc3339(each.snapshot.at),
+                "at": rfc3339_exact(each.snapshot.at),
                 "pods_waiting": each.waiting,
                 "pod": _longest_waiting(each.snapshot),
                 "waited_seconds_together": round(each.score, 3),

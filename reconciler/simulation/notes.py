@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 from reconciler.simulation.simulation import Result
 
 SHORT_SECONDS: Final = 300.0

@@ -19,9 +19,9 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
+from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.fleets.health import MISSING
-from reconciler.planner.text import counted_noun
 from reconciler.web.board import LeadershipView, PastAction, View
 
 Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]

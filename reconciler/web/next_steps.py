@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.plan import FleetUpdate, Kept, Plan
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 from reconciler.web.board import View
 
 TIMERS: Final = {

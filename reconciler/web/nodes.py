@@ -11,10 +11,10 @@ from reconciler.model.fleet import FLEET_TAG
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.explain.answers import NodeVerdict
 from reconciler.planner.explain.nodes import NodeVerdicts
-from reconciler.planner.text import counted_noun
 
 _ORDER: Final[tuple[NodeVerdict, ...]] = ("held", "leaves", "kept", "used", "foreign")
 

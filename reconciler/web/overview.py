@@ -12,7 +12,7 @@ from reconciler.loops.workloads import Pending, Workload, pending_by_workload
 from reconciler.model.plan import FleetPlan, Plan
 from reconciler.planner.explain.answers import Changes
 from reconciler.records.plan import fleet_to_json
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 from reconciler.web.board import View
 from reconciler.web.next_steps import NextStep, next_steps
 from reconciler.web.nodes import NodeRow, node_rows
@@ -105,7 +105,7 @@ def workload_json(pending: Pending, remedies: Mapping[Workload, Changes]) -> Jso
         "kind": pending.workload.kind,
         "name": pending.workload.name,
         "pods": pending.pods,
-        "oldest_at": None if pending.oldest_at is None else rfc3339(pending.oldest_at),
+        "oldest_at": None if pending.oldest_at is None else rfc3339_exact(pending.oldest_at),
         "state": pending.state,
         "states": dict(sorted(pending.states.items())),
         "fleets": dict(sorted(pending.fleets.items())),
@@ -154,12 +154,12 @@ def _fleet_json(row: FleetRow) -> Json:
         "requested": row.requested,
         "wanted": row.plan.target,
         "unavailable": row.plan.unavailable,
-        "cool_off_until": None if until is None else rfc3339(until),
+        "cool_off_until": None if until is None else rfc3339_exact(until),
         "hourly_usd": row.hourly_usd,
         "node_usd_per_hour": row.plan.node_usd_per_hour,
     }
 
 
 def _step_json(step: NextStep) -> Json:
-    at = None if step.at is None else rfc3339(step.at)
+    at = None if step.at is None else rfc3339_exact(step.at)
     return {"at": at, "what": step.what, "why": step.why}

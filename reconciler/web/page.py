@@ -17,8 +17,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from reconciler.gitops.assets import read_template
 from reconciler.gitops.status import STAGES
 from reconciler.loops.workloads import Workload
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.explain.answers import Changes
-from reconciler.planner.text import counted_noun, duration
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.web.board import StatusBoard
 from reconciler.web.history import KINDS

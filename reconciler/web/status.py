@@ -12,7 +12,7 @@ from reconciler.loops.log_reporter import summary
 from reconciler.model.plan import Plan
 from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 from reconciler.web.board import PastAction, StatusBoard, View
 from reconciler.web.verdict import Verdict, verdict_of
 
@@ -48,7 +48,7 @@ def status_json(
         "alive": board.is_alive(),
         "ready": board.is_ready(),
         "leader_election": asdict(board.leadership),
-        "started_at": rfc3339(view.started_at),
+        "started_at": rfc3339_exact(view.started_at),
         "last_success_at": _time(view.succeeded_at),
         "last_success_age_seconds": round(board.success_age_seconds(), 3),
         "cycle": _cycle(view),
@@ -124,7 +124,7 @@ def plan_summary(plan: Plan) -> Json:
 def _past(past: PastAction) -> Json:
     action, text = past.outcome.action, describe(past.outcome.action)
     return {
-        "at": rfc3339(past.at),
+        "at": rfc3339_exact(past.at),
         "action": text.name,
         "subject": text.subject,
         "before": text.before,
@@ -137,4 +137,4 @@ def _past(past: PastAction) -> Json:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339(moment)
+    return None if moment is None else rfc3339_exact(moment)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reconciler.planner.text import counted_noun
+from reconciler.model.text import counted_noun
 from reconciler.web.board import StatusBoard, View
 from reconciler.web.causes import RULES, Cause, Level, Seen
 

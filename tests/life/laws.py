@@ -24,9 +24,9 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import parse_rfc3339
 from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
-from reconciler.planner.text import parse_rfc3339
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings
 from tests.life.left_alone import is_left_alone

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, Told
 from reconciler.adapters.kubernetes.kinds import events_path
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Transport
 from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
+from reconciler.model.text import rfc3339
 from reconciler.ports.object_events import ObjectEvent
 from reconciler.telemetry.threads import log_bug
 
@@ -115,7 +116,7 @@ class KubernetesEvents:
         if told.name:
             patch = {
                 "count": told.count,
-                "lastTimestamp": _time(told.last_at),
+                "lastTimestamp": rfc3339(told.last_at),
                 "message": _cut(event.message),
             }
             try:
@@ -154,14 +155,10 @@ class KubernetesEvents:
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,
-            "firstTimestamp": _time(told.first_at),
-            "lastTimestamp": _time(told.last_at),
+            "firstTimestamp": rfc3339(told.first_at),
+            "lastTimestamp": rfc3339(told.last_at),
             "count": told.count,
         }
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _cut(text: str) -> str:

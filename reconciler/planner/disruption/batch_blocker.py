@@ -1,13 +1,13 @@
 """What keeps a node out of a batch that is emptied later, when its new node has come."""
 
 from reconciler.model.cluster import Node
+from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import rests_until
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.text import duration
 
 
 def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:

@@ -12,6 +12,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
+from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import grace_seconds
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
@@ -31,7 +32,6 @@ from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.settings import DisruptionReason
-from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)

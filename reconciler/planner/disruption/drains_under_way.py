@@ -14,6 +14,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.text import counted_noun, duration, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.abandoned_drains import give_back_abandoned
 from reconciler.planner.disruption.blocker import Blocker
@@ -58,7 +59,6 @@ from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
-from reconciler.planner.text import counted_noun, duration, rfc3339
 from reconciler.planner.view import ClusterView
 
 

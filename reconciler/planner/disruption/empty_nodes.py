@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
+from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
 from reconciler.planner.disruption.blockers.nodes import first_blocker, irreplaceable_pod
@@ -17,7 +18,6 @@ from reconciler.planner.disruption.drains.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
-from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
 
 Eligible = tuple[timedelta, Node, FleetStatus]

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
+from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
@@ -13,7 +14,6 @@ from reconciler.planner.disruption.drains.replacement_sets import (
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.text import counted_noun
 
 
 def go_on(run: VoluntaryRun) -> None:

@@ -20,12 +20,12 @@ from reconciler.model.actions import (
     PolicyName,
 )
 from reconciler.model.cluster import Node
+from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.drains.actions import drain_started, last_failure, rests_until
 from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.rounds import DrainProgress, drain_progress
 from reconciler.planner.fleets.drain_taints import drain_policy, is_draining_voluntarily
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 Stage = Literal[

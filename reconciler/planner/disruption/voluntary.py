@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from reconciler.model.actions import DeletePod, EvictPod
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
@@ -37,7 +38,6 @@ from reconciler.planner.disruption.waiting_removals import (
     why_nothing_is_bought,
 )
 from reconciler.planner.removal import Removal
-from reconciler.planner.text import counted_noun, duration
 
 
 class VoluntaryRun:

@@ -6,11 +6,11 @@ from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import FleetPlan, Plan
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import FleetExplanation, FleetVerdict
 from reconciler.planner.explain.nodes import verdict_of
 from reconciler.planner.money import usd
-from reconciler.planner.text import counted_noun
 
 
 def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExplanation:

@@ -1,6 +1,7 @@
 """What stands between a fleet and one more node, beside the pod: limits, money, EC2."""
 
 from reconciler.model.cluster import Pod
+from reconciler.model.text import rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.health import MISSING
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -9,7 +10,6 @@ from reconciler.planner.money import cost_limits
 from reconciler.planner.policies.scale_up.overflow import blocking_spot_fleet
 from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.text import rfc3339
 
 Lifted = tuple[str, int]
 """A change in words, and how much it asks."""

@@ -14,6 +14,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
@@ -24,7 +25,6 @@ from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.rules import judge_of
-from reconciler.planner.text import counted_noun
 
 SHOWN_PODS = 10
 HELD = {

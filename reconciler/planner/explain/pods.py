@@ -9,6 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
@@ -20,7 +21,6 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
 from reconciler.planner.policies.scale_up.refusals import why
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 IGNORED: Mapping[str, str] = {

@@ -18,12 +18,12 @@ from reconciler.model.cluster import Node
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.live import fleet_keys_by_instance
 from reconciler.planner.fleets.stuck import names_of
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.text import counted_noun, duration
 
 RENEWED_AFTER = timedelta(hours=6)
 """How old a kept proof may be before the Lease is written again."""

@@ -15,12 +15,12 @@ from reconciler.model.cluster import Pod, PodSpec, Toleration
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.quantity import format_amount
+from reconciler.model.text import counted_noun
 from reconciler.planner.demand import SECTOR
 from reconciler.planner.fleets.inventory import Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import Headroom, PlannerSettings
-from reconciler.planner.text import counted_noun
 
 _HUNDRED = 100
 

@@ -13,6 +13,7 @@ from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
 from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
@@ -22,7 +23,6 @@ from reconciler.planner.fleets.stuck import (
     with_stuck,
 )
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.text import duration
 
 MISSING = "missing"
 IS_MISSING = f"the fleet is {MISSING}"

@@ -26,8 +26,8 @@ from reconciler.model.interruption_annotation import (
 )
 from reconciler.model.notices import Notice
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import rfc3339
 from reconciler.planner.clocks import is_skewed
-from reconciler.planner.text import rfc3339
 
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""

@@ -13,11 +13,11 @@ from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
+from reconciler.model.text import duration
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.interruptions import InterruptionNotice
 from reconciler.planner.fleets.rolling_update import Update
 from reconciler.planner.settings import DisruptionReason, FleetSettings
-from reconciler.planner.text import duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.plan import FleetUpdate, UpdateState
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.calendar import in_window
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
@@ -29,7 +30,6 @@ from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.starting import startup_taint, takes_pods
 from reconciler.planner.fleets.stuck import StuckInstance
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
-from reconciler.planner.text import counted_noun, duration, parse_rfc3339, rfc3339
 
 CRASH_LOOP_RESTARTS: Final = 3
 """A pod with so many restarts on a new node halts the update."""

@@ -15,12 +15,12 @@ from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.text import counted_noun, duration, parse_rfc3339
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.fleets.stand_ins import FallbackNode, find_fallbacks
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.text import counted_noun, duration, parse_rfc3339
 
 BATCH_EVERY: Final = timedelta(hours=1)
 """From the beginning of one batch to that of the next; a node that could not leave by then is in

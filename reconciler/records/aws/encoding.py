@@ -5,7 +5,7 @@ from typing import Any
 
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.records.aws.fields import FLEET_ID_TAG, TEMPLATE_VERSION_TAG
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
 
@@ -27,7 +27,7 @@ def encode_history(fleet: Fleet) -> Json:
         "HistoryRecords": [
             {
                 "EventType": "service-error",
-                "Timestamp": rfc3339(each.at),
+                "Timestamp": rfc3339_exact(each.at),
                 "EventInformation": {
                     "EventSubType": each.code,
                     "EventDescription": each.message,
@@ -74,7 +74,7 @@ def _instance(instance: Instance) -> Json:
         "Tags": _tags({**instance.tags, **own}),
     }
     if instance.launched_at is not None:
-        found["LaunchTime"] = rfc3339(instance.launched_at)
+        found["LaunchTime"] = rfc3339_exact(instance.launched_at)
     if instance.lifecycle == "spot":
         found["InstanceLifecycle"] = "spot"
     return found

@@ -22,7 +22,7 @@ from reconciler.records.kubernetes.encoding import (
     encode_resources,
     encode_selector,
 )
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ _USUAL: Mapping[str, object] = {
 
 def encode_line(line: DemandLine) -> bytes:
     """Return one line, with its newline, that decodes to an equal value."""
-    fields = {"t": rfc3339(line.at), **_fields(line)}
+    fields = {"t": rfc3339_exact(line.at), **_fields(line)}
     said = {
         key: value
         for key, value in fields.items()
@@ -85,7 +85,7 @@ def _pod(pod: PodDemand) -> Json:
         "spec": encode_pod_spec(pod.spec),
         "ran_seconds": pod.ran_seconds,
         "kept_seconds": pod.kept_seconds,
-        "until": rfc3339(pod.until) if pod.until is not None else None,
+        "until": rfc3339_exact(pod.until) if pod.until is not None else None,
     }
 
 
@@ -126,7 +126,7 @@ def _cron(cron: CronDemand) -> Json:
         "spec": encode_pod_spec(cron.spec),
         "pods": cron.pods,
         "ran_seconds": cron.ran_seconds,
-        "until": rfc3339(cron.until) if cron.until is not None else None,
+        "until": rfc3339_exact(cron.until) if cron.until is not None else None,
     }
 
 
@@ -140,7 +140,7 @@ def _fault(fault: FaultDemand) -> Json:
         "code": fault.code,
         "instances": fault.instances,
         "seconds": fault.seconds,
-        "until": rfc3339(fault.until) if fault.until is not None else None,
+        "until": rfc3339_exact(fault.until) if fault.until is not None else None,
     }
 
 

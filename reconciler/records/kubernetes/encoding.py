@@ -24,7 +24,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from reconciler.records.kubernetes.fields import AMOUNT_LIMIT
-from reconciler.records.times import rfc3339
+from reconciler.records.times import rfc3339_exact
 
 Json = dict[str, Any]
 
@@ -296,4 +296,4 @@ def _pod_status(pod: Pod) -> Json:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339(moment)
+    return None if moment is None else rfc3339_exact(moment)

@@ -13,7 +13,7 @@ import pytest
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
-from reconciler.planner.text import rfc3339
+from reconciler.model.text import rfc3339
 from reconciler.web.overview import Overviews
 from tests.unit.web.crowd import busy_day
 from tests.unit.web.scene import FALLBACK, HEADROOM, MISSING, UPDATE, Scene, fleet, unplaced

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from reconciler.model.cluster import Pod
+from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.fleets.new_nodes import NANO
-from reconciler.planner.text import counted_noun
 
 
 def move_cost_nano_usd(pods: Collection[Pod], move_cost_usd: Decimal) -> int:

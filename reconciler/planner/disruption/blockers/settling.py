@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Pod
 from reconciler.model.counted import counts
+from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import duration
 
 
 def settled_at(

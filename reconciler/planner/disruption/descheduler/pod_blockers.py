@@ -9,6 +9,7 @@ import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import NO_LABELS
+from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.context import DisruptionContext
@@ -24,7 +25,6 @@ from reconciler.planner.rules import (
     judge_of,
 )
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import duration
 
 _Controller = tuple[str, str, str, str]
 """Namespace, kind, name and UID."""

@@ -23,6 +23,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
 from reconciler.model.ids import FleetId
+from reconciler.model.text import parse_rfc3339, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
@@ -30,7 +31,6 @@ from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
 _FORGOTTEN_AFTER = timedelta(hours=6)

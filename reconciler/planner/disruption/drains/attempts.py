@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.planner.text import parse_rfc3339, rfc3339
+from reconciler.model.text import parse_rfc3339, rfc3339
 
 REPLACEMENT_COUNTS_FOR = timedelta(minutes=30)
 """How long a node that was asked for in another one's place counts as its replacement."""

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.fleets.starting import takes_pods
-from reconciler.planner.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)

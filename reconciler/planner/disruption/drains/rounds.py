@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAIN_PROGRESS
 from reconciler.model.cluster import Node
+from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import counted_noun, duration, parse_rfc3339, rfc3339
 
 DRAIN_ROUNDS_MAX = 3
 """A drain begins when no more rounds are needed: each may take minutes, and the node is closed to

@@ -2,9 +2,9 @@
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node
+from reconciler.model.text import rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.text import rfc3339
 
 
 def start_timer(builder: PlanBuilder, node: Node, because: str) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from reconciler.model.cluster import Pod
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.settings import BlastRadius
-from reconciler.planner.text import counted_noun, duration
 from reconciler.planner.view import ClusterView
 
 _Controller = tuple[str, str, str]

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.text import counted_noun
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
@@ -12,7 +13,6 @@ from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.settings import DisruptionReason
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 

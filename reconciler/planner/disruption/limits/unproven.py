@@ -11,10 +11,10 @@ from reconciler.model.actions import (
     begins_drain,
 )
 from reconciler.model.errors import InvariantViolated
+from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import CLOCK_SKEW, clock_skew, is_skewed
 from reconciler.planner.fleets.stuck import find_stuck
-from reconciler.planner.text import duration
 
 CODE = "unproven-cluster"
 

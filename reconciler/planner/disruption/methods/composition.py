@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.blockers.settling import last_bound
 from reconciler.planner.disruption.candidates import Candidate
@@ -22,7 +23,6 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 

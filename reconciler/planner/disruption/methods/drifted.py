@@ -11,6 +11,7 @@ from typing import Final
 from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
+from reconciler.model.text import duration
 from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
@@ -32,7 +33,6 @@ from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import chosen_by_update
 from reconciler.planner.fleets.rolling_update import BatchMark, Update
-from reconciler.planner.text import duration
 
 POLICY: Final = "rolling-update"
 PATIENCE: Final = timedelta(minutes=15)

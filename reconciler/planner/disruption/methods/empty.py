@@ -6,6 +6,7 @@ import numpy as np
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
+from reconciler.model.text import duration
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
@@ -17,7 +18,6 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.removal import Removal
 from reconciler.planner.settings import DisruptionReason
-from reconciler.planner.text import duration
 
 
 def propose(run: VoluntaryRun) -> None:

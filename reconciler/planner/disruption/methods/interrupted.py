@@ -24,6 +24,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.model.plan import InterruptedNode
+from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
 from reconciler.planner.disruption.drains.actions import (
@@ -44,7 +45,6 @@ from reconciler.planner.fleets.interruptions import (
     read_notice,
 )
 from reconciler.planner.rules import comes_back
-from reconciler.planner.text import counted_noun, rfc3339
 from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"

@@ -14,6 +14,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
+from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
@@ -38,7 +39,6 @@ from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import judge_of
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
@@ -37,7 +38,6 @@ from reconciler.planner.fleets.drain_taints import drain_reasons
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.settings import SpotRescheduler
-from reconciler.planner.text import counted_noun, duration
 
 ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
 NOT_YET = Blocker("spot-reschedule-turn", "it is looked at again within some minutes")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.model.actions import SPOT_RETURN
+from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
@@ -26,7 +27,6 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
 from reconciler.planner.fleets.stand_ins import FallbackNode
-from reconciler.planner.text import rfc3339
 
 POLICY: Final = "spot-return"
 

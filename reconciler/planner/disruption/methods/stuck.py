@@ -1,12 +1,12 @@
 """Ends stuck instances; their fleets launch others, except for a halted rolling update."""
 
 from reconciler.model.actions import TerminateInstance
+from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
-from reconciler.planner.text import duration
 
 
 def propose(builder: PlanBuilder) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey, Region
+from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
@@ -17,7 +18,6 @@ from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
-from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
 
 UNREADY_ALWAYS = 3

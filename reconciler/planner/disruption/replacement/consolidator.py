@@ -13,6 +13,7 @@ from datetime import timedelta
 from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.text import counted_noun
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
 from reconciler.planner.disruption.candidates import Candidate
@@ -26,7 +27,6 @@ from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 SAVING_PERCENT_MIN = 5

@@ -9,6 +9,7 @@ from collections.abc import Container
 from datetime import timedelta
 
 from reconciler.model.cluster import Node
+from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
@@ -17,7 +18,6 @@ from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCEN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.new_nodes import NANO
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from reconciler.model.cluster import PodSpec
 from reconciler.model.plan import HeadroomPlan
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
@@ -23,7 +24,6 @@ from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
-from reconciler.planner.text import counted_noun
 
 PIECES_MAX = 10_000
 """Bought for one item in one plan; the rest is missing. A config that asks for more by mistake must

@@ -7,12 +7,12 @@ and whoever modifies the fleet with EC2's usual policy would lose nodes at work.
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import LIVE_STATES
-from reconciler.planner.text import counted_noun
 
 
 def propose(builder: PlanBuilder) -> None:

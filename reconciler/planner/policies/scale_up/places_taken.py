@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
+from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.purchases import PlacesTaken
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.text import counted_noun, rfc3339
 
 SHOWN_PODS = 3
 """Pods that are named; the others are counted."""

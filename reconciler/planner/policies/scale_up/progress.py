@@ -16,6 +16,7 @@ import numpy as np
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedDemandState
+from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
 from reconciler.planner.disruption.drains.idleness import counted, is_empty
@@ -29,7 +30,6 @@ from reconciler.planner.placement.simulation import IN_HOPE
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.places_taken import Taken, note_places_taken
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.text import counted_noun, rfc3339
 from reconciler.planner.view import ClusterView
 
 STRIKES_MAX = 2

@@ -9,6 +9,7 @@ from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
+from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
@@ -30,7 +31,6 @@ from reconciler.planner.policies.scale_up.wording import (
 )
 from reconciler.planner.raise_limits import exhausted, raise_limits
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.text import counted_noun, rfc3339
 
 
 def explain(

@@ -7,6 +7,7 @@ from operator import itemgetter
 import numpy as np
 
 from reconciler.model.ids import FleetKey, Region
+from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
@@ -35,7 +36,6 @@ from reconciler.planner.policies.scale_up.sector_groups import (
 from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import SectorSettings
-from reconciler.planner.text import counted_noun
 from reconciler.planner.view import ClusterView
 
 

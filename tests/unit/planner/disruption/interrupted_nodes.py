@@ -6,7 +6,7 @@ from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, INTERRUPTION
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
-from reconciler.planner.text import rfc3339
+from reconciler.model.text import rfc3339
 from tests.builders import ago, make_node
 from tests.unit.planner.scale_in.scene import make_scene_fleet
 

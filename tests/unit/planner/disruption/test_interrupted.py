@@ -19,10 +19,10 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget
-from reconciler.planner.text import rfc3339
 from tests.builders import ago, make_node, make_settings, make_snapshot, selecting
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, TAINT, begun, noticed, targets
 from tests.unit.planner.scale_in.scene import (

@@ -8,8 +8,8 @@ from reconciler.model.actions import INTERRUPTION, EvictPod, TaintNode, UntaintN
 from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId, Region
+from reconciler.model.text import rfc3339
 from reconciler.planner.settings import DisruptionBudget
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
     make_cloud_of,

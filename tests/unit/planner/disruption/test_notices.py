@@ -10,8 +10,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.notices import Notice, NoticeKind, settled_messages
 from reconciler.model.snapshot import CloudState
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     AWAY,
     HOME,

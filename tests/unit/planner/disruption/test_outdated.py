@@ -18,10 +18,10 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget, PlannerSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.queued_notices import results, seen, spot, written

@@ -15,6 +15,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.plan import FleetUpdate
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     DisruptionBudget,
@@ -22,7 +23,6 @@ from reconciler.planner.settings import (
     MaintenanceWindow,
     RollingUpdate,
 )
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     HOME,
     NOW,

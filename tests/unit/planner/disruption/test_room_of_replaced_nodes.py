@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.actions import REPLACEMENT_ASKED, UNNEEDED_SINCE
 from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.text import rfc3339
+from reconciler.model.text import rfc3339
 from tests.builders import ago, make_node
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import drained, made_of, node

@@ -14,11 +14,11 @@ from reconciler.model.actions import (
     SPOT_RETURN,
 )
 from reconciler.model.cluster import Node, Taint
+from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.state import Disruption
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import RollingUpdate
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     NOW,
     ago,
@@ -95,7 +95,11 @@ def test_interrupted_node_tells_when_its_instance_ends() -> None:
 @pytest.mark.parametrize(
     ("annotations", "stage", "reason"),
     [
-        ({REPLACEMENT_ASKED: f"{rfc3339(ago(60))}/1"}, "replacement-launching", "consolidation"),
+        (
+            {REPLACEMENT_ASKED: f"{rfc3339(ago(60))}/1"},
+            "replacement-launching",
+            "consolidation",
+        ),
         ({REPLACEMENT_ASKED: f"{rfc3339(ago(7200))}/1"}, None, ""),
         ({SPOT_RETURN: rfc3339(ago(60))}, "requested", "spot-return"),
         ({ROLLING_UPDATE: "7/x"}, None, ""),

@@ -22,8 +22,8 @@ from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.settings import DisruptionBudget, FleetSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     NOW,
     ago,

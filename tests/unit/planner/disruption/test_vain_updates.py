@@ -7,8 +7,8 @@ import pytest
 from reconciler.model.actions import DRAIN_FAILED, DRAIN_STARTED, REPLACEMENT_ASKED, UntaintNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.text import rfc3339
 from reconciler.planner.settings import Headroom
-from reconciler.planner.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import (

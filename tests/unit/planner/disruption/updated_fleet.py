@@ -12,12 +12,12 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     FleetSettings,
     RollingUpdate,
 )
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     NOW,
     ago,

@@ -11,11 +11,11 @@ from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import rfc3339
 from reconciler.planner.explain.answers import NodeExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import Headroom, PlannerSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
     idle,

@@ -21,6 +21,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     DisruptionBudget,
@@ -28,7 +29,6 @@ from reconciler.planner.settings import (
     ScaleInSettings,
     SpotReturn,
 )
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     HOME,
     NOW,

@@ -18,9 +18,9 @@ from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
     kept_proof,

@@ -17,8 +17,8 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     AWAY,
     HOME,

@@ -15,7 +15,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.text import rfc3339
+from reconciler.model.text import rfc3339
 from tests.builders import (
     AWAY,
     HOME,

@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.actions import REPLACEMENT_ASKED, TerminateInstance
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
-from reconciler.planner.text import rfc3339
+from reconciler.model.text import rfc3339
 from tests.builders import ago, amounts, make_fleet_settings, make_node, make_option
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import annotations_set, drained, kept, moves, on, unneeded

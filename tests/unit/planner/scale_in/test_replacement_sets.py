@@ -18,9 +18,9 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.drains.replacement_sets import encode
 from reconciler.planner.settings import DisruptionBudget, DisruptionReason, ScaleInSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     HOME,
     NOW,

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Final
 
 from reconciler.model.cluster import Pod
+from reconciler.model.text import duration
 from reconciler.planner.descheduler_settings import PodLifeTime
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -14,7 +15,6 @@ from reconciler.planner.disruption.descheduler.facts import (
     age_seconds,
     eviction_order,
 )
-from reconciler.planner.text import duration
 
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 

@@ -1,15 +1,15 @@
-"""Times and durations as people and annotations write them."""
+"""Times, durations and counts as people and annotations write them."""
 
 from datetime import UTC, datetime, timedelta
 
 
 def rfc3339(at: datetime) -> str:
-    """Seconds precision, `Z`: `2026-01-31T12:00:00Z`."""
+    """Return an aware time in whole seconds of UTC: `2026-01-31T12:00:00Z`."""
     return at.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
 def parse_rfc3339(text: str) -> datetime | None:
-    """An RFC 3339 time of an annotation; None when it is not one."""
+    """Return the time that an annotation or a person writes; None when it is not RFC 3339."""
     if not text:
         return None
     try:
@@ -20,7 +20,7 @@ def parse_rfc3339(text: str) -> datetime | None:
 
 
 def duration(span: timedelta) -> str:
-    """`1h30m`, `10m`, `45s`: the two largest units that are not zero."""
+    """Return a duration in its two largest units that are not zero: `1h30m`, `10m`, `45s`."""
     left = max(0, int(span.total_seconds()))
     parts = []
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
@@ -31,5 +31,5 @@ def duration(span: timedelta) -> str:
 
 
 def counted_noun(count: int, noun: str) -> str:
-    """`1 node`, `3 nodes`."""
+    """Return a count with its noun: `1 node`, `3 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

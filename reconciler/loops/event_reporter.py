@@ -21,7 +21,7 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports.object_events import ObjectEvent, ObjectEvents
+from reconciler.ports.object_events import ObjectEvent, ObjectEvents, pod_event
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.telemetry.scrub import without_account
 
@@ -162,7 +162,7 @@ class EventReporter:
     def _emit_pod(
         self, pod: PodKey, reason: str, text: str, *, warning: bool = False, about: str = ""
     ) -> None:
-        self._events.emit(_of_pod(pod, reason, text, warning=warning, about=about))
+        self._events.emit(pod_event(pod, reason, text, warning=warning, about=about))
 
     def _emit_node(
         self, node: NodeName, reason: str, text: str, *, warning: bool = False, about: str = ""
@@ -180,21 +180,6 @@ class EventReporter:
         )
 
 
-def _of_pod(
-    pod: PodKey, reason: str, text: str, *, warning: bool = False, about: str = ""
-) -> ObjectEvent:
-    return ObjectEvent(
-        kind="Pod",
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        reason=reason,
-        message=text,
-        warning=warning,
-        about=about,
-    )
-
-
 def _launching(placement: Placement) -> ObjectEvent:
     text = f"waits for a node of fleet {placement.fleet} that is launching"
-    return _of_pod(placement.pod, "WaitingForNode", text, about=str(placement.fleet))
+    return pod_event(placement.pod, "WaitingForNode", text, about=str(placement.fleet))

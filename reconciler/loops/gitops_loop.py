@@ -45,7 +45,7 @@ from reconciler.ports.forge import Forge
 from reconciler.ports.repository import Commit, CommitId, Repository
 
 Mode = Literal["push", "pull-request"]
-Reporter = Callable[[GitopsReport | ReconcilerError], None]
+TurnReporter = Callable[[GitopsReport | ReconcilerError], None]
 Fetched = Callable[[Commit], None]
 """Called with each newest commit, on standby replicas too."""
 
@@ -155,7 +155,7 @@ class GitopsLoop:
             self._clock.wait_seconds(self._settings.backoff_seconds * 2 ** (attempt - 1))
             attempt += 1
 
-    def watch(self, report: Reporter, may_act: Callable[[], bool] = lambda: True) -> None:
+    def watch(self, report: TurnReporter, may_act: Callable[[], bool] = lambda: True) -> None:
         """Take a turn at once, then every `poll_seconds` and after each `wake`, until `stop`.
 
         A turn that fails is reported and tried again, later each time, or when the branch moves;

@@ -7,17 +7,12 @@ from reconciler.ports.repository import CommitId, Repository
 
 
 def missing(repository: Repository, commit: CommitId, target: RenderTarget) -> ClusterStatus:
-    """Return the status of a config that is not among the regular files of a commit."""
-    detail = why_missing(repository, commit, target.config_path)
-    return ClusterStatus(target=target, state="missing", detail=detail)
-
-
-def why_missing(repository: Repository, commit: CommitId, path: str) -> str:
-    """Return why a path is not among the regular files of a commit, and what to do about it."""
+    """Return the status of a config that is not among the regular files of a commit, and why."""
+    detail = "the branch has no such file"
     try:
-        repository.read(commit, path)
+        repository.read(commit, target.config_path)
     except InputError as error:
-        return str(error)
+        detail = str(error)
     except NotFound:
         pass
-    return "the branch has no such file"
+    return ClusterStatus(target=target, state="missing", detail=detail)

@@ -15,7 +15,7 @@ from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
-from reconciler.ports.object_events import ObjectEvent
+from reconciler.ports.object_events import ObjectEvent, pod_event
 
 REASON: Final = "NotTriggerScaleUp"
 WORKLOADS_MAX: Final = 200
@@ -82,16 +82,8 @@ def _of_owner(group: Sequence[Unplaceable], pods: Mapping[PodKey, Pod]) -> Itera
 
 
 def _of_pod(found: Unplaceable) -> ObjectEvent:
-    return ObjectEvent(
-        kind="Pod",
-        namespace=found.pod.namespace,
-        name=found.pod.name,
-        uid=found.pod.uid,
-        reason=REASON,
-        message=f"no fleet can run it: {_reasons(found.reasons)}",
-        warning=True,
-        about=_codes(found.reasons),
-    )
+    message = f"no fleet can run it: {_reasons(found.reasons)}"
+    return pod_event(found.pod, REASON, message, warning=True, about=_codes(found.reasons))
 
 
 def _codes(reasons: Sequence[Reason]) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from reconciler.model.ids import PodKey
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectEvent:
@@ -22,6 +24,22 @@ class ObjectEvent:
     warning: bool = False
     about: str = ""
     """What distinguishes Events of one object and reason; empty: the message."""
+
+
+def pod_event(
+    pod: PodKey, reason: str, message: str, *, warning: bool = False, about: str = ""
+) -> ObjectEvent:
+    """Return an Event on a pod; arguments as `ObjectEvent` has them."""
+    return ObjectEvent(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        reason=reason,
+        message=message,
+        warning=warning,
+        about=about,
+    )
 
 
 class ObjectEvents(Protocol):

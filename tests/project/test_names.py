@@ -19,7 +19,7 @@ OF_A_CODE = {"Blocker": 0, "block": 1}
 """Functions that are given the code of a node that stays, and at which place."""
 OF_A_POD = ("_bystander", "_unserved")
 """Functions of planner/demand.py that return the code of a pod that is left out."""
-TOLD_BY = {"_emit_pod", "_emit_node", "_of_pod"}
+TOLD_BY = {"_emit_pod", "_emit_node", "pod_event"}
 """Functions whose second argument is the reason of an Event."""
 PAGES_OF_KEPT = ("names.md", "scale-in.md", "descheduler.md", "spot-rescheduler.md")
 

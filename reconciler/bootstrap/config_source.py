@@ -12,8 +12,8 @@ from reconciler.config.environment import (
     stated_values,
 )
 from reconciler.config.loader import Purpose, files_named, read_config_bytes
+from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.config.settings import planner_settings
 from reconciler.gitops.followed import FollowedConfig, is_inside
 from reconciler.model.errors import (
     ConfigError,

@@ -20,8 +20,8 @@ from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.bootstrap.stop_deadline import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.planning.settings import planner_settings
 from reconciler.config.rules.names import check_cluster_name
-from reconciler.config.settings import planner_settings
 from reconciler.gitops.left_behind import clear_imports
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings

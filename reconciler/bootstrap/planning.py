@@ -10,8 +10,8 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.providers import group_names, observed_clouds
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
+from reconciler.config.planning.settings import NO_SPOT_PRICES, SpotPrices, planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.config.settings import NO_SPOT_PRICES, SpotPrices, planner_settings
 from reconciler.model.errors import UsageError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot

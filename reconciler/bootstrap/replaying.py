@@ -9,8 +9,8 @@ from reconciler.bootstrap.recording import recorded_demand
 from reconciler.bootstrap.simulating import load_demand, simulated_settings
 from reconciler.config.catalogue import Catalogue, catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config
+from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.config.settings import planner_settings
 from reconciler.gitops.followed import is_inside
 from reconciler.gitops.replay import Replay
 from reconciler.model.demand import Demand

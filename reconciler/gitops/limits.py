@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import Purpose, parse_config
-from reconciler.config.settings import planner_settings
+from reconciler.config.planning.settings import planner_settings
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.fleet import PriceSource

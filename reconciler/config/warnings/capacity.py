@@ -10,7 +10,7 @@ from reconciler.config.faults import (
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
 )
-from reconciler.config.settings import planner_settings
+from reconciler.config.planning.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import Problem
 from reconciler.planner.settings import FleetSettings

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.config.descheduler import Policies
-from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.loader import load_config, read_config
+from reconciler.config.planning.descheduler import descheduler_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.model.errors import ConfigError
 from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, NodeTaints

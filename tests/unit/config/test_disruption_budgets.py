@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.faults import RANGE
-from reconciler.config.settings import DEFAULT_BUDGETS, planner_settings
+from reconciler.config.planning.settings import DEFAULT_BUDGETS, planner_settings
 from reconciler.planner.settings import DISRUPTION_REASONS, DisruptionBudget, PlannerSettings
 from tests.unit.config.documents import config_of, found, with_fleets
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from reconciler.config.catalogue import load_catalogue
+from reconciler.config.planning.settings import planner_settings
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
-from reconciler.config.settings import planner_settings
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
 from reconciler.planner.settings import EVERY_DAY, FleetSettings, GracePeriod, RaiseLimits

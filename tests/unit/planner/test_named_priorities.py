@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
-from reconciler.config.settings import planner_settings
+from reconciler.config.planning.settings import planner_settings
 from reconciler.model.actions import SetCapacity
 from reconciler.planner.named_priorities import NamedPriorities, priority_of
 from reconciler.planner.planner import plan

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from reconciler.config.balancing import balance_settings
 from reconciler.config.catalogue import Catalogue
-from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.fleets import OwnSize, SectorEntry
-from reconciler.config.priorities import fleet_priority, named_priorities
+from reconciler.config.planning.balancing import balance_settings
+from reconciler.config.planning.descheduler import descheduler_settings
+from reconciler.config.planning.priorities import fleet_priority, named_priorities
+from reconciler.config.planning.scale_in import grace_period, scale_in_settings
+from reconciler.config.planning.spot_rescheduler import spot_rescheduler
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
-from reconciler.config.scaling_in import grace_period, scale_in_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sections import (
     BlastRadiusLimit,
     DisruptionBudget,
     RaiseLimits,
 )
-from reconciler.config.spot_rescheduling import spot_rescheduler
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, PriceSource, UsdPerHour

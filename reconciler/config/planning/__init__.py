@@ -1,0 +1,1 @@
+"""Converts a sector config into the planner's settings; `settings` is the entry."""

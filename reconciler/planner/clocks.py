@@ -49,7 +49,7 @@ def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
     first ones would be missed. It is later than all nodes that are there, in our future never.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         nodes: Those that were there before.
     """
     newest = max((each.created_at for each in nodes if each.created_at is not None), default=None)

@@ -51,7 +51,7 @@ def open_builder(
     """Join everything and set the what-if cluster up as things are now.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         also: Pods that get a class, but neither run nor wait: for questions about them.
         unequipped: Nodes whose devices have not come yet.

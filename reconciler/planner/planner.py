@@ -46,7 +46,7 @@ def plan(snapshot: Snapshot, settings: PlannerSettings, left_out: LeftOut = NOTH
     """Decide everything for one moment; the same snapshot and settings give the same plan.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         left_out: What the plan does without.
     """
@@ -62,7 +62,7 @@ def decide(
     """Run all policies and return the builder, whose what-if cluster is the state after the plan.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         also: Pods that are not to be placed, about which questions will be asked.
         left_out: What the plan does without.

@@ -39,12 +39,12 @@ def drain_policy(node: Node) -> PolicyName:
 
 
 def drain_reasons(node: Node) -> frozenset[str]:
-    """The policies whose draining taint the node carries."""
+    """Return the values of the node's draining taints: of our drains, or a word of a person."""
     return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
 
 
 def is_draining_voluntarily(node: Node) -> bool:
-    """Whether the node is being emptied only because it is not needed: it may be given back."""
+    """Return whether the node drains and may be given back: not for an interruption or a person."""
     return is_draining(node) and drain_reasons(node) <= POLICY_OF_DRAIN.keys()
 
 

@@ -59,7 +59,7 @@ def read_signs(
     """The signs of every fleet of the config; none where EC2 was not asked at all.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         live: Fleets that EC2 has.
         stuck: Instances that never joined, as far as they are to be counted.
@@ -77,11 +77,11 @@ def read_signs(
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
-            held = max(sum(i.counts for i in own), joined.get(key, 0))
+            there = max(sum(i.counts for i in own), joined.get(key, 0))
             found[key] = Signs(
                 live=known,
                 stuck=stuck_of.get(key, ()),
-                provided=max(held, int(known.fulfilled_capacity) if known else 0),
+                provided=max(there, int(known.fulfilled_capacity) if known else 0),
                 launched_at=_latest(i for i in own if i.counts),
                 joined_at=_latest(i for i in own if i.id in ready),
                 silent=cloud.is_silent(fleet.provider, key.region),

@@ -46,7 +46,7 @@ def pools_after(
     while nothing proves the cluster, or while the clocks differ.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         owners: The fleet of each node, leaving ones included.
         binding: Whether cluster and fleets belong together.

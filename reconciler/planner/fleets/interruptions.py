@@ -31,7 +31,7 @@ from reconciler.planner.clocks import is_skewed
 
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
-HELD: Final = timedelta(minutes=10)
+HOOK_LASTS: Final = timedelta(minutes=10)
 """How long the pods of a node have that its Auto Scaling group ends: AWS names no time."""
 
 
@@ -127,7 +127,7 @@ def notice_of(
 def _ended_by_group(snapshot: Snapshot) -> Mapping[InstanceId, InterruptionNotice]:
     """Return a notice for each instance that its group ends, and that a hook may hold yet."""
     notice = InterruptionNotice(
-        action="terminate", deadline=snapshot.at.replace(microsecond=0) + HELD
+        action="terminate", deadline=snapshot.at.replace(microsecond=0) + HOOK_LASTS
     )
     cloud = snapshot.cloud
     return {each.id: notice for each in cloud.instances if each.leaving} if cloud else {}

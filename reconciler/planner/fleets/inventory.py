@@ -92,7 +92,7 @@ class FleetStatus:
 
     @property
     def out_of_reach(self) -> bool:
-        """EC2 was asked and does not show it, or does not answer: no target to be changed."""
+        """Return whether EC2 does not show it, or does not answer: its target cannot be changed."""
         return self.state in {MISSING, SILENT}
 
     @property
@@ -310,7 +310,7 @@ def _owners(
     is silent, instances of others are not shown: there a label alone is no membership.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         instances: By node.
         live: Fleets that EC2 has.
@@ -350,7 +350,7 @@ def _status(
     sign: Signs | None,
     saved_states: Mapping[tuple[str, Region], SavedFleetState],
 ) -> FleetStatus:
-    """`members` are its nodes, how many of them have joined, and who is set aside."""
+    """Return its status; `members`: its nodes, how many have joined, and those set aside."""
     nodes, joined, aside = members
     live = sign.live if sign else None
     saved = saved_states.get((key.name, key.region))

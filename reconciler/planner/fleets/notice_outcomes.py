@@ -28,7 +28,7 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
     """Return what became of each notice of the snapshot, in its order.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         rebalance: Whether rebalance recommendations count; they are passed over otherwise.
     """
     if not snapshot.notices:

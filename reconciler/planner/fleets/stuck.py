@@ -76,7 +76,7 @@ def find_stuck(
     behind them are at work.
 
     Args:
-        snapshot: The world.
+        snapshot: What was observed.
         settings: The sector config, resolved.
         at: The time that ages count by; default: the earliest of the clocks that are known.
     """

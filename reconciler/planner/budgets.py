@@ -55,15 +55,15 @@ class Coverage:
         self._by_namespace_alone.setdefault(namespace, []).append(number)
 
     def has_any(self, namespace: str) -> bool:
-        """Whether there is any budget in the namespace."""
+        """Return whether there is any budget in the namespace."""
         return namespace in self._namespaces
 
     def readable(self, namespace: str) -> bool:
-        """Whether every budget of the namespace could be read."""
+        """Return whether every budget of the namespace could be read."""
         return namespace not in self._unreadable
 
     def of(self, pod: Pod) -> tuple[int, ...]:
-        """The numbers of the budgets that cover the pod."""
+        """Return the numbers of the budgets that cover the pod."""
         namespace = pod.key.namespace
         if namespace not in self._namespaces:
             return ()
@@ -168,7 +168,7 @@ class BudgetLedger:
 
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Whether the Eviction API lets the pod go without asking the budget."""
+    """Return whether the Eviction API lets the pod go without asking the budget."""
     if pod.deleting or pod.finished:
         return True
     return budget.unhealthy_pod_eviction_policy == ALWAYS_ALLOW and not pod.ready

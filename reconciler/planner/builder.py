@@ -94,22 +94,22 @@ class PlanBuilder:
 
     @property
     def planned_nodes(self) -> Mapping[int, PlannedNode]:
-        """What the rows without nodes are."""
+        """Return what the rows without nodes are."""
         return self._planned_nodes
 
     @property
     def reservations(self) -> Sequence[Reservation]:
-        """Where demand goes."""
+        """Return where demand goes."""
         return self._reservations
 
     @property
     def used_rows(self) -> AbstractSet[int]:
-        """Rows on which this plan reserved something."""
+        """Return rows on which this plan reserved something."""
         return self._used_rows
 
     @property
     def kept_free(self) -> Mapping[int, str]:
-        """Rows with room that is kept free, and for which sector: some of `used_rows`."""
+        """Return rows with room that is kept free, and for which sector: some of `used_rows`."""
         return self._kept_free
 
     @property
@@ -119,37 +119,37 @@ class PlanBuilder:
 
     @property
     def headroom(self) -> Sequence[HeadroomPlan]:
-        """What became of each item of headroom."""
+        """Return what became of each item of headroom."""
         return self._headroom
 
     @property
     def actions(self) -> Sequence[AnyAction]:
-        """What is to be done, without changes of targets and new removals."""
+        """Return what is to be done, without changes of targets and new removals."""
         return self._actions
 
     @property
     def removals(self) -> Sequence[Removal]:
-        """What policies want to begin to remove; the safety stop settles it at the end."""
+        """Return what policies want to begin to remove; the safety stop settles it at the end."""
         return self._removals
 
     @property
     def placements(self) -> Sequence[Placement]:
-        """Where pods go that policies move."""
+        """Return where pods go that policies move."""
         return self._placements
 
     @property
     def unplaceable(self) -> Sequence[Unplaceable]:
-        """Pods that get no place, and why."""
+        """Return pods that get no place, and why."""
         return self._unplaceable
 
     @property
     def held(self) -> Sequence[Held]:
-        """What would be removed and is held by a safety measure."""
+        """Return what would be removed and is held by a safety measure."""
         return self._held
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """Why nodes stay, by name: the last word on each node.
+        """Return why nodes stay, by name: the last word on each node.
 
         That a node is not Ready is said only where nothing else was.
         """
@@ -166,7 +166,7 @@ class PlanBuilder:
 
     @property
     def kept_pods(self) -> Mapping[PodKey, KeptPod]:
-        """Pods that the descheduler looked at and that stay."""
+        """Return pods that the descheduler looked at and that stay."""
         return self._kept_pods
 
     def size_of(self, key: FleetKey) -> int:

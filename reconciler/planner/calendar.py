@@ -11,7 +11,7 @@ _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
 
 
 def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[int]) -> bool:
-    """Whether a local time lies in a window.
+    """Return whether a local time lies in a window.
 
     An overnight window holds on each of its days from 00:00 to `ends` and from `starts` on.
     `starts` equal to `ends` is the whole day.
@@ -33,7 +33,7 @@ def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[in
 
 
 def after_schedule(local: datetime, schedule: str, duration_seconds: float) -> bool:
-    """Whether a local time lies within a duration after a moment of a cron expression.
+    """Return whether a local time lies within a duration after a moment of a cron expression.
 
     Args:
         local: The moment, in the time zone of the expression.

@@ -32,7 +32,7 @@ def clock_skew(snapshot: Snapshot) -> timedelta:
 
 
 def is_skewed(snapshot: Snapshot) -> bool:
-    """Whether the clocks differ by more than an age may be wrong."""
+    """Return whether the clocks differ by more than an age may be wrong."""
     return abs(clock_skew(snapshot)) > SKEW_MAX
 
 

@@ -42,7 +42,7 @@ class Demand:
 
 
 def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:
-    """The values of a label that the spec insists on; none when it leaves the label open."""
+    """Return the values of a label that the spec insists on; none when it leaves the label open."""
     if key in spec.node_selector:
         return (spec.node_selector[key],)
     if spec.node_affinity is None or not spec.node_affinity.terms:
@@ -59,7 +59,7 @@ def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:
 
 
 def names_ours(spec: PodSpec) -> bool:
-    """Whether the spec names a sector, a fleet or a size."""
+    """Return whether the spec names a sector, a fleet or a size."""
     return any(wanted_values(spec, key) for key in (SECTOR, FLEET, SIZE))
 
 
@@ -101,12 +101,12 @@ class SectorFinder:
         return (self._default,) if self._default is not None else None
 
     def known(self, sectors: Iterable[str]) -> tuple[str, ...]:
-        """Those that the config has."""
+        """Return those that the config has."""
         return tuple(s for s in sectors if s in self._known)
 
 
 def _bystander(pod: PodTraits) -> str:
-    """Why a pod never asks for capacity, whatever it selects; or nothing."""
+    """Return why a pod never asks for capacity, whatever it selects; or nothing."""
     if pod.daemon:
         return "daemonset"
     if pod.mirror:
@@ -149,7 +149,7 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
 
 
 def without_namespaces(demand: Demand, left_out: Mapping[str, str]) -> Demand:
-    """The demand without the pods of some namespaces.
+    """Return the demand without the pods of some namespaces.
 
     Args:
         demand: All of it.
@@ -169,7 +169,7 @@ def _ignored(group: PodGroup, code: str) -> Iterable[Ignored]:
 
 
 def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
-    """Why a pod that waits is none of ours, or nothing."""
+    """Return why a pod that waits is none of ours, or nothing."""
     if pod.namespace == _SYSTEM and not names_ours(pod.spec):
         return "kube-system"
     return "no-sector" if finder.sectors_of(pod.spec) is None else ""

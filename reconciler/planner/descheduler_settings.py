@@ -18,7 +18,7 @@ class PodScope:
     """None: whatever labels they have."""
 
     def covers(self, pod: Pod) -> bool:
-        """Whether the policy looks at the pod."""
+        """Return whether the policy looks at the pod."""
         namespace = pod.key.namespace
         if (self.include and namespace not in self.include) or namespace in self.exclude:
             return False

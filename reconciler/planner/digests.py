@@ -60,7 +60,7 @@ _NAMES: dict[type, tuple[str, ...] | None] = {}
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass; None for anything else."""
+    """Return the fields of a dataclass; None for anything else."""
     if kind not in _NAMES:
         _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
     return _NAMES[kind]

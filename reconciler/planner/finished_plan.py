@@ -99,7 +99,7 @@ def finished(builder: PlanBuilder) -> Plan:
 
 
 def _placements(builder: PlanBuilder) -> Placements:
-    """All reservations in groups; one value per pod is made only when it is read."""
+    """Return all reservations in groups; one value per pod is made only when it is read."""
     rows = sorted({row for reservation in builder.reservations for row in reservation.rows})
     places = {row: builder.destination(row) for row in rows}
     dispatches = [
@@ -115,7 +115,7 @@ def _placements(builder: PlanBuilder) -> Placements:
 
 
 def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
-    """One call per fleet with the final target; decrements belong to their terminations."""
+    """Yield one call per fleet with the final target; decrements belong to their terminations."""
     for status in builder.view.inventory.fleets:
         check_target(builder, status)
         ending = sum(

@@ -10,7 +10,7 @@ from reconciler.planner.fleets.new_nodes import NANO, NewNode
 
 
 def nano_usd(price: Decimal) -> int:
-    """A price as billionths of a dollar."""
+    """Return a price as billionths of a dollar."""
     return int(price * NANO)
 
 
@@ -20,14 +20,17 @@ def usd(nano: int) -> float:
 
 
 def extra_nano_usd(node: NewNode, instead_of: NewNode) -> int:
-    """What a node costs beyond another per hour; 0 where it is cheaper, or a price is not known."""
+    """Return what a node costs beyond another per hour.
+
+    0 where it is cheaper, or a price is not known.
+    """
     if not (node.priced and instead_of.priced):
         return 0
     return max(0, node.nano_usd_per_hour - instead_of.nano_usd_per_hour)
 
 
 def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
-    """What the targets planned so far cost per hour."""
+    """Return what the targets planned so far cost per hour."""
     return sum(
         builder.targets[s.key] * builder.view.offers[s.key].nano_usd_per_hour for s in fleets
     )
@@ -57,7 +60,7 @@ class CostLimit:
 
 
 def cost_limits(builder: PlanBuilder, sector: str) -> list[CostLimit]:
-    """The cluster's limit and the sector's, as far as the config sets them."""
+    """Return the cluster's limit and the sector's, as far as the config sets them."""
     view = builder.view
     fleets = view.inventory.fleets
     own = [status for status in fleets if status.settings.sector == sector]

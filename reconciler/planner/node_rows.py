@@ -36,7 +36,7 @@ def node_row(
 
 
 def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
-    """A new node's row as it turns out in each of its zones; none where it has but one.
+    """Yield a new node's row as it turns out in each of its zones; none where it has but one.
 
     Pods that are pinned to a zone will go there too, and take room that none of them takes on a
     row whose zone is not known. Zones without a name are left out.

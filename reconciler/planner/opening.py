@@ -124,7 +124,7 @@ def _with_nodes(
     inventory: Inventory,
     limits: Mapping[NodeName, Mapping[str, int | None]],
 ) -> Simulation:
-    """The what-if cluster with a row for each node, in this order."""
+    """Return the what-if cluster with a row for each node, in this order."""
     sim.add_rows(
         [
             node_row(
@@ -139,7 +139,7 @@ def _with_nodes(
 
 
 def _without(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:
-    """The groups without the pods that count as demand: they would be counted twice."""
+    """Return the groups without the pods that count as demand: they would be counted twice."""
     if not moving:
         return groups
     kept = ([pod for pod in group.pods if pod.key not in moving] for group in groups)
@@ -163,7 +163,7 @@ def _stuck_end_ledger(
 def _offered(
     nodes: Iterable[Node], offers: Iterable[NewNode], asked_about: Iterable[Pod]
 ) -> Offered:
-    """What there is on any node, or would be on a new one, or is asked about."""
+    """Return what there is on any node, or would be on a new one, or is asked about."""
     label_keys = {HOSTNAME, *ZONE_KEYS}
     resources: set[str] = set()
     for labels, allocatable in {(node.labels, node.allocatable) for node in nodes}:
@@ -185,7 +185,7 @@ def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:
 
 
 def _with_volumes(groups: Iterable[PodGroup]) -> list[Pod]:
-    """The pods that have claims, unless they are finished."""
+    """Return the pods that have claims, unless they are finished."""
     having = [g.pods for g in groups if g.traits.volumes and not g.traits.finished]
     return list(chain.from_iterable(having))
 
@@ -202,7 +202,7 @@ def _classified(
 
 
 def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
-    """The rows of the pods' nodes, as far as those nodes are known."""
+    """Return the rows of the pods' nodes, as far as those nodes are known."""
     found = map(row_of.get, map(attrgetter("node_name"), pods))
     return [row for row in found if row is not None]
 
@@ -236,7 +236,7 @@ _name = attrgetter("key.namespace", "key.name", "key.uid")
 
 
 def _by_name(group: PodGroup) -> list[Pod]:
-    """The pods of one namespace by name; lists of the API server come that way already."""
+    """Return the pods of one namespace by name; lists of the API server come that way already."""
     if len(group.pods) == 1:
         return group.pods
     names = list(map(attrgetter("key.name"), group.pods))
@@ -265,7 +265,10 @@ def _offers(
     daemons: Sequence[Daemon],
     limits: dict[NodeName, FrozenMap[str, int | None]],
 ) -> dict[FleetKey, NewNode]:
-    """What a new node of each fleet is; volume limits as on its own nodes, else as EC2 states."""
+    """Return what a new node of each fleet is.
+
+    Volume limits as on its own nodes, else as EC2 states.
+    """
     found: dict[FleetKey, NewNode] = {}
     for status in inventory.fleets:
         known: dict[str, int | None] = {}
@@ -300,7 +303,7 @@ def _plan_launching(builder: PlanBuilder) -> None:
 
 
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
-    """How many instances of each fleet never joined and are not replaced within the hour.
+    """Return how many instances of each fleet never joined and are not replaced within the hour.
 
     None of them is while its fleet may end nothing, and those do not count towards the limit.
     """

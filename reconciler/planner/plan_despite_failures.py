@@ -80,7 +80,7 @@ class _Search:
         return made
 
     def _tried(self, out: dict[str, str]) -> Plan | Exception:
-        """The plan without these namespaces, or how it fails."""
+        """Return the plan without these namespaces, or how it fails."""
         if self._tries >= TRIES_MAX:
             return self._error
         self._tries += 1
@@ -96,7 +96,7 @@ def _why(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
-    """What failed, where, and what to do."""
+    """Return what failed, where, and what to do."""
     frames = ((f.f_code.co_filename.split("/"), line) for f, line in walk_tb(error.__traceback__))
     ours = [(parts, line) for parts, line in frames if _PACKAGE in parts]
     said = " ".join(str(error).split())[:_MESSAGE_MAX]

@@ -23,7 +23,7 @@ NOTHING = LeftOut()
 
 
 def left_out_of(made: Plan) -> LeftOut:
-    """What a plan does without."""
+    """Return what a plan does without."""
     return LeftOut(
         namespaces={
             pod.pod.namespace: pod.reasons[0].detail

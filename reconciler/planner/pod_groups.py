@@ -17,7 +17,7 @@ class PodGroup:
 
     @property
     def distinct(self) -> Sequence[Pod]:
-        """Pods that stand for all, labels aside: one, unless claims may tell them apart."""
+        """Return pods that stand for all, labels aside: one, unless claims may tell them apart."""
         return self.pods if self.traits.volumes else self.pods[:1]
 
 

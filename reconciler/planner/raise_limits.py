@@ -48,12 +48,15 @@ class RaiseLimit:
 
     @property
     def left(self) -> int:
-        """How much further targets may rise."""
+        """Return how much further targets may rise."""
         return max(0, self.most - self.used)
 
 
 def recent_raises(raises: Sequence[SavedRaise], at: datetime) -> tuple[SavedRaise, ...]:
-    """The raises that still count; one noted in the future, by another clock, counts as now."""
+    """Return the raises that still count.
+
+    One noted in the future, by another clock, counts as now.
+    """
     known = sorted((replace(r, at=min(r.at, at)) for r in raises), key=lambda r: r.at)
     return tuple(r for r in known if at - r.at < HOUR + RAISES_TOGETHER)
 
@@ -74,14 +77,14 @@ def with_raise(raises: Sequence[SavedRaise], added: SavedRaise) -> tuple[SavedRa
 
 
 def ran_before(view: ClusterView) -> tuple[int, int]:
-    """Nodes that there are or that are asked for, and what they cost, before this plan."""
+    """Return nodes that there are or that are asked for, and what they cost, before this plan."""
     fleets = view.inventory.fleets
     sizes = [(max(s.current, s.joined), view.offers[s.key].nano_usd_per_hour) for s in fleets]
     return sum(size for size, _ in sizes), sum(size * price for size, price in sizes)
 
 
 def raise_limits(builder: PlanBuilder) -> tuple[RaiseLimit, ...]:
-    """The limits as they stand in this plan; none where the settings have none."""
+    """Return the limits as they stand in this plan; none where the settings have none."""
     view = builder.view
     settings = view.settings.raise_limits
     if settings is None:
@@ -140,13 +143,13 @@ def _stated(stated: int | None, otherwise: int) -> int:
 
 
 def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | None:
-    """The limit that does not allow one more node at this price; None when all do."""
+    """Return the limit that does not allow one more node at this price; None when all do."""
     asked = ((limit, node_nano_usd if limit.money else 1) for limit in limits)
     return next((limit for limit, more in asked if limit.left < more), None)
 
 
 def new_nodes_of(builder: PlanBuilder) -> tuple[NewNodes, ...]:
-    """What pods and headroom add to the targets in this plan, by fleet."""
+    """Return what pods and headroom add to the targets in this plan, by fleet."""
     return tuple(
         NewNodes(
             fleet=key.name,

@@ -22,7 +22,7 @@ class WaitingClass:
 
     @property
     def left(self) -> int:
-        """How many still wait."""
+        """Return how many still wait."""
         return len(self.pods) - self.done
 
     def take(self, amount: int) -> list[Pod]:

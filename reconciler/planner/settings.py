@@ -78,7 +78,7 @@ class DisruptionBudget:
     duration_seconds: float = 0.0
 
     def allowed(self, nodes: int) -> int:
-        """How many of so many nodes may be disrupted; a percentage is rounded up."""
+        """Return how many of so many nodes may be disrupted; a percentage is rounded up."""
         return -(-nodes * self.nodes // 100) if self.percent else self.nodes
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ class NodeLabel:
     """None: whatever the value."""
 
     def matches(self, labels: Labels) -> bool:
-        """Whether a node with these labels is meant."""
+        """Return whether a node with these labels is meant."""
         found = labels.get(self.key)
         return found is not None and self.value in {None, found}
 
@@ -159,7 +159,7 @@ class BlastRadius:
     per_seconds: float = 600.0
 
     def allowed(self, pods: int) -> int:
-        """How many of so many pods may be moved; a percentage is rounded up."""
+        """Return how many of so many pods may be moved; a percentage is rounded up."""
         return -(-pods * self.pods // 100) if self.percent else self.pods
 
 
@@ -235,11 +235,11 @@ class FleetSettings:
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """The capacity type it buys."""
+        """Return the capacity type it buys."""
         return "spot" if self.spot else "on-demand"
 
     def fleet_keys(self) -> tuple[FleetKey, ...]:
-        """The fleet in each of its regions, in order of preference."""
+        """Return the fleet in each of its regions, in order of preference."""
         return tuple(FleetKey(name=self.name, region=region) for region in self.regions)
 
 
@@ -363,7 +363,7 @@ class PlannerSettings:
 
     @property
     def home_region(self) -> Region:
-        """Where min_capacity is kept."""
+        """Return where min_capacity is kept."""
         return self.regions[0]
 
     @property
@@ -373,5 +373,5 @@ class PlannerSettings:
         return tuple(dict.fromkeys((*self.regions, *own)))
 
     def fleets(self) -> tuple[FleetSettings, ...]:
-        """Every fleet of every sector, in the order of the config."""
+        """Return every fleet of every sector, in the order of the config."""
         return tuple(fleet for sector in self.sectors for fleet in sector.fleets)

@@ -49,7 +49,7 @@ class ClusterView:
 
     @property
     def at(self) -> datetime:
-        """The clock."""
+        """Return the clock."""
         return self.snapshot.at
 
     def stuck_terminating(self, node: NodeName) -> tuple[PodKey, ...]:

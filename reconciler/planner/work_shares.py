@@ -74,7 +74,7 @@ def within_work(
     at: datetime,
     steps_max: int = STEPS_MAX,
 ) -> Demand:
-    """The demand that one plan may look at; the rest is deferred.
+    """Return the demand that one plan may look at; the rest is deferred.
 
     Args:
         demand: All of it.
@@ -117,7 +117,7 @@ def within_work(
 
 
 def _parted(group: PodGroup, own: int, left: int) -> tuple[list[Pod], list[Pod]]:
-    """The pods of a group that may be planned, and the others.
+    """Return the pods of a group that may be planned, and the others.
 
     Pods with volumes are a kind each, and a thousand of them may be one group: as many as fit are
     planned, the first by name.
@@ -143,7 +143,7 @@ def _shares(
     at: datetime,
     steps_max: int,
 ) -> Mapping[str, int]:
-    """The steps that each namespace with pending pods may have at most."""
+    """Return the steps that each namespace with pending pods may have at most."""
     fair = _fair_share(list(asked.values()), steps_max)
     if max(asked.values(), default=0) <= min(fair, steps_max // DEMANDING):
         return dict.fromkeys(asked, fair)
@@ -183,13 +183,13 @@ def _detail(namespace: str) -> str:
 
 
 def _first(group: PodGroup) -> tuple[str, str]:
-    """What orders groups of equal steps, whatever the snapshot's order."""
+    """Return what orders groups of equal steps, whatever the snapshot's order."""
     first = min(group.pods, key=lambda pod: pod.key)
     return first.key.name, first.key.uid
 
 
 def _fair_share(asked: Sequence[int], steps_max: int) -> int:
-    """The most that each may have so that all together have no more than there is."""
+    """Return the most that each may have so that all together have no more than there is."""
     left = steps_max
     ordered = sorted(asked)
     for number, own in enumerate(ordered):
@@ -237,7 +237,7 @@ class _Estimate:
         return frozenset([item for item in labels.items() if item[0] in self._read])
 
     def steps(self, unschedulable_pods: UnschedulablePods) -> int:
-        """What the pods of one group cost to plan."""
+        """Return what the pods of one group cost to plan."""
         spec = unschedulable_pods.group.traits.spec
         rules = len(spec.pod_affinity) + len(spec.pod_anti_affinity) + len(spec.topology_spread)
         each = PER_KIND + PER_LINE * _node_lines(spec) + PER_ROW * self._world.rows
@@ -265,7 +265,7 @@ class _Estimate:
         return steps
 
     def _meant(self, namespace: str, term: PodAffinityTerm) -> int:
-        """How many kinds of pods a term may mean."""
+        """Return how many kinds of pods a term may mean."""
         if term.selector is None:
             return 0
         spaces: Iterable[str] = term.namespaces or (namespace,)

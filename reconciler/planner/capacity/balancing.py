@@ -70,7 +70,7 @@ def _even_out(problem: Problem, packing: Packing, alike: list[int], bins: IntArr
 
 
 def _takes(problem: Problem, packing: Packing, node: int, offer: int) -> bool:
-    """Whether a node of the offer takes the pods of a node of the packing."""
+    """Return whether a node of the offer takes the pods of a node of the packing."""
     if packing.bins[node] == offer:
         return True
     contents = packing.contents

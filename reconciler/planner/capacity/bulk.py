@@ -133,7 +133,10 @@ def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
 
 
 def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
-    """Whether pods were dealt to some of the offers that take them; others might have done."""
+    """Return whether pods were dealt to some of the offers that take them.
+
+    Others might have done.
+    """
     return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
 
 

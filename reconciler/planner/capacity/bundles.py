@@ -192,7 +192,7 @@ class Bundles:
         )
 
     def _holds(self, index: int, wants: Sequence[Want]) -> bool:
-        """Whether a node of the offer takes all the CPU and memory, inflated as it is."""
+        """Return whether a node of the offer takes all the CPU and memory, inflated as it is."""
         offer = self._table.offers[index]
         return holding(offer, wants) is offer
 

@@ -66,7 +66,10 @@ def _waste(problem: Problem, packing: Packing) -> float:
 
 
 def _preference(problem: Problem, order: list[int], expander: Expander) -> IntArray:
-    """Offers from the most to the least preferred; ties go to the cheaper, then the earlier."""
+    """Return offers from the most to the least preferred.
+
+    Ties go to the cheaper, then the earlier.
+    """
     names = [f"{o.node.key}" for o in problem.offers]
     score: FloatArray
     if expander == "random":

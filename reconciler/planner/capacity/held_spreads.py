@@ -77,7 +77,7 @@ def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Off
 def _openers(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
 ) -> list[Offer]:
-    """The nodes whose domains, opened by the purchase, leave pods of it refused."""
+    """Return the nodes whose domains, opened by the purchase, leave pods of it refused."""
     opened = _opened(sim, request, purchase, rows)
     found: dict[int, Offer] = {}
     for _, rule, _, foreign in _refused(sim, request, purchase, opened):
@@ -87,7 +87,7 @@ def _openers(
 
 
 def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int) -> _Opened:
-    """The domains in which the purchase has nodes and the rows before it had none."""
+    """Return the domains in which the purchase has nodes and the rows before it had none."""
     if not purchase.rows:
         return {}
     offers = {id(offer.node): offer for offer in request.table.offers}
@@ -105,7 +105,7 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
 def _refused(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, opened: _Opened
 ) -> Iterator[tuple[Taken, SpreadRule, IntArray, list[int]]]:
-    """Pods of the purchase that opened domains leave refused.
+    """Yield pods of the purchase that opened domains leave refused.
 
     Yields:
         The pods of a class, the rule, by how many pods each of their rows' domains exceeds it,
@@ -174,5 +174,5 @@ def _first(taken: Taken, rule: SpreadRule, most: IntArray) -> IntArray:
 
 
 def _only(purchase: Purchase, place: int) -> Purchase:
-    """The purchase with one of its classes' pods alone."""
+    """Return the purchase with one of its classes' pods alone."""
     return replace(purchase, taken=[purchase.taken[place]])

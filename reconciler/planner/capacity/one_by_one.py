@@ -82,7 +82,7 @@ class Singles:
         return self._on_bought(pod_class, left) if left == count else left
 
     def _most_on_another(self, pod_class: PodClass) -> int:
-        """How many pods of the class the largest node takes that may still be bought."""
+        """Return how many pods of the class the largest node takes that may still be bought."""
         slots = self._table.slots_uninflated(pod_class)
         slots = np.where(np.array(self._left) > 0, slots, 0)
         return int(slots.max(initial=0))
@@ -170,7 +170,7 @@ class Singles:
         return self._table.slots_uninflated(pod_class)
 
     def _in_order(self, pod_class: PodClass, count: int, uninflated: IntArray | None) -> list[int]:
-        """The offers that take the class, those to be tried first before the others.
+        """Return the offers that take the class, those to be tried first before the others.
 
         The first node of pods that must be near each other decides for all of them: where it is
         the only one, or its zone is not known yet, one that takes them all comes first, then the
@@ -207,7 +207,7 @@ class Singles:
         return sorted(numbers, key=rank)
 
     def _has_zones(self, index: int) -> bool:
-        """Whether EC2 chooses among several zones for the offer's nodes."""
+        """Return whether EC2 chooses among several zones for the offer's nodes."""
         variants = self._table.offers[index].node.row.variants
         return len({labels.get(ZONE, "") for labels in variants}) > 1
 

@@ -75,7 +75,7 @@ def _use_for_left(sim: Simulation, purchase: Purchase, rows: int) -> None:
 
 
 def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
-    """Pods on new nodes that the first `rows` rows take in the same domains.
+    """Return pods on new nodes that the first `rows` rows take in the same domains.
 
     The simulation is left with these pods moved.
     """
@@ -99,7 +99,7 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
 
 
 def by_class(purchase: Purchase, rows: int) -> list[Taken]:
-    """What is on new nodes, those after the first `rows` rows, once for each class."""
+    """Return what is on new nodes, those after the first `rows` rows, once for each class."""
     found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
     for taken in purchase.taken:
         pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
@@ -134,7 +134,7 @@ def _without(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
 
 
 def _no_more(left: Sequence[Want], than: Sequence[Want]) -> bool:
-    """Whether of no class more pods are left."""
+    """Return whether of no class more pods are left."""
     most = {pod_class.number: count for pod_class, count in than}
     return all(count <= most.get(pod_class.number, 0) for pod_class, count in left)
 

@@ -108,7 +108,7 @@ def _sized(problem: Problem, order: list[int], offers: Mapping[int, IntArray]) -
 
 
 def shortfall(problem: Problem, packing: Packing) -> tuple[int, ...]:
-    """Pods left over, by priority from the highest: what is compared before cost."""
+    """Return pods left over, by priority from the highest: what is compared before cost."""
     left = problem.counts - packing.served()
     levels: dict[int, int] = {}
     for item, missing in zip(problem.items, left, strict=True):
@@ -135,7 +135,10 @@ class Found:
 
 
 def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
-    """The cheapest packing for few pods; else fast ones, improved where it is worth the steps."""
+    """Return the cheapest packing for few pods.
+
+    Else fast ones, improved where it is worth the steps.
+    """
     best = exact(problem)
     if best is not None:
         return Found(packing=best, optimal=True)
@@ -156,7 +159,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
 
 
 def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing:
-    """A packing of many items: by patterns of their shapes, or else by first fit."""
+    """Return a packing of many items: by patterns of their shapes, or else by first fit."""
     shaped = by_shapes(problem, fair, FOR_SHAPES * budget_seconds)
     if shaped is None:
         return _packed(problem, fair, list(candidates(problem, fair)))
@@ -170,7 +173,7 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
 def _thoroughly(
     problem: Problem, fair: FairPrices, seeds: list[Packing], best: Packing, budget_seconds: float
 ) -> Found:
-    """The best of all searches: over sets of nodes where pods are few, and over patterns."""
+    """Return the best of all searches: over sets of nodes where pods are few, and over patterns."""
     if best.cost(problem) <= lower_bound(problem, fair):
         return Found(packing=best)
     proven = _cheapest_set(problem, best, seeds, budget_seconds)
@@ -192,7 +195,10 @@ def _thoroughly(
 def _cheapest_set(
     problem: Problem, best: Packing, seeds: list[Packing], budget_seconds: float
 ) -> Cheapest | None:
-    """The cheapest set of nodes for few pods; None where there are more, or limits leave some."""
+    """Return the cheapest set of nodes for few pods.
+
+    None where there are more, or limits leave some.
+    """
     if not suits(problem) or any(shortfall(problem, best)):
         return None
     divisible = assignment_bound(problem)

@@ -40,7 +40,7 @@ _ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
 
 
 def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
-    """The answer of `search`, made now or taken from an equal problem of an earlier plan."""
+    """Return the answer of `search`, made now or taken from an equal problem of an earlier plan."""
     if problem.slots.size > CELLS_MAX:
         return _searched(problem, budget_seconds)
     digest = _digest(problem, budget_seconds)

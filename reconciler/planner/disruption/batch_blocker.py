@@ -11,7 +11,9 @@ from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:
-    """What would keep the node from being emptied once its new node has come; None when nothing.
+    """Return what would keep the node from being emptied once its new node has come.
+
+    None when nothing.
 
     Args:
         context: The limits of this plan.

@@ -72,12 +72,12 @@ class Candidate:
 
     @property
     def goes_back_to_spot(self) -> bool:
-        """Whether it is to be replaced, by a spot node that costs less or not at all."""
+        """Return whether it is to be replaced, by a spot node that costs less or not at all."""
         return self.outdated is not None and self.outdated.only_for_cheaper_spot
 
     @property
     def reason(self) -> DisruptionReason:
-        """What a disruption budget calls it."""
+        """Return what a disruption budget calls it."""
         if self.outdated is not None:
             return self.outdated.reason
         if self.status.settings.departing:
@@ -86,32 +86,32 @@ class Candidate:
 
     @property
     def timed(self) -> bool:
-        """Whether it has a timer that can be read."""
+        """Return whether it has a timer that can be read."""
         return UNNEEDED_SINCE in self.node.annotations and self.since is not None
 
     def overdue(self, at: datetime) -> bool:
-        """Whether it has expired, and pods have kept it for longer than they may."""
+        """Return whether it has expired, and pods have kept it for longer than they may."""
         return self.ends_at is not None and self.ends_at <= at
 
     def eligible(self, at: datetime) -> bool:
-        """Whether it has been unneeded for `unneeded_time`, and its pods have settled."""
+        """Return whether it has been unneeded for `unneeded_time`, and its pods have settled."""
         return self.settles_for(at) is None and self.unneeded_long_enough(at)
 
     def unneeded_long_enough(self, at: datetime) -> bool:
-        """Whether it has been unneeded for `unneeded_time`."""
+        """Return whether it has been unneeded for `unneeded_time`."""
         if self.bounces or self.outdated is not None:
             return True
         needed = timedelta(seconds=self.status.settings.scale_in.unneeded_seconds)
         return at - (self.since or at) >= needed
 
     def settles_for(self, at: datetime) -> timedelta | None:
-        """How long its pods still settle; None when they have settled."""
+        """Return how long its pods still settle; None when they have settled."""
         if self.settled_at is None or self.settled_at <= at:
             return None
         return self.settled_at - at
 
     def order(self) -> tuple[object, ...]:
-        """The node that has been unneeded longest comes first, then the least used one.
+        """Return its rank: the longest unneeded node comes first, then the least used one.
 
         Nodes that are to be replaced come before all others, the one with the oldest reason first.
 
@@ -129,7 +129,7 @@ class Candidate:
 
 
 def find_candidates(context: DisruptionContext) -> list[Candidate]:
-    """Every node that its use, its annotations and its pods allow to empty, in order."""
+    """Return every node that its use, its annotations and its pods allow to empty, in order."""
     builder = context.builder
     view = builder.view
     utilisation = Utilisation(builder)
@@ -154,7 +154,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
 
 
 def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:
-    """Whether it is only time, or its turn, that keeps the node from being emptied."""
+    """Return whether it is only time, or its turn, that keeps the node from being emptied."""
     if not candidate.status.settings.scale_in.non_empty_at_once_max:
         return False
     if context.ledger.keeps_every_node(candidate.status.key, candidate.reason):
@@ -163,7 +163,7 @@ def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:
 
 
 def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """What keeps the node from being emptied, and may do so for long."""
+    """Return what keeps the node from being emptied, and may do so for long."""
     view, overdue = context.view, candidate.overdue(context.view.at)
     more = until_end(view, candidate.ends_at)
     rests = rests_until(view, candidate.node)
@@ -315,7 +315,7 @@ def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
 
 
 def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """A blocker while the node is no older than the grace period in force; None after."""
+    """Return a blocker while the node is no older than the grace period in force; None after."""
     grace = grace_seconds(status.settings.grace_periods, view.at, view.settings.timezone)
     if grace is None or node.created_at is None:
         return None

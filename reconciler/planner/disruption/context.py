@@ -58,7 +58,7 @@ class DisruptionContext:
 
     @property
     def view(self) -> ClusterView:
-        """The facts."""
+        """Return the facts."""
         return self.builder.view
 
     @property
@@ -126,7 +126,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
 
 
 def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
-    """Whether pods leave the draining node: not while a voluntary drain cannot go on."""
+    """Return whether pods leave the draining node: not while a voluntary drain cannot go on."""
     if not counted(view.pods_on.get(node.name, ())):
         return False
     halted = is_draining_voluntarily(node) and cannot_end(view, node, view.statuses[key])

@@ -147,7 +147,7 @@ class _Drains:
             _end(builder, node, key, drain)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
-        """How pods are moved to spot nodes, where that is what empties the node."""
+        """Return how pods are moved to spot nodes, where that is what empties the node."""
         is_theirs = drain.policy == POLICY
         return self._builder.view.settings.spot_rescheduler if is_theirs else None
 
@@ -163,14 +163,14 @@ class _Drains:
         return judge_of(terms, self._builder.budgets.coverage)
 
     def _is_overdue(self, node: Node, key: FleetKey) -> bool:
-        """Whether pods have kept it for so long that they are deleted."""
+        """Return whether pods have kept it for so long that they are deleted."""
         view = self._builder.view
         return is_overdue(view, node, view.statuses[key].settings)
 
     def _too_long(
         self, node: Node, key: FleetKey, drain: Disruption, left: tuple[int, int]
     ) -> Blocker | None:
-        """A blocker when the drain has failed by the clock; None while there is time left.
+        """Return a blocker when the drain has failed by the clock; None while there is time left.
 
         Pods of an overdue node have their whole grace period, and what keeps its instance from
         being ended may last a moment: it has `terminate_after` besides.
@@ -184,7 +184,7 @@ class _Drains:
         return _too_long(self._builder.view, drain, settings, *left)
 
     def _evicted_lately(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
-        """Whether pods that seem stuck have not had their time by our clock.
+        """Return whether pods that seem stuck have not had their time by our clock.
 
         Their deletion is dated by the API server's, which may be far behind ours. An eviction gives
         a pod no more than the fleet's limit, however long it asks for; a deletion does.
@@ -292,7 +292,7 @@ class _Drains:
 def _too_long(
     view: ClusterView, drain: Disruption, settings: ScaleInSettings, to_evict: int, ending: int
 ) -> Blocker | None:
-    """A blocker when the drain has failed by the clock; None while there is time left."""
+    """Return a blocker when the drain has failed by the clock; None while there is time left."""
     started, progress = drain.started or view.at, drain.progress
     if progress is not None:
         return timed_out(progress.after(view.at, to_evict, ending), started, view.at, settings)
@@ -308,7 +308,7 @@ def _too_long(
 def _noted(
     view: ClusterView, node: Node, drain: Disruption, left: tuple[int, int]
 ) -> list[AnnotateNode]:
-    """What has changed of the drain's marks: how far it is, or a start that cannot be read.
+    """Return what has changed of the drain's marks: how far it is, or a start that cannot be read.
 
     Such a start is written again, as one that is missing, so that the drain can time out.
     """
@@ -340,7 +340,7 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> 
 
 
 def _already_lowered(builder: PlanBuilder, key: FleetKey) -> bool:
-    """Whether the target was lowered for this node before, but the node was not ended.
+    """Return whether the target was lowered for this node before, but the node was not ended.
 
     More nodes than the target asks for, when all that this plan ends are gone, say so: after a
     crash between the two steps the target must not go down twice. A target that this plan raises

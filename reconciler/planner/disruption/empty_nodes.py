@@ -34,7 +34,7 @@ class EligibleNodes:
 
     @property
     def removable(self) -> frozenset[NodeName]:
-        """Those that may go."""
+        """Return those that may go."""
         return frozenset(node.name for _, node, _ in self.nodes) - self.spares
 
 
@@ -59,7 +59,7 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
 
 
 def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
-    """How long the node has been empty; None: something forbids its end, which is noted."""
+    """Return how long the node has been empty; None: something forbids its end, which is noted."""
     builder = context.builder
     view = builder.view
     found = (
@@ -81,7 +81,7 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
 
 
 def _required(view: ClusterView, status: FleetStatus) -> timedelta:
-    """How long a node of the fleet has to be empty before it goes."""
+    """Return how long a node of the fleet has to be empty before it goes."""
     seconds = idle_seconds_required(status.settings, view.at, view.settings.timezone)
     return timedelta(seconds=seconds)
 

@@ -29,7 +29,7 @@ def go_on(run: VoluntaryRun) -> None:
 
 
 def _over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
-    """Why the set is not gone on with; None while it may be."""
+    """Return why the set is not gone on with; None while it may be."""
     view = run.context.view
     if not view.settings.consolidation:
         return "consolidation is switched off"
@@ -43,7 +43,7 @@ def _over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
 
 
 def _patience(run: VoluntaryRun) -> timedelta:
-    """How long the new nodes may take to join."""
+    """Return how long the new nodes may take to join."""
     return timedelta(seconds=run.context.view.settings.instance_init_seconds)
 
 

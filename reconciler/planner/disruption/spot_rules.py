@@ -26,17 +26,17 @@ POLICY: Final = "spot-reschedule"
 
 
 def is_spot(node: Node, rules: SpotRescheduler) -> bool:
-    """Whether pods may be moved to the node."""
+    """Return whether pods may be moved to the node."""
     return rules.spot.matches(node.labels)
 
 
 def is_on_demand(node: Node, rules: SpotRescheduler) -> bool:
-    """Whether pods are moved off the node; one with both labels is a spot node."""
+    """Return whether pods are moved off the node; one with both labels is a spot node."""
     return rules.on_demand.matches(node.labels) and not is_spot(node, rules)
 
 
 def drain_settings(settings: ScaleInSettings, rules: SpotRescheduler) -> ScaleInSettings:
-    """A fleet's scale-in with the times of the rescheduler, and its word on bare pods."""
+    """Return a fleet's scale-in with the times of the rescheduler, and its word on bare pods."""
     return replace(
         settings,
         pod_eviction_timeout_seconds=rules.pod_eviction_timeout_seconds,
@@ -46,7 +46,7 @@ def drain_settings(settings: ScaleInSettings, rules: SpotRescheduler) -> ScaleIn
 
 
 def judge_for(builder: PlanBuilder, settings: ScaleInSettings) -> Judge:
-    """The rules on moving pods; critical pods stay.
+    """Return the rules on moving pods; critical pods stay.
 
     Args:
         builder: The plan.
@@ -57,12 +57,12 @@ def judge_for(builder: PlanBuilder, settings: ScaleInSettings) -> Judge:
 
 
 def by_cpu(view: ClusterView, pods: Sequence[Pod]) -> list[Group]:
-    """Pods by class, in the order in which they get their places: the most CPU first."""
+    """Return pods by class, in the order in which they get their places: the most CPU first."""
     return sorted(grouped(view, pods), key=lambda group: -int(group[0].requests[0]))
 
 
 def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[int]) -> list[int]:
-    """Those of the rows that are spot nodes, the one with the most free CPU first."""
+    """Return those of the rows that are spot nodes, the one with the most free CPU first."""
     view = builder.view
     found = [
         row for name, row in view.row_of.items() if row in rows and is_spot(view.nodes[name], rules)
@@ -72,7 +72,7 @@ def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[in
 
 
 def nodes_by_kind(view: ClusterView) -> tuple[NodesByKind, ...]:
-    """How many nodes and pods the rescheduler looks at; nothing while it is off."""
+    """Return how many nodes and pods the rescheduler looks at; nothing while it is off."""
     rules = view.settings.spot_rescheduler
     if rules is None:
         return ()

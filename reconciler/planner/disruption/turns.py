@@ -84,7 +84,7 @@ def _eligible_in_turn(
 
 
 def _waits_for_new(view: ClusterView, node: Node) -> bool:
-    """Whether a node was asked for in its place, and may still come or has just come."""
+    """Return whether a node was asked for in its place, and may still come or has just come."""
     lasts = timedelta(seconds=_COMES_WITHIN * view.settings.instance_init_seconds)
     return read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, lasts) is not None
 
@@ -94,7 +94,7 @@ def _able(context: DisruptionContext, candidates: Sequence[Candidate]) -> Iterat
 
 
 def begins_a_turn(view: ClusterView) -> bool:
-    """Whether the plan before this one was made in an earlier turn, or is not known."""
+    """Return whether the plan before this one was made in an earlier turn, or is not known."""
     previous_at = view.snapshot.previous_at
     return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)
 

@@ -46,7 +46,10 @@ class UnneededNodes:
         self._needed = needed
 
     def among(self, waiting: Sequence[Candidate]) -> Needed:
-        """Why each of these candidates is needed, and has no timer; the simulator is unchanged."""
+        """Return why each of these candidates is needed, and has no timer.
+
+        The simulator is unchanged.
+        """
         timed = frozenset(c.node.name for c in waiting if c.timed)
         found = self._with_timers(waiting, timed)
         right = frozenset(name for name, why in found.items() if why is None)
@@ -69,7 +72,7 @@ class UnneededNodes:
         return found | dict.fromkeys(starting, _OTHERS_NEEDED)
 
     def _with_timers(self, waiting: Sequence[Candidate], timed: Collection[NodeName]) -> Needed:
-        """The answers if these of the candidates had timers, and the soft taint."""
+        """Return the answers if these of the candidates had timers, and the soft taint."""
         untimed = {c.node.name for c in waiting} - set(timed)
         last = [c.node.name for c in reversed(self._in_order(self._every, timed, untimed))]
         with self._simulator.expecting(last, marked=timed, unmarked=untimed):

@@ -38,7 +38,7 @@ class Utilisation:
         return total
 
     def highest(self, name: NodeName) -> float:
-        """The share of the resource of which most is asked for."""
+        """Return the share of the resource of which most is asked for."""
         return max(self._share[self._at[name]])
 
     def shown(self, name: NodeName) -> str:

@@ -102,7 +102,7 @@ class VoluntaryRun:
             self._tend_timer(candidate, needed[candidate.node.name])
 
     def limit_of(self, candidate: Candidate, *, decided: bool = False) -> Blocker | None:
-        """What keeps a candidate from being drained in this plan, for now.
+        """Return what keeps a candidate from being drained in this plan, for now.
 
         Args:
             candidate: The node.
@@ -247,7 +247,10 @@ def _code(candidate: Candidate) -> str:
 
 
 def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker | None:
-    """A blocker while new nodes of its rolling update are still to come; None of other nodes."""
+    """Return a blocker while new nodes of its rolling update are still to come.
+
+    None of other nodes.
+    """
     update = builder.view.inventory.updates.get(candidate.status.key)
     if update is None or candidate.node.name not in update.batch:
         return None
@@ -275,7 +278,7 @@ def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
 
 
 def _waits_for_a_set(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """A blocker while nodes of its sector are replaced together; None when it need not wait.
+    """Return a blocker while nodes of its sector are replaced together; None when it need not wait.
 
     What goes only to save money waits, and nothing is asked for in the place of other nodes.
     """
@@ -311,7 +314,7 @@ def _limit(
 
 
 def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """A blocker until it has been unneeded for `unneeded_time`; None when it has been."""
+    """Return a blocker until it has been unneeded for `unneeded_time`; None when it has been."""
     at = context.view.at
     if candidate.unneeded_long_enough(at):
         return None
@@ -322,7 +325,10 @@ def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blo
 
 
 def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
-    """How many nodes with pods may be drained at a time; a rolling update has its `max_batch`."""
+    """Return how many nodes with pods may be drained at a time.
+
+    A rolling update has its `max_batch`.
+    """
     most, rules = candidate.status.settings.scale_in.non_empty_at_once_max, None
     if candidate.policy == "rolling-update":
         rules = context.view.settings.rolling_update
@@ -330,7 +336,7 @@ def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
 
 
 def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation) -> Removal:
-    """The removal with the evictions that budgets allow now; they are used up with it."""
+    """Return the removal with the evictions that budgets allow now; they are used up with it."""
     builder, view = context.builder, context.view
     node, settings = candidate.node, candidate.status.settings.scale_in
     now, rounds = context.ledger.begin_drain(candidate.status.key, candidate.moving)

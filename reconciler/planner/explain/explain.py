@@ -61,7 +61,7 @@ def explain(
 
 
 def _pod(snapshot: Snapshot, name: str) -> Pod:
-    """The pod of this name; of several (an old one and its successor) the one that waits."""
+    """Return the pod of this name; of several (an old one and its successor) the one that waits."""
     found = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
     if found:
         return min(found, key=lambda pod: (pod.node_name is not None, pod.key))
@@ -86,7 +86,7 @@ def _node(snapshot: Snapshot, name: str) -> Node:
 
 
 def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
-    """The fleet in each of its regions, the preferred first."""
+    """Return the fleet in each of its regions, the preferred first."""
     found = [s for s in builder.view.inventory.fleets if s.key.name == name]
     if found:
         return [s.key for s in sorted(found, key=lambda s: s.tier)]

@@ -16,7 +16,7 @@ Lifted = tuple[str, int]
 
 
 def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted] | None:
-    """The changes after which the fleet may have one more node for the pod.
+    """Return the changes after which the fleet may have one more node for the pod.
 
     None when no setting would do: the fleet is of a region that is not its first choice.
     """
@@ -32,7 +32,7 @@ def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[L
 
 
 def _quarantine(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted]:
-    """A change of the spec, or of what the fleet's nodes are made from, begins again."""
+    """Return what helps after purchases in vain: another spec, or other nodes of the fleet."""
     number = builder.view.table.of(pod, bound=False).number
     if number in builder.purchases.awaiting_bind:
         return [(f"wait: {builder.purchases.awaiting_bind[number]}", 2)]
@@ -59,7 +59,7 @@ def _availability(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[L
 
 
 def _maximum(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
-    """One more than what it will have, in whichever limit stands there."""
+    """Return which limits to raise so that the fleet may have one more node."""
     wanted = builder.size_of(status.key) + 1
     name, found = status.key.name, []
     if status.settings.max_capacity is not None and status.settings.max_capacity < wanted:
@@ -81,7 +81,7 @@ def _money(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
 
 
 def _raises(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
-    """Every limit on how far targets may rise that leaves no node of the fleet."""
+    """Return every limit on how far targets may rise that leaves no node of the fleet."""
     price = builder.view.offers[status.key].nano_usd_per_hour
     found = []
     for limit in raise_limits(builder):

@@ -36,7 +36,7 @@ HELD = {
 
 
 def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanation:
-    """The answer, from a finished plan."""
+    """Return the answer, from a finished plan."""
     view = builder.view
     key = view.inventory.fleet_of_node.get(node.name)
     verdict, code, because = verdict_of(builder, made, node)
@@ -58,7 +58,7 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
 
 
 def _drift(builder: PlanBuilder, node: Node) -> str:
-    """What is known of its drift; empty for nodes that no fleet brought, and without EC2."""
+    """Return what is known of its drift; empty for nodes that no fleet brought, and without EC2."""
     if builder.view.snapshot.cloud is None:
         return ""
     inventory = builder.view.inventory
@@ -74,7 +74,7 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
 
 
 def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
-    """Whether it stays, the code of why, and the same in words."""
+    """Return whether it stays, the code of why, and the same in words."""
     view = builder.view
     name = node.name
     ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes
@@ -102,7 +102,7 @@ class NodeVerdicts:
         self._kept = {each.node: each for each in reversed(made.kept)}
 
     def of(self, name: NodeName) -> tuple[NodeVerdict, str, str] | None:
-        """The verdict, its code and the same in words; None when the plan says nothing."""
+        """Return the verdict, its code and the same in words; None when the plan says nothing."""
         leaving = self._leaving.get(name)
         if leaving is not None:
             return "leaves", leaving.policy, leaving.because
@@ -114,13 +114,16 @@ class NodeVerdicts:
 
 
 def _ends(action: AnyAction) -> bool:
-    """Whether the action empties or ends its node; a soft taint only asks pods to go elsewhere."""
+    """Return whether the action empties or ends its node.
+
+    A soft taint only asks pods to go elsewhere.
+    """
     ends = isinstance(action, TerminateInstance | EvictPod | DeletePod | DeleteNode)
     return (ends and action.policy != "deschedule") or begins_drain(action)
 
 
 def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
-    """A node about which no policy has anything to say."""
+    """Return a node about which no policy has anything to say."""
     view = builder.view
     busy, taken = counted(view.pods_on.get(node.name, ())), _room_taken(builder, node)
     if busy:
@@ -138,7 +141,7 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
 
 
 def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str] | None:
-    """What its free room is for, which keeps it whatever runs on it; None for nothing."""
+    """Return what its free room is for, which keeps it whatever runs on it; None for nothing."""
     row = builder.view.row_of[node.name]
     sector = builder.kept_free.get(row)
     if sector is not None:
@@ -149,7 +152,7 @@ def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str
 
 
 def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod]) -> str:
-    """What would keep a node of a fleet that is used, in words; empty when nothing would."""
+    """Return what would keep a node of a fleet that is used, in words; empty when nothing would."""
     view = builder.view
     key = view.inventory.fleet_of_node.get(node.name)
     if key is None:

@@ -60,7 +60,7 @@ class Question:
 
 
 def question(view: ClusterView, pod: Pod) -> Question:
-    """What is to be tried for a pod, from the facts."""
+    """Return what is to be tried for a pod, from the facts."""
     finder = SectorFinder(view.settings)
     named = finder.sectors_of(pod.spec) or ()
     known = finder.known(named)
@@ -89,7 +89,7 @@ def question(view: ClusterView, pod: Pod) -> Question:
 
 
 def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
-    """The rank of each sector by how little its name differs from those that the pod names.
+    """Return the rank of each sector by how little its name differs from those that the pod names.
 
     A mistyped name is meant for the nearest sector, whatever the others cost.
     """
@@ -102,7 +102,7 @@ def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
 
 
 def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:
-    """A pod of an unknown sector as one of this fleet's sector."""
+    """Return a pod of an unknown sector as one of this fleet's sector."""
     sector = status.settings.sector
     if known:
         return pod, ()
@@ -120,14 +120,14 @@ def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[
 
 
 def _in_sector(term: NodeSelectorTerm, sector: str) -> NodeSelectorTerm:
-    """The term with another sector."""
+    """Return the term with another sector."""
     own = Requirement(key=SECTOR, operator="In", values=(sector,))
     rest = (e for e in term.expressions if (e.key, e.operator) != (SECTOR, "In"))
     return replace(term, expressions=(own, *rest))
 
 
 def variants(questions: Iterable[Question]) -> list[Pod]:
-    """Every pod about which the what-if cluster will be asked."""
+    """Return every pod about which the what-if cluster will be asked."""
     return [
         pod
         for asked in questions
@@ -150,7 +150,7 @@ def explain_pods(
 
 
 def _not_asked(made: Plan, pod: Pod) -> PodExplanation | None:
-    """The answer for a pod that is unplaceable before any fleet is asked."""
+    """Return the answer for a pod that is unplaceable before any fleet is asked."""
     reasons = next((u.reasons for u in made.unplaceable if u.pod == pod.key), ())
     if pod.node_name is not None or not reasons or reasons[0].code not in NOT_ASKED:
         return None
@@ -167,7 +167,7 @@ def _explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplan
 
 
 def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
-    """The answer without who took the place of the pod."""
+    """Return the answer without who took the place of the pod."""
     pod = asked.pod
     if pod.node_name is not None and not pod.finished:
         because = f"it runs on {pod.node_name}" if pod.ready else f"it is bound to {pod.node_name}"
@@ -226,7 +226,7 @@ def _unplaceable(builder: PlanBuilder, asked: Question, refused: Unplaceable) ->
 def _answer(
     builder: PlanBuilder, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
 ) -> tuple[Burden, FleetAnswer]:
-    """What a fleet says, the smallest way first; and how much that one asks."""
+    """Return what a fleet says, the smallest way first; and how much that one asks."""
     ways: dict[Changes, Burden] = {}
     for repair in tries:
         whole = complete(builder, repair)

@@ -30,5 +30,5 @@ class Repair:
 
 
 def spec_changed(pod: Pod, **changed: object) -> Pod:
-    """The pod with other fields in its spec."""
+    """Return the pod with other fields in its spec."""
     return replace(pod, spec=replace(pod.spec, **changed))  # type: ignore[arg-type]  # names vary

@@ -94,7 +94,7 @@ def _kind(row: RowSpec) -> NodeKind:
 
 
 def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
-    """The code of the first static filter or resource that refuses; empty when none does."""
+    """Return the code of the first static filter or resource that refuses; empty when none does."""
     spec = repair.pod.spec
     constraints = StaticConstraints(
         node_selector=spec.node_selector,
@@ -165,7 +165,7 @@ def _lowered(repair: Repair) -> Repair | None:
 
 
 def _enlarged(repair: Repair, fleet: str) -> Repair:
-    """A size of which a new node has what the pod asks."""
+    """Return a size of which a new node has what the pod asks."""
     spec, row = repair.pod.spec, repair.row
     least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short(spec, row)}
     more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
@@ -175,7 +175,10 @@ def _enlarged(repair: Repair, fleet: str) -> Repair:
 
 
 def round_for_people(name: str, amount: int, *, up: bool) -> tuple[int, str]:
-    """An amount that is short to write, and its text; whole MiB where GiB would not be exact."""
+    """Return an amount that is short to write, and its text.
+
+    Whole MiB where GiB would not be exact.
+    """
     if amount < _MIB or amount * 100 % _GIB == 0 or not format_amount(name, amount).endswith("i"):
         return amount, format_amount(name, amount)
     mebibytes = -(-amount // _MIB) if up else amount // _MIB
@@ -262,7 +265,7 @@ def _in_zone(repair: Repair, needs: VolumeNeeds, fleet: str) -> Repair | None:
 
 
 def zoned(row: RowSpec, zone: str) -> RowSpec:
-    """The row of a fleet that launches in one zone only."""
+    """Return the row of a fleet that launches in one zone only."""
     fixed = {FrozenMap({**v, **dict.fromkeys(ZONE_KEYS, zone)}): None for v in row.variants}
     return replace(row, variants=tuple(fixed))
 

@@ -20,7 +20,10 @@ _ANOTHER = "another zone"
 
 
 def loosened(pod: Pod) -> Iterator[tuple[Pod, str, int]]:
-    """The pod without one of its rules about other pods, then without any; what was dropped."""
+    """Yield the pod without one of its rules about other pods, then without any.
+
+    What was dropped.
+    """
     spec = pod.spec
     for i, constraint in enumerate(spec.topology_spread):
         if constraint.hard:
@@ -41,14 +44,16 @@ def loosened(pod: Pod) -> Iterator[tuple[Pod, str, int]]:
 
 
 def variants_of(repair: Repair) -> Iterator[Pod]:
-    """Every pod that `complete` may ask about."""
+    """Yield every pod that `complete` may ask about."""
     yield repair.pod
     for pod, _, _ in loosened(repair.pod):
         yield pod
 
 
 def complete(builder: PlanBuilder, repair: Repair) -> Repair | None:
-    """The repair with what rules between pods ask in addition; None when nothing tried will do.
+    """Return the repair with what rules between pods ask in addition.
+
+    None when nothing tried will do.
 
     Args:
         builder: A finished plan that knows `variants_of(repair)`.
@@ -83,7 +88,7 @@ def _zones_to_try(view: ClusterView, repair: Repair) -> list[str]:
 
 
 def fits(builder: PlanBuilder, repair: Repair) -> bool:
-    """Whether a new node of the changed fleet takes the changed pod, by every filter."""
+    """Return whether a new node of the changed fleet takes the changed pod, by every filter."""
     mark = builder.sim.fork()
     try:
         at = builder.sim.add_row(replace(repair.row, imagined=True))
@@ -110,7 +115,7 @@ def refusals_of_nodes(builder: PlanBuilder, pod_class: PodClass) -> Counter[str]
 
 
 def _lacking(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
-    """The resource of which the row has least relative to what is asked."""
+    """Return the resource of which the row has least relative to what is asked."""
     columns = pod_class.columns
     share = builder.sim.free[row][columns] / pod_class.requests[columns]
     column = int(columns[int(np.argmin(share))])

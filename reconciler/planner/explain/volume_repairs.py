@@ -36,12 +36,15 @@ def _fewer_claims(pod: Pod, gone: set[str]) -> Pod:
 
 
 def attached(needs: VolumeNeeds, driver: str) -> int:
-    """How many volumes of the driver a node attaches for the pod."""
+    """Return how many volumes of the driver a node attaches for the pod."""
     return needs.attachments.get(driver, 0) + sum(v.driver == driver for v in needs.shared)
 
 
 def beyond_limit(needs: VolumeNeeds, row: RowSpec) -> tuple[str, int] | None:
-    """The first driver of which the pod has more volumes than a new node attaches; the limit."""
+    """Return the first driver of which the pod has more volumes than a new node attaches.
+
+    The limit.
+    """
     for driver in sorted(needs.drivers):
         limit = row.volume_limits.get(driver)
         if limit is not None and attached(needs, driver) > limit:
@@ -70,7 +73,7 @@ def with_fewer_volumes(repair: Repair, needs_of: NeedsOf) -> Repair | None:
 
 
 def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Repair | None:
-    """A size whose nodes attach as many volumes as the pod has."""
+    """Return a size whose nodes attach as many volumes as the pod has."""
     found = beyond_limit(needs, repair.row)
     if found is None:
         return None
@@ -84,7 +87,7 @@ def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Rep
 
 
 def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:
-    """The first of the pod's host ports that a DaemonSet takes on every new node."""
+    """Return the first of the pod's host ports that a DaemonSet takes on every new node."""
     return next(
         (port for port in pod.spec.host_ports if any(_collide(port, t) for t in row.taken_ports)),
         None,

@@ -84,7 +84,7 @@ def _our_instances(cloud: CloudState, settings: PlannerSettings) -> list[Instanc
 
 
 def _nodes_that_are(ours: Iterable[Instance], nodes: Iterable[Node]) -> dict[NodeName, Instance]:
-    """Nodes that are certainly one of these instances.
+    """Return nodes that are certainly one of these instances.
 
     An instance that EC2 has ended proves as much as one that runs. A name proves little: private
     addresses, and so the names of kubelets without a providerID, are the same in many networks.
@@ -124,7 +124,7 @@ def _proven(snapshot: Snapshot, proven: Mapping[NodeName, Instance]) -> Binding:
 
 
 def _to_keep(snapshot: Snapshot, proven: Iterable[Instance]) -> KeptProof | None:
-    """The proof for the Lease: what it says already, unless that is old or says less."""
+    """Return the proof for the Lease: what it says already, unless that is old or says less."""
     uid, before = snapshot.cluster.uid, snapshot.cluster.proof
     now = snapshot.at.replace(minute=0, second=0, microsecond=0)
     fleets = sorted({each.fleet_id for each in proven if each.fleet_id is not None})
@@ -154,7 +154,7 @@ def _seen(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:
 
 
 def _shown_fleets(cloud: CloudState | None) -> frozenset[FleetId]:
-    """Fleets that EC2 lists, or that it says an instance belongs to."""
+    """Return fleets that EC2 lists, or that it says an instance belongs to."""
     if cloud is None:
         return frozenset()
     members = {each.fleet_id for each in cloud.instances if each.fleet_id is not None}

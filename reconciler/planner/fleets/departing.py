@@ -116,7 +116,7 @@ def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> 
 
 
 def _with_fleet(settings: PlannerSettings, fleet: FleetSettings) -> PlannerSettings:
-    """The settings with one more fleet, in its sector or in a sector of its own."""
+    """Return the settings with one more fleet, in its sector or in a sector of its own."""
     sectors = list(settings.sectors)
     for index, sector in enumerate(sectors):
         if sector.name == fleet.sector:

@@ -31,7 +31,10 @@ _EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffe
 
 
 def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
-    """The settings with the nameless sector and its groups; as they are where sectors are named."""
+    """Return the settings with the nameless sector and its groups.
+
+    As they are where sectors are named.
+    """
     found = settings.discovery
     if found is None or settings.sectors:
         return settings
@@ -61,7 +64,10 @@ def _stated_name(live: Fleet, settings: PlannerSettings) -> str:
 def _group(
     name: str, lives: Iterable[Fleet], settings: PlannerSettings, found: Discovery
 ) -> FleetSettings:
-    """One group; of the same name in several regions the preferred region's says what it is."""
+    """Return one group.
+
+    Of the same name in several regions the preferred region's says what it is.
+    """
     known = {region: place for place, region in enumerate(settings.regions)}
     ordered = sorted(lives, key=lambda f: (known.get(f.region, len(known)), f.region, f.id))
     first = ordered[0]
@@ -91,7 +97,7 @@ def _group(
 
 
 def _told(tags: Labels, part: str) -> dict[str, str]:
-    """The node-template tags of one part, by what follows it."""
+    """Return the node-template tags of one part, by what follows it."""
     prefix = f"{NODE_TEMPLATE}/{part}"
     return {k.removeprefix(prefix): v for k, v in tags.items() if k.startswith(prefix)}
 
@@ -122,7 +128,10 @@ def _taints(tags: Labels) -> tuple[Taint, ...]:
 def _options(
     group: Fleet, types: Mapping[str, InstanceType], *, spot: bool
 ) -> tuple[InstanceOption, ...]:
-    """What EC2 may launch; a type that nothing is known of promises nothing but what tags state."""
+    """Return what EC2 may launch.
+
+    A type that nothing is known of promises nothing but what tags state.
+    """
     stated = _stated(group.tags)
     return tuple(
         _option(name, types.get(name), stated, spot=spot) for name in group.instance_types or ("",)

@@ -8,12 +8,12 @@ from reconciler.model.cluster import Node
 
 
 def is_draining(node: Node) -> bool:
-    """Whether the node carries our draining taint."""
+    """Return whether the node carries our draining taint."""
     return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
 
 
 def is_marked(node: Node) -> bool:
-    """Whether the node carries our soft taint."""
+    """Return whether the node carries our soft taint."""
     return bool(node.taints) and any(taint.key == UNNEEDED_TAINT for taint in node.taints)
 
 

@@ -28,7 +28,7 @@ class Drift:
     """Why its launch template version was not compared; empty when it was."""
 
     def __str__(self) -> str:
-        """What explanations say: empty when the node is as its fleet would launch it."""
+        """Return what explanations say: empty when the node is as its fleet would launch it."""
         said = [f"drifted: {text}" for text in self.reasons.values()]
         return "; ".join([*said, *([f"unknown: {self.unknown}"] if self.unknown else [])])
 
@@ -79,7 +79,7 @@ def _versions(live: Fleet, instance: Instance) -> tuple[str, ...]:
 
 
 def _why_not_comparable(live: Fleet, instance: Instance) -> str:
-    """Why the two versions cannot be compared; empty when they can."""
+    """Return why the two versions cannot be compared; empty when they can."""
     template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), _versions(live, instance)
     if not all(version.isdigit() for version in present):
         return "the number of the fleet's launch template version cannot be read"

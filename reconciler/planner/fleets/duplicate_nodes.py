@@ -14,7 +14,9 @@ DuplicateNodes = Mapping[NodeName, tuple[NodeName, ...]]
 
 
 def find_duplicate_nodes(nodes: Iterable[Node]) -> DuplicateNodes:
-    """Nodes by the node whose instance they claim too; empty where each instance is one node.
+    """Return nodes by the node whose instance they claim too.
+
+    Empty where each instance is one node.
 
     The machine is the one that is Ready; of several the one that registered last.
     """
@@ -33,7 +35,7 @@ def find_duplicate_nodes(nodes: Iterable[Node]) -> DuplicateNodes:
 
 
 def names_only(duplicate_nodes: DuplicateNodes) -> frozenset[NodeName]:
-    """The nodes that only claim the instance of another one."""
+    """Return the nodes that only claim the instance of another one."""
     return frozenset(name for names in duplicate_nodes.values() for name in names)
 
 

@@ -11,7 +11,7 @@ from reconciler.planner.fleets.drain_taints import is_draining_voluntarily
 def ending_nodes(
     snapshot: Snapshot, instances: Mapping[NodeName, Instance]
 ) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
-    """Nodes whose instance ends, and those of them to be left alone.
+    """Return nodes whose instance ends, and those of them to be left alone.
 
     What a lifecycle hook holds still has pods, unless we emptied it before its group was told.
     """

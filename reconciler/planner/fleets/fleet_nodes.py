@@ -23,7 +23,7 @@ class FleetNodes(Protocol):
 
     @property
     def live(self) -> Fleet | None:
-        """The fleet as EC2 shows it; None when EC2 does not show it."""
+        """Return the fleet as EC2 shows it; None when EC2 does not show it."""
         ...
 
     @property
@@ -33,10 +33,10 @@ class FleetNodes(Protocol):
 
     @property
     def joined_or_launching(self) -> int:
-        """What it has or is owed."""
+        """Return what it has or is owed."""
         ...
 
     @property
     def max(self) -> int | None:
-        """The most that it may hold; None without a limit."""
+        """Return the most that it may hold; None without a limit."""
         ...

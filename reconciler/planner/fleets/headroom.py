@@ -69,7 +69,7 @@ def headroom_pieces(
     bound: Iterable[PodGroup],
     placed: Iterable[tuple[str, PodSpec, int]],
 ) -> tuple[HeadroomPieces, ...]:
-    """All headroom of the config.
+    """Return all headroom of the config.
 
     Args:
         settings: The sector config, resolved.
@@ -96,7 +96,7 @@ def headroom_pieces(
 def _nodes(
     inventory: Inventory, offers: Mapping[FleetKey, NewNode], sector: str
 ) -> Sequence[_Size]:
-    """What pods may take of new nodes of the sector's fleets, the cheapest first."""
+    """Return what pods may take of new nodes of the sector's fleets, the cheapest first."""
     keys = [
         s.key for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
     ]
@@ -106,7 +106,7 @@ def _nodes(
 
 
 def _parted(item: Headroom, nodes: Sequence[_Size], asked_for: _Size) -> tuple[_Size, int] | None:
-    """The size of a piece and how many there are; None where nothing is to be kept."""
+    """Return the size of a piece and how many there are; None where nothing is to be kept."""
     if not nodes:
         return None
     if item.nodes:

@@ -56,7 +56,7 @@ def read_signs(
     stuck: Sequence[StuckInstance],
     joined: Mapping[FleetKey, int],
 ) -> dict[FleetKey, Signs]:
-    """The signs of every fleet of the config; none where EC2 was not asked at all.
+    """Return the signs of every fleet of the config; none where EC2 was not asked at all.
 
     Args:
         snapshot: What was observed.
@@ -105,7 +105,7 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
 def saved_states_after(
     snapshot: Snapshot, signs: Mapping[FleetKey, Signs], settings: PlannerSettings
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Every fleet's saved state after this snapshot, by name and region.
+    """Return every fleet's saved state after this snapshot, by name and region.
 
     What is derived twice from the same signs comes to the same: a Lease that was written, but is
     still seen as it was before, counts nothing twice.
@@ -249,7 +249,7 @@ def unavailable(
     at: datetime,
     init_seconds: float,
 ) -> str:
-    """Why the fleet cannot serve new demand now; empty when it can.
+    """Return why the fleet cannot serve new demand now; empty when it can.
 
     Args:
         state: EC2's word, or ours where EC2 has none.

@@ -63,12 +63,12 @@ def pools_after(
 
 
 def _holds(ended: datetime, at: datetime) -> bool:
-    """Whether an end counts now; one that is further ahead than any notice does not."""
+    """Return whether an end counts now; one that is further ahead than any notice does not."""
     return ended - FORCED_AHEAD <= at < ended + REMEMBERED_FOR
 
 
 def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[InterruptedPool]:
-    """The pools of spot instances of ours with an interruption notice."""
+    """Yield the pools of spot instances of ours with an interruption notice."""
     cloud = snapshot.cloud
     instances = {each.id: each for each in cloud.instances} if cloud else {}
     told = told_interruptions(snapshot.notices, snapshot.at, rebalance=False)
@@ -87,7 +87,7 @@ def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[Inte
 def _of_instances(
     told: Mapping[InstanceId, InterruptionNotice], instances: Mapping[InstanceId, Instance]
 ) -> Iterator[InterruptedPool]:
-    """The pools of instances that the queue tells of, be they nodes or not."""
+    """Yield the pools of instances that the queue tells of, be they nodes or not."""
     for name, notice in told.items():
         one = instances.get(name)
         ours = one is not None and one.fleet_id is not None and one.lifecycle == "spot"
@@ -98,7 +98,7 @@ def _of_instances(
 
 
 def _place(node: Node, instance: Instance | None) -> tuple[str, str]:
-    """The instance type and zone of a node, empty where nothing says."""
+    """Return the instance type and zone of a node, empty where nothing says."""
     if instance is not None:
         return instance.instance_type, instance.zone
     return node.labels.get(INSTANCE_TYPE, ""), node.labels.get(ZONE, "")

@@ -54,31 +54,31 @@ class InterruptionNotice:
 
     @property
     def rank(self) -> tuple[int, datetime]:
-        """The notice with the smallest one is the notice that holds."""
+        """Return its rank: of several notices the one with the smallest rank holds."""
         return self.annotated.rank
 
     def in_force(self, at: datetime) -> bool:
-        """Whether its node is emptied for it now, whatever limits say."""
+        """Return whether its node is emptied for it now, whatever limits say."""
         forced = self.action != REBALANCE_RECOMMENDATION
         return forced and not self.is_over(at) and self.deadline - at <= FORCED_AHEAD
 
     def is_graceful(self, at: datetime) -> bool:
-        """Whether its node is to be replaced in time, as far as limits allow."""
+        """Return whether its node is to be replaced in time, as far as limits allow."""
         later = self.action == SCHEDULED_CHANGE and self.deadline - at > FORCED_AHEAD
         return later or self.action == REBALANCE_RECOMMENDATION
 
     def is_over(self, at: datetime) -> bool:
-        """Whether its time passed so long ago that it has not come true."""
+        """Return whether its time passed so long ago that it has not come true."""
         return self.annotated.is_over(at)
 
     @property
     def annotation(self) -> str:
-        """The value of the node's annotation."""
+        """Return the value of the node's annotation."""
         return str(self.annotated)
 
     @property
     def annotated(self) -> AnnotatedNotice:
-        """What the node's annotation says."""
+        """Return what the node's annotation says."""
         return AnnotatedNotice(action=self.action, at=self.deadline)
 
 

@@ -97,23 +97,23 @@ class FleetStatus:
 
     @property
     def may_end_nothing(self) -> bool:
-        """Whether none of its instances can be ended now: it is out of reach, or busy."""
+        """Return whether none of its instances can be ended now: it is out of reach, or busy."""
         return self.out_of_reach or bool(self.live and self.live.removals_halted)
 
     @property
     def max(self) -> int | None:
-        """The most that it may hold, from config and group."""
+        """Return the most that it may hold, from config and group."""
         limits = [self.settings.max_capacity, self.live.max_size if self.live else None]
         return min((x for x in limits if x is not None), default=None)
 
     @property
     def draining(self) -> tuple[Node, ...]:
-        """Nodes that carry our draining taint, and that the target counts."""
+        """Return nodes that carry our draining taint, and that the target counts."""
         return tuple(n for n in self.nodes if is_draining(n) and n.name not in self.set_aside)
 
     @property
     def joined_or_launching(self) -> int:
-        """What it has or is owed: the base to which new nodes are added."""
+        """Return what it has or is owed: the base to which new nodes are added."""
         return max(self.current, self.joined)
 
 
@@ -156,7 +156,7 @@ class Inventory:
 
     @property
     def departing(self) -> frozenset[NodeName]:
-        """Nodes of fleets that are to go: no destination either, they would never leave."""
+        """Return nodes of fleets that are to go: no destination either, they would never leave."""
         going = (status for status in self.fleets if status.settings.departing)
         return frozenset(node.name for status in going for node in status.nodes)
 
@@ -166,7 +166,7 @@ class Inventory:
         return frozenset(self.outdated).union(*(u.passing for u in self.updates.values()))
 
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
-        """Whether EC2 shows instances of the node's region, but not the node's."""
+        """Return whether EC2 shows instances of the node's region, but not the node's."""
         named = node.instance_id is not None and node.name not in self.instance_of_node
         return named and key.region in self.regions_shown
 
@@ -246,7 +246,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
 def _by_fleet(
     nodes: Iterable[Node], owners: Mapping[NodeName, FleetKey]
 ) -> dict[FleetKey, list[Node]]:
-    """The nodes of each fleet."""
+    """Return the nodes of each fleet."""
     found: dict[FleetKey, list[Node]] = {}
     for node in nodes:
         if node.name in owners:
@@ -255,7 +255,7 @@ def _by_fleet(
 
 
 def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKey, str]:
-    """Fleets that are asked for nothing because of what the verdict says, and why.
+    """Return fleets that are asked for nothing because of what the verdict says, and why.
 
     A fleet whose instances are no nodes of this cluster would launch more of the same. Fleets that
     hold no such instance may be tried: the first node that joins settles the question.
@@ -302,7 +302,7 @@ def _owners(
     live: Mapping[FleetKey, Fleet],
     aliases: frozenset[NodeName],
 ) -> dict[NodeName, FleetKey]:
-    """Which fleet each node belongs to: by its instance's membership, else by its label.
+    """Return which fleet each node belongs to: by its instance's membership, else by its label.
 
     A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
     of the live one's: it fulfils nothing of its target, and must not be ended for it. Nor is one

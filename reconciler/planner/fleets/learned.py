@@ -26,7 +26,7 @@ REMEMBERED_FOR: Final = timedelta(days=1)
 
 
 def with_learned(inventory: Inventory, at: datetime) -> Inventory:
-    """The inventory with what was seen and what is remembered of each fleet's nodes.
+    """Return the inventory with what was seen and what is remembered of each fleet's nodes.
 
     What is remembered changes only where EC2 shows the fleet.
     """

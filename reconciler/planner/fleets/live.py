@@ -12,7 +12,10 @@ LIVE_STATES = frozenset({"active", "modifying", "submitted"})
 
 
 def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
-    """The live fleets by name and region; of several the oldest, so that the choice is stable."""
+    """Return the live fleets by name and region.
+
+    Of several the oldest, so that the choice is stable.
+    """
     found: dict[FleetKey, Fleet] = {}
     for fleet in sorted(
         cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
@@ -36,7 +39,7 @@ def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ig
 
 
 def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:
-    """The fleet of the config that each instance is a member of; others are not in it.
+    """Return the fleet of the config that each instance is a member of; others are not in it.
 
     An instance that a deleted fleet of the same name left behind, or that a second fleet of that
     name holds, counts for nothing in the first one's target, and so is none of its members.

@@ -53,7 +53,7 @@ class Daemon:
 
 
 def daemons_of(daemon_sets: Iterable[DaemonSet], groups: Iterable[PodGroup]) -> tuple[Daemon, ...]:
-    """One per DaemonSet: its template, or what its pods show when the object was not given.
+    """Return one per DaemonSet: its template, or what its pods show when the object was not given.
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
@@ -89,7 +89,7 @@ def _landings(
 
 
 def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
-    """The places of the variants that a daemon selects; its node's name is not known."""
+    """Return the places of the variants that a daemon selects; its node's name is not known."""
     places: Sequence[int] = range(len(variants))
     # Fleets by the hundred have dozens of variants each: one key after the other is quickest.
     for key, value in spec.node_selector.items():
@@ -119,7 +119,7 @@ def _total(specs: Iterable[PodSpec]) -> dict[str, int]:
 
 
 def _zones(status: FleetStatus) -> tuple[str, ...]:
-    """The zones that a new node may be in; stand-ins when nothing says."""
+    """Return the zones that a new node may be in; stand-ins when nothing says."""
     fleet = status.settings
     if fleet.zone:
         return (fleet.zone,)
@@ -129,7 +129,7 @@ def _zones(status: FleetStatus) -> tuple[str, ...]:
 
 
 def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
-    """Every label set that a new node of the fleet may turn out with."""
+    """Return every label set that a new node of the fleet may turn out with."""
     fleet = status.settings
     machines = tuple([(option.arch, option.instance_type) for option in fleet.options])
     return _variants(fleet.labels, status.key.region, _zones(status), machines)
@@ -183,7 +183,7 @@ def _left(
     taken: Mapping[str, int],
     options: Sequence[InstanceOption],
 ) -> Resources:
-    """The least that these options of the fleet leave beside the same daemons."""
+    """Return the least that these options of the fleet leave beside the same daemons."""
     fleet = status.settings
     own = least_of([option.resources for option in options])
     if status.seen is not None:
@@ -204,7 +204,7 @@ def _shown_by(
     options: Sequence[InstanceOption],
     own: Resources,
 ) -> Resources:
-    """What these options offer, as far as the fleet's nodes tell: `least` is of any option.
+    """Return what these options offer, as far as the fleet's nodes tell: `least` is of any option.
 
     It counts for the smallest ones. Larger ones offer more in proportion, but no more than nodes
     of theirs show.
@@ -222,7 +222,7 @@ def _shown_by(
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
-    """The price of one node, and whether it is a known one."""
+    """Return the price of one node, and whether it is a known one."""
     fleet = status.settings
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
@@ -231,7 +231,7 @@ def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
 
 
 def usual_usd_per_hour(resources: Resources) -> float:
-    """What a machine of this size usually costs: stands in for a price that is not known."""
+    """Return what a machine of this size usually costs: stands in for a price that is not known."""
     return (
         resources.get("cpu", 0) / 1000 * _USUAL_USD_PER_CPU
         + resources.get("memory", 0) / 2**30 * _USUAL_USD_PER_GIB

@@ -80,12 +80,12 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
 
 
 def _knows_all_instances(cloud: CloudState | None) -> bool:
-    """Whether an instance that is not shown is none of ours."""
+    """Return whether an instance that is not shown is none of ours."""
     return cloud is not None and cloud.instances_known and not cloud.silent
 
 
 def _is_acted_on(notice: Notice, node: Node | None, at: datetime) -> bool:
-    """Whether the node says of itself what the message says, or what outranks it."""
+    """Return whether the node says of itself what the message says, or what outranks it."""
     known = read_notice(node) if node is not None else None
     if node is None or known is None or notice.at is None:
         return False

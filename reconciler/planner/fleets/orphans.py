@@ -48,7 +48,7 @@ class Orphans:
 
     @property
     def nodes(self) -> frozenset[NodeName]:
-        """The nodes that they are."""
+        """Return the nodes that they are."""
         return frozenset(each.node.name for each in self.found if each.node is not None)
 
 
@@ -98,7 +98,7 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
 
 
 def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
-    """The EC2 Fleet that launched it, if its tags say that it is ours."""
+    """Return the EC2 Fleet that launched it, if its tags say that it is ours."""
     ours = instance.tags.get(CLUSTER_TAG) == settings.cluster and instance.tags.get(FLEET_TAG)
     fleet_id = instance.fleet_id
     if not ours or fleet_id is None or not fleet_id.startswith(_FLEET_ID):
@@ -109,7 +109,7 @@ def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
 def _missed(
     cloud: CloudState, settings: PlannerSettings, states: dict[Place, str]
 ) -> frozenset[Place]:
-    """Fleets that our instances name and that EC2 does not show, where it answered."""
+    """Return fleets that our instances name and that EC2 does not show, where it answered."""
     named = {place for i in cloud.instances if (place := _place(i, settings)) is not None}
     answered = cloud.regions - cloud.silent
     unseen = named - states.keys()
@@ -137,7 +137,7 @@ def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet
 
 
 def _expected(cloud: CloudState, settings: PlannerSettings) -> frozenset[tuple[str, Region]]:
-    """Fleets of the config that EC2 does not have under any id."""
+    """Return fleets of the config that EC2 does not have under any id."""
     live = {(f.name, f.region) for f in cloud.fleets if f.state in LIVE_STATES}
     wanted = {(k.name, k.region) for fleet in settings.fleets() for k in fleet.fleet_keys()}
     return frozenset(wanted - live)

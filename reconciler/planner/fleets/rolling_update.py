@@ -93,7 +93,7 @@ class Update:
 
     @property
     def halted(self) -> bool:
-        """Whether it stands still until the version changes or a person lets it go on."""
+        """Return whether it stands still until the version changes or a person lets it go on."""
         return self.state == "halted"
 
     @property
@@ -106,24 +106,24 @@ class Update:
 
     @property
     def successors_taking_pods(self) -> tuple[Node, ...]:
-        """Those that take pods."""
+        """Return those that take pods."""
         return tuple(node for node in self.successors if takes_pods(node))
 
     @property
     def passing(self) -> frozenset[NodeName]:
-        """The nodes that are no destination for pods, which would move once more."""
+        """Return the nodes that are no destination for pods, which would move once more."""
         if self.state in {"halted", "closed"}:
             return frozenset()
         return frozenset(self.batch if self.old_take_pods else self.old)
 
     @property
     def successors_wanted(self) -> int:
-        """How many of these the batch needs in all."""
+        """Return how many of these the batch needs in all."""
         return max((mark.number for mark in self.batch.values()), default=0)
 
     @property
     def shown(self) -> FleetUpdate:
-        """What the plan tells of it."""
+        """Return what the plan tells of it."""
         return FleetUpdate(
             fleet=self.key.name,
             region=self.key.region,
@@ -227,7 +227,7 @@ def with_resumed(
 def _by_drift(
     fleet: FleetNodes, instances: Mapping[NodeName, Instance]
 ) -> tuple[dict[NodeName, str], list[Node]]:
-    """The drifted nodes of a fleet with the reasons, and those that are known not to be."""
+    """Return the drifted nodes of a fleet with the reasons, and those that are known not to be."""
     old: dict[NodeName, str] = {}
     new: list[Node] = []
     for node in () if fleet.settings.departing else fleet.nodes:
@@ -240,7 +240,7 @@ def _by_drift(
 
 
 def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
-    """A pod that was restarted again and again, by node."""
+    """Return a pod that was restarted again and again, by node."""
     return {
         pod.node_name: pod
         for pod in pods
@@ -249,7 +249,7 @@ def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
 
 
 def _is_proven(new: Iterable[Node], rules: RollingUpdate, at: datetime) -> bool:
-    """Whether a new node that takes pods has been Ready for `canary_time`."""
+    """Return whether a new node that takes pods has been Ready for `canary_time`."""
     watched = timedelta(seconds=rules.canary_seconds)
     ready = (n.ready_changed_at for n in new if takes_pods(n))
     return any(since is not None and at - since >= watched for since in ready)
@@ -263,7 +263,7 @@ def _failure(
     at: datetime,
     settings: PlannerSettings,
 ) -> str:
-    """What shows that nodes of the new version do not work; empty when nothing does."""
+    """Return what shows that nodes of the new version do not work; empty when nothing does."""
     assert fleet.live is not None
     version = fleet.live.launch_template_version
     limit = timedelta(seconds=settings.instance_init_seconds)
@@ -282,7 +282,7 @@ def _failure(
 
 
 def _why_halted(saved: SavedFleetState | None, version: str, failure: str) -> str:
-    """Why the update stands still; empty while it goes on."""
+    """Return why the update stands still; empty while it goes on."""
     if saved is not None and saved.halted_version == version:
         return saved.halted_because
     if saved is not None and saved.resumed_version == version:
@@ -335,7 +335,7 @@ def _state(  # noqa: PLR0911 - one return per state
     *,
     proven: bool,
 ) -> tuple[UpdateState, str]:
-    """The state of an update that is not halted, and what it waits for."""
+    """Return the state of an update that is not halted, and what it waits for."""
     if batch:
         nodes = counted_noun(len(batch), "node")
         if proven:
@@ -356,7 +356,7 @@ def _state(  # noqa: PLR0911 - one return per state
 
 
 def _is_open(rules: RollingUpdate, local: datetime) -> bool:
-    """Whether a batch may begin at a local time."""
+    """Return whether a batch may begin at a local time."""
     found = (in_window(local, w.starts, w.ends, w.weekdays) for w in rules.windows)
     return not rules.windows or any(found)
 

@@ -42,7 +42,7 @@ def likeness_of(status: FleetStatus, node: NewNode, balance: BalanceSettings) ->
 
 @lru_cache(maxsize=1024)
 def _labels(variants: tuple[Labels, ...], balance: BalanceSettings) -> Hashable:
-    """The labels that count, of every node that may come; the same in every plan."""
+    """Return the labels that count, of every node that may come; the same in every plan."""
     ignored = PLACES_AND_GROUPS | balance.ignored_labels
     return frozenset(
         frozenset(

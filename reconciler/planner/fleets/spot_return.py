@@ -108,7 +108,7 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
 
 
 def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime) -> str:
-    """Why the spot fleet does not count as back; empty when it does."""
+    """Return why the spot fleet does not count as back; empty when it does."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"
     if saved.below_target_since is not None:
@@ -122,7 +122,10 @@ def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at:
 
 
 def _began(node: Node, at: datetime) -> datetime | None:
-    """When the node's batch began; None when it is in none. A time in the future counts as now."""
+    """Return when the node's batch began.
+
+    None when it is in none. A time in the future counts as now.
+    """
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
     return None if noted is None else min(noted, at)
 
@@ -130,7 +133,7 @@ def _began(node: Node, at: datetime) -> datetime | None:
 def _last_batch(
     saved: SavedFleetState, batch: Mapping[NodeName, datetime], at: datetime
 ) -> datetime | None:
-    """When the latest batch began, as long as that matters."""
+    """Return when the latest batch began, as long as that matters."""
     known = saved.spot_return_at
     moments = [*batch.values(), *([] if known is None else [min(known, at)])]
     last = max(moments, default=None)
@@ -138,7 +141,7 @@ def _last_batch(
 
 
 def _waits(batch: Mapping[NodeName, datetime], last: datetime | None, at: datetime) -> str:
-    """What the next batch waits for; empty when nothing."""
+    """Return what the next batch waits for; empty when nothing."""
     if last is not None:
         return f"the next batch begins in {duration(BATCH_EVERY - (at - last))}"
     if batch:

@@ -13,7 +13,7 @@ STARTUP_TAINTS = (
 
 
 def startup_taint(node: Node) -> str | None:
-    """The key of the first taint that closes a new node to pods; None when it has none.
+    """Return the key of the first taint that closes a new node to pods; None when it has none.
 
     A node may be Ready and have one: kubelet, cloud controller and agents follow each other.
     Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and

@@ -104,7 +104,7 @@ def find_stuck(
 
 
 def has_holes(snapshot: Snapshot) -> bool:
-    """Whether a pod at work names a node that the list of nodes does not have.
+    """Return whether a pod at work names a node that the list of nodes does not have.
 
     One that is being deleted may hang on a node that went long ago.
     """

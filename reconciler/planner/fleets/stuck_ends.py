@@ -64,7 +64,7 @@ class StuckEndLedger:
 def limits_for(
     binding: Binding, stuck: int, nodes: int, limits: StuckEndSettings
 ) -> StuckEndSettings:
-    """The config's limits, or less while the picture is doubtful.
+    """Return the config's limits, or less while the picture is doubtful.
 
     Args:
         binding: How well cluster and fleets are known to belong together.
@@ -82,7 +82,7 @@ def limits_for(
 
 
 def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]:
-    """Those of the last hour; a time ahead of the clock counts as now."""
+    """Return those of the last hour; a time ahead of the clock counts as now."""
     ends = (StuckEnd(instance=each.instance, at=min(each.at, at)) for each in known)
     return tuple(sorted(each for each in ends if at - each.at < HOUR))
 
@@ -90,7 +90,7 @@ def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]
 def ends_after(
     known: Iterable[StuckEnd], actions: Iterable[AnyAction], at: datetime
 ) -> tuple[StuckEnd, ...]:
-    """What must be remembered after a plan: the ends of the last hour and the plan's own."""
+    """Return what must be remembered after a plan: the ends of the last hour and the plan's own."""
     recent = {each.instance: each for each in recent_ends(known, at)}
     for action in actions:
         if isinstance(action, TerminateInstance) and action.node is None:

@@ -10,7 +10,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def version_of(status: FleetStatus) -> str:
-    """A digest of what decides what its nodes are; prices and limits have no part in it."""
+    """Return a digest of what decides what its nodes are; prices and limits have no part in it."""
     live, fleet = status.live, status.settings
     template = (live.launch_template_id, live.launch_template_version) if live else ()
     return _digest(

@@ -22,7 +22,10 @@ _ROOT = 1
 
 @lru_cache(maxsize=4096)
 def ebs_limit(instance_type: str) -> int | None:
-    """The limit for a type; None for what is no EC2 instance type, which stays without one."""
+    """Return the limit for a type.
+
+    None for what is no EC2 instance type, which stays without one.
+    """
     match = _INSTANCE_TYPE.fullmatch(instance_type)
     if match is None:
         return None
@@ -35,7 +38,7 @@ def ebs_limit(instance_type: str) -> int | None:
 
 
 def least_ebs_limit(instance_types: Iterable[str]) -> int | None:
-    """What a node of any of these types attaches; None when that is not known of all."""
+    """Return what a node of any of these types attaches; None when that is not known of all."""
     limits = [ebs_limit(name) for name in instance_types]
     known = [limit for limit in limits if limit is not None]
     return min(known) if known and len(known) == len(limits) else None

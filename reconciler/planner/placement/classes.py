@@ -59,7 +59,7 @@ class PodClass:
 
     @property
     def follows_claim(self) -> bool:
-        """Whether its zone is that of the other users of a claim.
+        """Return whether its zone is that of the other users of a claim.
 
         A required affinity comes instead: there the neighbours choose the zone.
         """
@@ -80,12 +80,12 @@ class StaticConstraints:
     volumes: VolumeNeeds
 
     def label_keys(self) -> tuple[str, ...]:
-        """The keys of the node labels that they read, in order."""
+        """Return the keys of the node labels that they read, in order."""
         keys = set(self.node_selector).union(*map(node_selector_keys, self._selectors()))
         return tuple(sorted(keys))
 
     def names(self) -> frozenset[str] | None:
-        """The node names that they mention: all other names are alike to them.
+        """Return the node names that they mention: all other names are alike to them.
 
         None where a line compares names in another way, so that no two are alike.
         """
@@ -162,7 +162,7 @@ class ClassTable:
         self.statics: list[StaticConstraints] = []
 
     def _intern(self, spec: PodSpec) -> PodSpec:
-        """The one object that stands for all specs equal to this one."""
+        """Return the one object that stands for all specs equal to this one."""
         known = self._specs.get(id(spec))
         if known is None:
             known = self._canonical.setdefault(spec, spec)
@@ -170,14 +170,14 @@ class ClassTable:
         return known
 
     def _shown(self, labels: Labels) -> frozenset[tuple[str, str]]:
-        """The labels as far as selectors read them."""
+        """Return the labels as far as selectors read them."""
         read = self._pod_label_keys
         if len(read) < len(labels):
             return frozenset([(key, labels[key]) for key in read if key in labels])
         return frozenset([item for item in labels.items() if item[0] in read])
 
     def parted(self, pods: Sequence[Pod]) -> Iterable[Sequence[Pod]]:
-        """Pods of one group, each part of one class, in the order of the pods.
+        """Return pods of one group, each part of one class, in the order of the pods.
 
         Args:
             pods: At least one, with one `traits` in common.
@@ -197,13 +197,13 @@ class ClassTable:
         return found.values()
 
     def of_daemon(self, pod: Pod) -> PodClass:
-        """The class of a daemon's pod that new nodes come with."""
+        """Return the class of a daemon's pod that new nodes come with."""
         found = self.of(pod, bound=False)
         self.daemons.add(found.number)
         return found
 
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
-        """The class of a pod; pods being deleted are apart, as topology spread skips them.
+        """Return the class of a pod; pods being deleted are apart, as topology spread skips them.
 
         Replicas are asked about again and again: those without volumes cost a look-up.
         """
@@ -252,7 +252,7 @@ class ClassTable:
         return known
 
     def volumes_of(self, pod: Pod) -> VolumeNeeds:
-        """What the volumes of any pod would ask, as things are."""
+        """Return what the volumes of any pod would ask, as things are."""
         return self._resolver.needs(pod)
 
     def _make(

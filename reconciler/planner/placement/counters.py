@@ -74,22 +74,22 @@ class Links:
 
     @property
     def plain(self) -> bool:
-        """Whether no affinity or spread rule applies to the class."""
+        """Return whether no affinity or spread rule applies to the class."""
         return not (self.anti or self.held_against or self.affinity or self.spread)
 
     @property
     def follows_others(self) -> bool:
-        """Whether the pods must be near pods of other classes."""
+        """Return whether the pods must be near pods of other classes."""
         return bool(self.affinity) and not self.affinity_itself
 
     @property
     def shares_node(self) -> bool:
-        """Whether the pods must be on one node with others, of their class or of another."""
+        """Return whether the pods must be on one node with others, of their class or of another."""
         return any(counter.topology.key == HOSTNAME for counter in self.affinity)
 
     @property
     def hopeless(self) -> bool:
-        """Whether no node, and no new one either, takes a pod of the class as things are.
+        """Return whether no node, and no new one either, takes a pod of the class as things are.
 
         A rule asks for a label that no node has and no new one will have, or for a neighbour that
         is nowhere. Beside spread constraints that one is found row by row, which tells the rule
@@ -111,7 +111,7 @@ class Links:
         return any(not c.total for c in self.affinity)
 
     def only(self, key: str) -> "Links":
-        """The same rules, those of one topology key only."""
+        """Return the same rules, those of one topology key only."""
         return Links(
             anti=[(c, itself) for c, itself in self.anti if c.topology.key == key],
             held_against=[c for c in self.held_against if c.topology.key == key],
@@ -122,7 +122,7 @@ class Links:
         )
 
     def obeyed(self) -> list[Counter]:
-        """Every counter whose value can refuse this class."""
+        """Return every counter whose value can refuse this class."""
         own = [counter for counter, _ in self.anti] + [rule.counter for rule in self.spread]
         return own + self.held_against + self.affinity
 
@@ -171,11 +171,11 @@ class CounterTable:
         self._holders = _HolderIndex(self._classes)
 
     def feeds(self, pod_class: PodClass) -> Sequence[Feed]:
-        """The counters that count pods of the class, as far as anything obeys them."""
+        """Return the counters that count pods of the class, as far as anything obeys them."""
         return self._feeds.get(pod_class.number, ())
 
     def links(self, pod_class: PodClass) -> Links:
-        """The counters of a class."""
+        """Return the counters of a class."""
         known = self._links.get(pod_class.number)
         if known is None:
             known = self._links[pod_class.number] = Links(
@@ -262,7 +262,7 @@ class CounterTable:
         members: Sequence[PodClass],
         eligible: "Eligible | None" = None,
     ) -> Counter:
-        """The counter with this meaning; a new one counts what is there of its members."""
+        """Return the counter with this meaning; a new one counts what is there of its members."""
         key = (role, what, topology_key)
         known = self._counters.get(key)
         if known is None:
@@ -275,7 +275,7 @@ class CounterTable:
         return known
 
     def members(self, description: Description) -> tuple[PodClass, ...]:
-        """The classes whose pods the description matches."""
+        """Return the classes whose pods the description matches."""
         known = self._members.get(description)
         if known is None:
             namespaces, selector = description
@@ -291,7 +291,7 @@ class CounterTable:
         return known
 
     def _staying(self, description: Description) -> tuple[PodClass, ...]:
-        """Those of them whose pods are not being deleted."""
+        """Return those of them whose pods are not being deleted."""
         known = self._stay.get(description)
         if known is None:
             known = tuple([m for m in self.members(description) if not m.deleting])
@@ -367,7 +367,7 @@ class _HolderIndex:
                 self._insisting.setdefault((namespace, key, value), []).append(term_key)
 
     def against(self, pod_class: PodClass) -> Iterator[tuple[Description, str, Sequence[PodClass]]]:
-        """The terms that match the class, each with its topology key and who holds it."""
+        """Yield the terms that match the class, each with its topology key and who holds it."""
         namespace = pod_class.namespace
         found = list(self._open.get(namespace, ()))
         if self._insisting:
@@ -381,7 +381,7 @@ class _HolderIndex:
 
 
 def labels_insisted_on(selector: LabelSelector) -> tuple[str, tuple[str | None, ...]] | None:
-    """A label key without which the selector never matches, and its values; (None,) for any.
+    """Return a label key without which the selector never matches, and its values; (None,) for any.
 
     None when the selector insists on no label.
     """

@@ -70,7 +70,7 @@ class Dimensions:
         self._rows: InternTable[tuple[object, ...], PodRow] = InternTable(_ROWS_MAX)
 
     def _default(self, name: str) -> int:
-        """What a node has of a column that its allocatable does not name."""
+        """Return what a node has of a column that its allocatable does not name."""
         if name.startswith(_VOLUMES):
             return UNLIMITED
         if name.startswith(_PORT):
@@ -114,7 +114,7 @@ class Dimensions:
         *,
         takes_all: bool = False,
     ) -> PodRow:
-        """What a pod takes of each column, and which it takes any of; not to be changed.
+        """Return what a pod takes of each column, and which it takes any of; not to be changed.
 
         Args:
             requests: Its resources.
@@ -172,11 +172,11 @@ class Dimensions:
         return len(self._addresses[_port_name(port)] | {ANY_ADDRESS})
 
     def attachments(self, driver: str) -> int:
-        """The column of a CSI driver's attachments."""
+        """Return the column of a CSI driver's attachments."""
         return self.column[f"{_VOLUMES}{driver}"]
 
     def resource(self, column: int, requests: Resources) -> str:
-        """The name of a column, or what of the requests it stands for."""
+        """Return the name of a column, or what of the requests it stands for."""
         name = self.names[column]
         if name != NOWHERE:
             return name
@@ -187,20 +187,20 @@ class Dimensions:
         return self.code_of(self.resource(column, requests))
 
     def code_of(self, name: str) -> str:
-        """The unplaceable code for running out of what `resource` names."""
+        """Return the unplaceable code for running out of what `resource` names."""
         if name.startswith(_PORT):
             return "host-port"
         return "volume-limit" if name.startswith(_VOLUMES) else f"insufficient-{name}"
 
     def shown(self, column: int, amount: int) -> str:
-        """An amount of this column for people."""
+        """Return an amount of this column for people."""
         return format_amount(self.names[column], amount)
 
 
 def dimensions_for(
     specs: Collection[PodSpec], drivers: Iterable[str], offered: frozenset[str] | None = None
 ) -> Dimensions:
-    """The columns that these specs and volumes need; the same object for the same columns.
+    """Return the columns that these specs and volumes need; the same object for the same columns.
 
     Args:
         specs: Of all pods.

@@ -54,7 +54,7 @@ class _Tally:
     """Pods assigned to places whose domain is open."""
 
     def most(self, at: int, topology: Topology) -> int:
-        """The count of the coordinate's domain; the worst case where it is open."""
+        """Return the count of the coordinate's domain; the worst case where it is open."""
         if at <= _UNCERTAIN:
             return max(
                 (self.counts.get(d, 0) for d in topology.choices[_UNCERTAIN - at]), default=0
@@ -132,7 +132,7 @@ class SharedRules:
         return known
 
     def allows(self, place: Coordinates) -> bool:
-        """Whether one more pod may go to the place."""
+        """Return whether one more pod may go to the place."""
         return (
             not self.kept_apart(place)
             and self._may_begin(place)
@@ -169,7 +169,7 @@ class SharedRules:
         return any(any(t.counts.values()) or any(t.uncertain.values()) for t in tallies)
 
     def _key_allows(self, rules: _RulesOfKey, at: int) -> bool:
-        """Whether affinity and spread by one key allow the domain.
+        """Return whether affinity and spread by one key allow the domain.
 
         In hope an open domain may become any of its choices, and all rules must hold in that one.
         """
@@ -216,7 +216,10 @@ class SharedRules:
         return counts.get(at, 0) > 0
 
     def _spread_allows(self, rule: SpreadRule, at: int, hoped: int | None = None) -> bool:
-        """Whether the skew allows one more; `hoped`: as if all of an open domain came up there."""
+        """Return whether the skew allows one more.
+
+        `hoped`: as if all of an open domain came up there.
+        """
         if at == -1:
             return False
         tally, itself = self._tally(rule.counter), int(rule.counts_itself)
@@ -226,7 +229,7 @@ class SharedRules:
         return there + itself - self._least(rule, tally, hoped, there) <= rule.max_skew
 
     def _least(self, rule: SpreadRule, tally: _Tally, hoped: int | None, there: int) -> int:
-        """The count of the least filled domain, `there` in the hoped-for one."""
+        """Return the count of the least filled domain, `there` in the hoped-for one."""
         domains = self._domains[id(rule)]
         if len(domains) < rule.min_domains:
             return 0
@@ -234,7 +237,7 @@ class SharedRules:
         return min((there if d == hoped else counts.get(d, 0) for d in domains), default=0)
 
     def load(self, place: Coordinates) -> int:
-        """How full the place is by its most filled rule: emptier places come first."""
+        """Return how full the place is by its most filled rule: emptier places come first."""
         loads = [
             self._tally(r.counter).most(
                 place[self._axis[r.counter.topology.key]], r.counter.topology
@@ -250,11 +253,11 @@ class SharedRules:
 
     @property
     def at_once(self) -> bool:
-        """Whether a place that one pod of the class may go to is open to all of them."""
+        """Return whether a place that one pod of the class may go to is open to all of them."""
         return not (self._spread or self._anti)
 
     def emptiest(self, places: Sequence[Coordinates], room: Sequence[int]) -> int | None:
-        """The allowed place with room that is least loaded, the earlier one among equals."""
+        """Return the allowed place with room that is least loaded, the earlier one among equals."""
         for _, index in sorted((self.load(p), i) for i, p in enumerate(places) if room[i] > 0):
             if self.allows(places[index]):
                 return index
@@ -299,7 +302,7 @@ class Ladder:
     """Whether there are fewer domains than minDomains, so that the least filled counts as empty."""
 
     def climb(self, capacities: Sequence[int], count: int) -> list[int]:
-        """What `assign` would give each place, without asking all places about every pod."""
+        """Return what `assign` would give each place, without asking all places about every pod."""
         amounts = [0] * len(self.levels)
         open_places = [(level, i) for i, level in enumerate(self.levels) if capacities[i] > 0]
         heapify(open_places)
@@ -326,7 +329,7 @@ class Ladder:
 def assign(
     rules: SharedRules, places: Sequence[Coordinates], capacities: Sequence[int], count: int
 ) -> list[int]:
-    """How many of `count` pods go to each place, the emptiest allowed one first.
+    """Return how many of `count` pods go to each place, the emptiest allowed one first.
 
     Args:
         rules: The class's shared rules; their tallies follow.

@@ -23,7 +23,7 @@ _ROUNDS_MAX = 64
 
 
 def tightness(sim: Simulation) -> IntArray:
-    """Rows in the order in which they should be filled: the fullest first, then by name.
+    """Return rows in the order in which they should be filled: the fullest first, then by name.
 
     Filling the fullest keeps others empty, so that they can leave.
     """
@@ -33,7 +33,7 @@ def tightness(sim: Simulation) -> IntArray:
 
 
 def take_in_order(room: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Rows and amounts that take `count` pods, or all that fit, in this order of rows."""
+    """Return rows and amounts that take `count` pods, or all that fit, in this order of rows."""
     available = np.minimum(room[order], count)
     ends = np.cumsum(available)
     amounts = np.minimum(np.maximum(count - (ends - available), 0), available)
@@ -78,7 +78,10 @@ def fill(
 
 
 def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
-    """Whether any pod of the class's affinity group runs yet; the first decides for the rest."""
+    """Return whether any pod of the class's affinity group runs yet.
+
+    The first decides for the rest.
+    """
     return any(counter.total for counter in sim.links(pod_class).affinity)
 
 
@@ -189,7 +192,7 @@ def _fill_places(
 
 
 def _places(coordinates: IntArray) -> tuple[list[Coordinates], IntArray]:
-    """The distinct places in order, and the number of each row's place.
+    """Return the distinct places in order, and the number of each row's place.
 
     One key is the usual case, and numbers are told apart much faster than rows of numbers.
     """

@@ -59,13 +59,13 @@ def open_zones(region: str) -> tuple[str, str]:
 
 
 def region_of_open(zone: str) -> str:
-    """The region of a stand-in; empty for a real zone."""
+    """Return the region of a stand-in; empty for a real zone."""
     region, mark, _ = zone.partition(_OPEN)
     return region if mark else ""
 
 
 def in_zones(kind: NodeKind, zones: Iterable[str]) -> Iterator[NodeKind]:
-    """The kind as it might turn out in each of the zones, as far as its own one is open."""
+    """Yield the kind as it might turn out in each of the zones, as far as its own one is open."""
     if len(kind.variants) < 2:
         return
     regions = {region_of_open(v.get(ZONE, "")) for v in kind.variants} - {""}
@@ -76,7 +76,7 @@ def in_zones(kind: NodeKind, zones: Iterable[str]) -> Iterator[NodeKind]:
 
 
 def with_zone_aliases(labels: Labels) -> Labels:
-    """The labels with every zone key present when one is."""
+    """Return the labels with every zone key present when one is."""
     missing = [key for key in _ZONE_KEYS if key not in labels]
     if len(missing) in {0, len(_ZONE_KEYS)}:
         return labels
@@ -85,12 +85,12 @@ def with_zone_aliases(labels: Labels) -> Labels:
 
 
 def with_older_keys(told: Mapping[str, str]) -> dict[str, str]:
-    """The labels, and those that nodes still carry beside them."""
+    """Return the labels, and those that nodes still carry beside them."""
     return {OLDER_KEYS[key]: told[key] for key in OLDER_KEYS.keys() & told.keys()} | dict(told)
 
 
 def label_of(labels: Labels, key: str) -> str | None:
-    """A label's value, as if `with_zone_aliases` had been asked before."""
+    """Return a label's value, as if `with_zone_aliases` had been asked before."""
     value = labels.get(key)
     if value is None and key in ZONE_KEYS:
         return next((labels[other] for other in _ZONE_KEYS if other in labels), None)
@@ -98,7 +98,7 @@ def label_of(labels: Labels, key: str) -> str | None:
 
 
 def hard_taints(taints: Sequence[Taint]) -> tuple[Taint, ...]:
-    """The taints that refuse pods, in a fixed order."""
+    """Return the taints that refuse pods, in a fixed order."""
     return tuple(sorted(t for t in taints if t.effect != "PreferNoSchedule"))
 
 
@@ -143,7 +143,7 @@ class KindTable:
     def number(
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
     ) -> int:
-        """The number of the kind with these properties, known or new."""
+        """Return the number of the kind with these properties, known or new."""
         shown = tuple([self._shown(labels) for labels in variants])
         key = (shown, name if self._by_name else "", tuple(taints), schedulable)
         known = self._seen.get(key)
@@ -152,7 +152,7 @@ class KindTable:
         return known
 
     def with_name(self, name: str) -> Sequence[int]:
-        """The numbers of the kinds of nodes with that name."""
+        """Return the numbers of the kinds of nodes with that name."""
         return self._with_name.get(name, ())
 
     def alike(self, label_keys: tuple[str, ...]) -> list[int]:
@@ -170,7 +170,7 @@ class KindTable:
         return grouping.groups
 
     def _shown(self, labels: Labels) -> tuple[tuple[str, str], ...]:
-        """The labels that anything reads, by key.
+        """Return the labels that anything reads, by key.
 
         Tenants choose how many keys are read, nodes have a few dozen labels: whichever are fewer
         are looked through.

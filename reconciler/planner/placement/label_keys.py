@@ -18,7 +18,7 @@ class Offered:
 
 
 def selector_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
-    """Every pod label key that some pod's terms read."""
+    """Return every pod label key that some pod's terms read."""
     keys: set[str] = set()
     for spec in specs:
         for term in terms_of(spec):
@@ -38,7 +38,7 @@ number of them, and the answer is the same for all."""
 
 
 def topology_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
-    """Every topology key of a required term or a hard spread constraint."""
+    """Return every topology key of a required term or a hard spread constraint."""
     keys: set[str] = set()
     for spec in specs:
         keys |= {t.topology_key for t in (*spec.pod_affinity, *spec.pod_anti_affinity)}
@@ -47,7 +47,7 @@ def topology_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
 
 
 def node_label_keys(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> frozenset[str]:
-    """Every node label key that a selector, a node affinity or a volume reads."""
+    """Return every node label key that a selector, a node affinity or a volume reads."""
     keys: set[str] = set()
     for spec in specs:
         keys |= set(spec.node_selector)
@@ -62,19 +62,19 @@ def node_label_keys(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) ->
 
 
 def reads_names(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> bool:
-    """Whether any selector reads `metadata.name`."""
+    """Return whether any selector reads `metadata.name`."""
     selectors = [s.node_affinity for s in specs if s.node_affinity is not None]
     selectors += [selector for needs in volumes for selector in needs.selectors]
     return any(term.fields for selector in selectors for term in selector.terms)
 
 
 def node_selector_keys(selector: NodeSelector) -> set[str]:
-    """The node label keys that a selector reads."""
+    """Return the node label keys that a selector reads."""
     return {r.key for term in selector.terms for r in term.expressions}
 
 
 def terms_of(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
-    """The terms about other pods, required and preferred."""
+    """Return the terms about other pods, required and preferred."""
     required = spec.pod_affinity + spec.pod_anti_affinity
     if not spec.pod_preferences:
         return required

@@ -31,7 +31,7 @@ class NamespaceIndex:
         self._chosen: dict[LabelSelector, frozenset[str]] = {}
 
     def chosen_by(self, selector: LabelSelector) -> frozenset[str]:
-        """The names of the namespaces that the selector matches."""
+        """Return the names of the namespaces that the selector matches."""
         known = self._chosen.get(selector)
         if known is None:
             known = self._all
@@ -43,7 +43,7 @@ class NamespaceIndex:
         return known
 
     def _kept(self, names: frozenset[str], line: Requirement) -> frozenset[str]:
-        """Those of the names for which the line holds."""
+        """Return those of the names for which the line holds."""
         present = self._having.get((line.key, None), _NONE)
         match line.operator:
             case "Exists":
@@ -68,5 +68,5 @@ def _both(names: frozenset[str], others: frozenset[str]) -> frozenset[str]:
 
 
 def _without(names: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """The names that are not among the others; `names` itself where that is all of them."""
+    """Return the names that are not among the others; `names` itself where that is all of them."""
     return names if names.isdisjoint(others) else names - others

@@ -59,11 +59,11 @@ class Preferences:
         self._visits = _VISITS_MAX
 
     def matter(self, classes: Sequence[PodClass]) -> bool:
-        """Whether any of the classes prefers one node to another."""
+        """Return whether any of the classes prefers one node to another."""
         return any(self._has(pod_class) for pod_class in classes)
 
     def scores(self, pod_class: PodClass) -> FloatArray:
-        """What the class's soft terms are worth on each node, as pods are placed now."""
+        """Return what the class's soft terms are worth on each node, as pods are placed now."""
         if not self._has(pod_class):
             return np.zeros(len(self._nodes))
         return _total(self._fixed(pod_class), self._terms(pod_class))
@@ -136,7 +136,7 @@ class Preferences:
         return order[np.argsort(-padded[order], kind="stable")]
 
     def _fixed(self, pod_class: PodClass) -> FloatArray:
-        """What preferred node affinity and soft taints are worth on each node."""
+        """Return what preferred node affinity and soft taints are worth on each node."""
         known = self._fixed_of.get(pod_class.number)
         if known is None:
             known = self._fixed_of[pod_class.number] = self._of_nodes(pod_class)
@@ -173,7 +173,7 @@ class Preferences:
         return of_kind[kinds]
 
     def _terms(self, pod_class: PodClass) -> list[_Soft]:
-        """The soft terms about other pods, counted as things are now."""
+        """Return the soft terms about other pods, counted as things are now."""
         found: list[_Soft] = []
         for weight, term in pod_class.preferences:
             members = self._sim.matching(term.namespaces, term.selector)
@@ -196,7 +196,7 @@ class Preferences:
         return found
 
     def _counted(self, key: str, members: Sequence[PodClass]) -> tuple[IntArray, FloatArray]:
-        """Each node's domain, and the pods of these classes in each domain."""
+        """Return each node's domain, and the pods of these classes in each domain."""
         domain, size = self._domain(key)
         counts = np.zeros(size)
         for member in members:
@@ -216,7 +216,7 @@ class Preferences:
 
 
 def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, int]]:
-    """One pod to each of the best rows; more only where there are too few of them."""
+    """Return one pod for each of the best rows; more only where there are too few of them."""
     rows, amounts = take_in_order(np.minimum(room, 1), order, count)
     if int(amounts.sum()) < count:
         rows, amounts = take_in_order(room, order, count)

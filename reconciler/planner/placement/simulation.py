@@ -108,7 +108,7 @@ class Simulation:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Return how many rows there are."""
         return self._rows
 
     @property
@@ -118,12 +118,12 @@ class Simulation:
 
     @property
     def offers(self) -> IntArray:
-        """What each row offered when it was empty."""
+        """Return what each row offered when it was empty."""
         return self._offers[: self._rows]
 
     @property
     def kinds(self) -> IntArray:
-        """The node kind of each row."""
+        """Return the node kind of each row."""
         return self._kinds[: self._rows]
 
     def add_row(self, spec: RowSpec, copies: int = 1) -> int:
@@ -182,7 +182,7 @@ class Simulation:
         self.version += 1
 
     def offer_of(self, spec: RowSpec) -> IntArray:
-        """What a row that may or may not exist has of every dimension when it is empty.
+        """Return what a row that may or may not exist has of every dimension when it is empty.
 
         Not to be changed.
         """
@@ -193,7 +193,7 @@ class Simulation:
         return known[1]
 
     def kind_of(self, spec: RowSpec) -> int:
-        """The node kind of a row that may or may not exist."""
+        """Return the node kind of a row that may or may not exist."""
         known = self._kind_of.get(id(spec))
         if known is None:
             number = self.kind_table.number(
@@ -217,13 +217,13 @@ class Simulation:
     # ---- questions ------------------------------------------------------------------------
 
     def links(self, pod_class: PodClass) -> Links:
-        """The counters of a class."""
+        """Return the counters of a class."""
         return self._counter_table.links(pod_class)
 
     def matching(
         self, namespaces: frozenset[str], selector: LabelSelector | None
     ) -> tuple[PodClass, ...]:
-        """The classes of these namespaces that the selector matches."""
+        """Return the classes of these namespaces that the selector matches."""
         return self._counter_table.members((namespaces, selector))
 
     def located(self, pod_class: PodClass) -> Iterator[tuple[IntArray, IntArray]]:
@@ -233,7 +233,7 @@ class Simulation:
         yield from self._daemons.located(pod_class)
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
-        """The code with which static filters refuse the class on a node kind, or nothing."""
+        """Return the code with which static filters refuse the class on a node kind, or nothing."""
         return self.refusals(pod_class)[kind]
 
     def refusals(self, pod_class: PodClass) -> Sequence[str]:
@@ -267,7 +267,7 @@ class Simulation:
         return np.array(known, dtype=np.bool_)
 
     def resource_room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-        """How many pods of the class each row's countable dimensions still hold."""
+        """Return how many pods of the class each row's countable dimensions still hold."""
         borrows = terms.borrows and pod_class.spec.priority >= 0 and pod_class.spec.preempts
         free = self.available() if borrows else self.free
         room = resources.room(
@@ -276,7 +276,7 @@ class Simulation:
         return self._shared.limited(pod_class, free, room)
 
     def room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-        """How many more pods of the class each row could take, filling that row alone.
+        """Return how many more pods of the class each row could take, filling that row alone.
 
         Rows that share a topology domain share its room: fill such domains one pod at a time.
         """
@@ -365,7 +365,7 @@ class Simulation:
     def _summed(
         self, loads: Sequence[tuple[PodClass, Sequence[int]]], most: int = _SUM_MAX
     ) -> IntArray:
-        """What pods ask for, added up per row, at most `most` of each."""
+        """Return what pods ask for, added up per row, at most `most` of each."""
         rows = np.fromiter(chain.from_iterable(rows for _, rows in loads), dtype=np.int64)
         number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
         requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)

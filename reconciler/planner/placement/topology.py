@@ -34,7 +34,7 @@ class Topology:
         return self._domain[: self._rows]
 
     def number(self, value: str) -> int:
-        """The domain with this label value, known or new."""
+        """Return the domain with this label value, known or new."""
         if value not in self._index:
             self._index[value] = len(self.values)
             self.values.append(value)
@@ -54,7 +54,10 @@ class Topology:
         return -2 - self._choice_numbers[options]
 
     def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
-        """The domain of a row with these label sets; `imagined` names a node still to be made."""
+        """Return the domain of a row with these label sets.
+
+        `imagined` names a node still to be made.
+        """
         if self.key == HOSTNAME and imagined is not None:
             return self.number(imagined)
         place = self.place_of(variants)
@@ -93,7 +96,7 @@ class Counter:
 
     @property
     def counts(self) -> IntArray:
-        """Pods per domain."""
+        """Return pods per domain."""
         self._counts = grown(self._counts, len(self.topology.values))
         return self._counts[: len(self.topology.values)]
 
@@ -151,7 +154,7 @@ class Counter:
 
 
 def uncertain_rows(topology: Topology) -> BoolArray:
-    """Rows whose domain EC2 has still to choose."""
+    """Return rows whose domain EC2 has still to choose."""
     domains = topology.domain
     if not topology.choices:
         return np.zeros(len(domains), dtype=np.bool_)

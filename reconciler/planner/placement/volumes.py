@@ -69,7 +69,7 @@ class VolumeNeeds:
 
     @property
     def drivers(self) -> frozenset[str]:
-        """Every driver that attaches something for the pod."""
+        """Return every driver that attaches something for the pod."""
         return frozenset(self.attachments) | {volume.driver for volume in self.shared}
 
 
@@ -160,7 +160,7 @@ class VolumeResolver:
         return {p: "/".join(first_of(p)) for p in joined if total[first_of(p)] > 1}
 
     def _gets_a_zone(self, claim: PersistentVolumeClaim | None) -> bool:
-        """Whether the claim's first pod decides in which zone its volume is made.
+        """Return whether the claim's first pod decides in which zone its volume is made.
 
         EBS makes all volumes in one zone. Other drivers say so by zones that their class allows;
         a file system that every zone reaches (EFS, FSx) has none.
@@ -174,7 +174,7 @@ class VolumeResolver:
         return found.provisioner == EBS_DRIVER or any(line.key in ZONE_KEYS for line in lines)
 
     def _provisioner(self, claim: PersistentVolumeClaim) -> str:
-        """The driver that will make the claim's volume; none for volumes made by hand."""
+        """Return the driver that will make the claim's volume; none for volumes made by hand."""
         found = self._class_of(claim)
         known = found is not None and found.provisioner != NO_PROVISIONER
         return found.provisioner if found is not None and known else ""
@@ -184,12 +184,12 @@ class VolumeResolver:
         return self._classes.get(name or "")
 
     def _waits_behind(self, pod: Pod) -> bool:
-        """Whether another waiting pod comes first for a claim of this one."""
+        """Return whether another waiting pod comes first for a claim of this one."""
         first = (self._first_waiting.get((pod.key.namespace, claim)) for claim in pod.claims)
         return pod.node_name is None and any(key not in {None, pod.key} for key in first)
 
     def needs(self, pod: Pod) -> VolumeNeeds:
-        """What the pod's volumes ask of its node."""
+        """Return what the pod's volumes ask of its node."""
         key = (
             pod.key.namespace,
             pod.claims,
@@ -274,7 +274,7 @@ class VolumeResolver:
         return VolumeNeeds(selectors=(*selectors, chosen), detail=what)
 
     def _never_bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
-        """A claim that is not bound stays so, whatever node its pod goes to."""
+        """Return why a claim will not be bound, whatever node its pod goes to."""
         name = claim.storage_class if claim.storage_class is not None else self._default
         if not name:
             what = "is not bound, names no storage class and there is no default"
@@ -294,7 +294,7 @@ class VolumeResolver:
         return _blocked(claim.name, what, remedy)
 
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
-        """The pod's unbound claims of each class whose volumes are made by hand."""
+        """Return the pod's unbound claims of each class whose volumes are made by hand."""
         found: dict[str, list[PersistentVolumeClaim]] = {}
         for name in sorted(set(pod.claims)):
             claim = self._claims.get((pod.key.namespace, name))
@@ -342,7 +342,7 @@ def _blocked(claim: str, what: str, remedy: str, code: str = "volume-binding") -
 
 
 def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
-    """Whether each claim finds a volume of its own, one reserved for it before all others.
+    """Return whether each claim finds a volume of its own, one reserved for it before all others.
 
     Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, the smallest
     first, each the smallest volume that is large enough; no way back.
@@ -357,7 +357,10 @@ def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolum
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume may be bound to a claim; one reserved for it need not match its selector."""
+    """Return whether a volume may be bound to a claim.
+
+    One reserved for it need not match its selector.
+    """
     reserved = volume.claim == (claim.namespace, claim.name)
     chosen = reserved or claim.selector is None or claim.selector.matches(volume.labels)
     return (
@@ -370,7 +373,7 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:
-    """A bound volume's node affinity, and its zone and region labels (VolumeZone)."""
+    """Return a bound volume's node affinity, and its zone and region labels (VolumeZone)."""
     labelled = tuple(
         Requirement(
             key=_STABLE.get(key, key), operator="In", values=tuple(value.split(_ZONE_SEPARATOR))

@@ -14,7 +14,10 @@ _FORBIDDING = (
 
 
 def forbidding(annotations: Labels) -> str:
-    """The annotation that forbids every voluntary move, as `key=value`; empty when none does."""
+    """Return the annotation that forbids every voluntary move, as `key=value`.
+
+    Empty when none does.
+    """
     if not annotations:
         return ""
     return next((f"{k}={v}" for k, v in _FORBIDDING if annotations.get(k) == v), "")

@@ -73,7 +73,7 @@ MOVABLE = Ruling(verdict=Verdict.OK)
 
 
 def fold(subject: Subject, terms: Terms) -> Ruling:
-    """What becomes of the pod when its node is drained voluntarily.
+    """Return what becomes of the pod when its node is drained voluntarily.
 
     SKIP: nothing to do. WAIT: it goes by itself. BLOCK: its node stays. OK: it may be moved as
     far as rules about the pod alone say; budgets' counts and a destination are asked elsewhere.
@@ -117,12 +117,12 @@ class Judge:
         self._known: InternTable[tuple[object, ...], _Remembered] = InternTable(RULINGS_MAX)
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
-        """What becomes of each pod (see `fold`), one after the other."""
+        """Return what becomes of each pod (see `fold`), one after the other."""
         ruling = self.ruling
         return ((pod, ruling(pod)) for pod in pods)
 
     def ruling(self, pod: Pod) -> Ruling:
-        """What becomes of the pod (see `fold`)."""
+        """Return what becomes of the pod (see `fold`)."""
         traits, notes = pod.traits, pod.annotations
         labels = pod.labels if self._coverage.has_any(traits.namespace) else NO_LABELS
         key = (id(traits), id(labels), id(notes) if notes else 0, pod.owner and pod.owner.kind)

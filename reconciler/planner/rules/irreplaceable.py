@@ -14,5 +14,5 @@ _CODES = frozenset({"do-not-disrupt", "started-job", "unreadable"})
 
 
 def first_irreplaceable(judge: Judge, pods: Iterable[Pod]) -> tuple[Pod, Ruling] | None:
-    """The first such pod and the ruling that says why; None when there is none."""
+    """Return the first such pod and the ruling that says why; None when there is none."""
     return next(((p, r) for p, r in judge.rulings(pods) if r.code in _CODES), None)

@@ -18,5 +18,5 @@ def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rul
 
 @lru_cache(maxsize=256)
 def comes_back(tolerations: tuple[Toleration, ...]) -> bool:
-    """Whether a pod with these tolerations may be bound to a node that is being drained."""
+    """Return whether a pod with these tolerations may be bound to a node that is being drained."""
     return any(each.tolerates(_TAINT) for each in tolerations)

@@ -62,5 +62,5 @@ NO_OPINION = Ruling(verdict=Verdict.NO_OPINION)
 
 
 def block(code: str, reason: str) -> Ruling:
-    """The pod may not be moved."""
+    """Return the ruling that the pod may not be moved."""
     return Ruling(verdict=Verdict.BLOCK, code=code, reason=reason)

@@ -122,7 +122,7 @@ class _Pairs:
 
 
 def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
-    """The program without what exists; its costs are left open.
+    """Return the program without what exists; its costs are left open.
 
     Columns are nodes per offer, then pods per feasible pair of item and offer. Rows are the items
     (all pods placed), then offer x resource (not exceeded); those of the pairs come afterwards.

@@ -43,7 +43,7 @@ def least_needs(problem: Problem) -> IntArray:
 
 
 def fair_prices(problem: Problem, capped_groups: int = 0) -> FairPrices:
-    """The resource weights that make all items together worth the most.
+    """Return the resource weights that make all items together worth the most.
 
     Args:
         problem: What has to be served.
@@ -77,14 +77,14 @@ def fair_prices(problem: Problem, capped_groups: int = 0) -> FairPrices:
 
 
 def _most_forcing(problem: Problem, count: int) -> IntArray:
-    """The groups whose pods need the most nodes."""
+    """Return the groups whose pods need the most nodes."""
     pods = problem.counts @ problem.membership
     nodes = -(-pods // np.maximum(problem.caps, 1))
     return np.argsort(-nodes, kind="stable")[:count]
 
 
 def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = None) -> int:
-    """The least that the items can cost.
+    """Return the least that the items can cost.
 
     Every cost is a sum of offer prices, so the bound rises to the next multiple of their greatest
     common divisor.

@@ -9,7 +9,7 @@ _INFINITY = highspy.kHighsInf
 
 
 def new_solver() -> highspy.Highs:
-    """A quiet solver that does the same on every machine."""
+    """Return a quiet solver that does the same on every machine."""
     solver = highspy.Highs()  # type: ignore[no-untyped-call]  # untyped in the wheel
     for option, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
         solver.setOptionValue(option, value)
@@ -39,7 +39,7 @@ def add_columns(solver: highspy.Highs, costs: FloatArray, table: FloatArray | In
 
 
 def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> FloatArray:
-    """The x >= 0 that maximises objective·x with rows·x <= limits; zeros when there is none.
+    """Return the x >= 0 that maximises objective·x with rows·x <= limits; zeros when there is none.
 
     Args:
         objective: (columns,).
@@ -51,7 +51,7 @@ def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> Flo
 
 
 def cover(costs: FloatArray, rows: FloatArray, least: FloatArray) -> FloatArray:
-    """The x >= 0 that costs least with rows·x >= least; zeros when there is none.
+    """Return the x >= 0 that costs least with rows·x >= least; zeros when there is none.
 
     Args:
         costs: (columns,).
@@ -69,7 +69,7 @@ def _solved(
     least: FloatArray,
     most: FloatArray,
 ) -> FloatArray:
-    """The best x >= 0 with least <= rows·x <= most; zeros when there is none."""
+    """Return the best x >= 0 with least <= rows·x <= most; zeros when there is none."""
     columns = len(objective)
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = columns, len(least)

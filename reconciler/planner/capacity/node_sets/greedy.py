@@ -12,7 +12,7 @@ RULES = 3
 
 
 def fill_set(problem: Problem, nodes: IntArray) -> Packing | None:
-    """All pods on (offers,) so many nodes, by the first rule that succeeds."""
+    """Return all pods on (offers,) so many nodes, by the first rule that succeeds."""
     bins = np.repeat(np.arange(len(nodes)), nodes)
     if not len(bins):
         return None

@@ -85,7 +85,7 @@ class SetProgram(PatternProgram):
         self._greedy.demand(counts)
 
     def ask(self, nodes: IntArray, effort: Effort, widths: tuple[int, ...]) -> SetAnswer:
-        """Whether the pods fit (offers,) so many nodes.
+        """Return whether the pods fit (offers,) so many nodes.
 
         Args:
             nodes: The set.
@@ -126,7 +126,7 @@ class SetProgram(PatternProgram):
         return np.maximum(duals[: self._items], 0), np.maximum(-duals[self._items :], 1)
 
     def _covered(self) -> bool:
-        """Whether the last solution leaves next to nothing over."""
+        """Return whether the last solution leaves next to nothing over."""
         optimal = self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return bool(optimal and self._solver.getInfo().objective_function_value <= _NOTHING)
 

@@ -83,7 +83,7 @@ class OnSet:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether the purchase is small enough, and needs and caps say all that pods ask for."""
+    """Return whether the purchase is small enough, and needs and caps say all that pods ask for."""
     return bool(
         0 < int(problem.counts.sum()) <= PODS_MAX
         and len(problem.prices) <= OFFERS_MAX
@@ -100,7 +100,7 @@ def cheapest_set(
     divisible: AssignmentBound,
     effort: Effort,
 ) -> Cheapest:
-    """The cheapest packing that serves all pods, no dearer than a known one that does."""
+    """Return the cheapest packing that serves all pods, no dearer than a known one that does."""
     return _Search(problem, known, patterns, divisible, effort).run()
 
 
@@ -186,7 +186,10 @@ class _Search:
             least, step = below, 2 * step
 
     def _first_that_holds(self, listed: Listed) -> Packing | None:
-        """The first set that holds all pods; what is passed over without a proof stays open."""
+        """Return the first set that holds all pods.
+
+        What is passed over without a proof stays open.
+        """
         while len(listed.sets):
             nodes, cost = listed.sets[0], int(listed.costs[0])
             if not self._effort.left or len(self._open) >= OPEN_MAX:
@@ -221,14 +224,14 @@ class _Search:
         return left
 
     def _try(self, nodes: IntArray, care: "_Care") -> tuple[Packing | None, Refutation | None]:
-        """A packing on these nodes, or what refutes them, or neither."""
+        """Return a packing on these nodes, or what refutes them, or neither."""
         return _tried(self._problem, self._program, nodes, self._effort, care)
 
 
 def _tried(
     problem: Problem, program: SetProgram, nodes: IntArray, effort: Effort, care: "_Care"
 ) -> tuple[Packing | None, Refutation | None]:
-    """A packing on these nodes, or what refutes them, or neither."""
+    """Return a packing on these nodes, or what refutes them, or neither."""
     answer = program.ask(nodes, effort, care.widths)
     if answer.shares is None:
         return None, answer.refutation
@@ -258,7 +261,7 @@ class _Dive:
         self._asked = 0
 
     def fill(self, nodes: IntArray, counts: IntArray, shares: FloatArray) -> Packing | None:
-        """All (items,) pods on (offers,) nodes; None when it finds no way."""
+        """Return all (items,) pods on (offers,) nodes; None when it finds no way."""
         rest = self._problem.remainder(counts, np.zeros(0, dtype=np.int64))
         self._effort.spend(SECONDS_PER_SET_FILLED * int(counts.sum()))
         filled = fill_set(rest, nodes)

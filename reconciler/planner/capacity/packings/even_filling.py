@@ -61,7 +61,7 @@ def _filled(
 
 
 def _evenly(load: IntArray, size: int, most: IntArray, count: int) -> IntArray:
-    """How many of `count` pods each node takes when each goes to the least loaded node.
+    """Return how many of `count` pods each node takes when each goes to the least loaded node.
 
     Pods that go one by one to the lowest node are those that begin at the lowest levels: the
     highest level at which not more than `count` of them begin is found by bisection. `most` adds
@@ -81,5 +81,5 @@ def _evenly(load: IntArray, size: int, most: IntArray, count: int) -> IntArray:
 
 
 def _begun(load: IntArray, size: int, most: IntArray, level: int) -> IntArray:
-    """Pods per node that begin at the level or below."""
+    """Return pods per node that begin at the level or below."""
     return np.asarray(np.clip((level - load) // size + 1, 0, most))

@@ -23,7 +23,7 @@ _TOO_DEAR = 2**62
 
 
 def exact(problem: Problem) -> Packing | None:
-    """The cheapest packing of all items that any offer takes.
+    """Return the cheapest packing of all items that any offer takes.
 
     None when the problem is too large or too much work, or when the cheapest packing needs more
     nodes of an offer than there may be: then only a search that knows limits can tell.
@@ -76,7 +76,7 @@ def _within_caps(problem: Problem, served: IntArray, states: IntArray) -> BoolAr
 
 
 def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
-    """The nodes, each by the number of its set of pods, that serve everything at least cost.
+    """Return the nodes, each by the number of its set of pods, that serve everything at least cost.
 
     Some node has a pod of a state's last item, so only sets that have one are tried: for all
     states with so many pods of that item at once, as they need only states with fewer of them.
@@ -119,7 +119,7 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
 
 
 def _at_least(columns: IntArray, amounts: IntArray) -> BoolArray:
-    """Which of the states, given by item, have at least these amounts of every item."""
+    """Return which of the states, given by item, have at least these amounts of every item."""
     first, *others = amounts.nonzero()[0].tolist()
     found: BoolArray = columns[first] >= amounts[first]
     for item in others:

@@ -25,7 +25,10 @@ _WORTH_CLOSING = 0.9
 
 
 def _rules_of(problem: Problem) -> int:
-    """How many rules between items there are; 0 where no item counts for any: they cannot bind."""
+    """Return how many rules between items there are.
+
+    0 where no item counts for any: they cannot bind.
+    """
     rules = [item.rules for item in problem.items]
     if not any(each.counts_for for each in rules):
         return 0
@@ -73,11 +76,11 @@ class Bins:
 
     @property
     def count(self) -> int:
-        """How many nodes are open; they are numbered from 0."""
+        """Return how many nodes are open; they are numbered from 0."""
         return self._open
 
     def space(self, item: int) -> IntArray:
-        """How many pods of the item each open node still takes."""
+        """Return how many pods of the item each open node still takes."""
         problem, count = self.problem, self._open
         offer, room = self._offer[:count], self._room[:count]
         slots = problem.slots[item]

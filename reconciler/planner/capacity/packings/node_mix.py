@@ -72,7 +72,7 @@ def _mixes(problem: Problem, needs: IntArray) -> Iterable[FloatArray]:
 
 
 def _take_all(problem: Problem, offers: IntArray) -> bool:
-    """Whether these offers take every item that any offer takes."""
+    """Return whether these offers take every item that any offer takes."""
     return bool((problem.slots[:, offers].any(axis=1) == problem.servable()).all())
 
 
@@ -123,7 +123,7 @@ def _mix_of_kinds(
 
 
 def _filled(problem: Problem, bins: IntArray, order: IntArray) -> Packing:
-    """The pods that find room on these nodes, in this order; nodes without pods left out."""
+    """Return the pods that find room on these nodes, in this order; nodes without pods left out."""
     room = problem.vectors[bins].copy()
     share = 1.0 / np.maximum(room, 1)
     held = np.zeros((len(bins), len(problem.caps)), dtype=np.int64)

@@ -30,7 +30,7 @@ def proven_bound(
     effort: Effort,
     steady: FloatArray | None = None,
 ) -> float:
-    """A lower bound on the cost of covering all items, from any worth per pod.
+    """Return a lower bound on the cost of covering all items, from any worth per pod.
 
     If no node can hold pods worth more than `r` times its price, then pods worth W in all cost at
     least W / r. Limits per offer are left out: they only add cost. What a node holds at most is
@@ -58,7 +58,7 @@ def proven_bound(
 def _scaled(
     problem: Problem, knapsacks: Knapsacks, worth: FloatArray, known: float, effort: Effort
 ) -> float:
-    """What all pods are worth, less what nodes may hold too much."""
+    """Return what all pods are worth, less what nodes may hold too much."""
     total = float(worth @ problem.counts)
     prices = np.maximum(problem.prices, 1).astype(np.float64)
     ratios = np.full(len(prices), np.inf)

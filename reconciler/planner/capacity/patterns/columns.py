@@ -56,7 +56,7 @@ class Improvement:
 
 
 def small_enough(problem: Problem) -> bool:
-    """Whether the search is worth its steps."""
+    """Return whether the search is worth its steps."""
     items, offers = problem.slots.shape
     return bool(0 < items <= ITEMS_MAX and offers <= OFFERS_MAX)
 

@@ -49,7 +49,7 @@ def fill(
     among: IntArray | None = None,
     cells: int | None = None,
 ) -> Filled:
-    """The patterns worth most per offer, and per item the best that holds it.
+    """Return the patterns worth most per offer, and per item the best that holds it.
 
     Args:
         knapsacks: The offers.
@@ -197,7 +197,7 @@ class _Beam:
         return bool(len(kept))
 
     def _fits(self, needs: IntArray, level: int) -> IntArray:
-        """How many of the level's item each takes."""
+        """Return how many of the level's item each takes."""
         fits = np.full(needs.shape, NO_LIMIT)
         np.floor_divide(self._room, needs, out=fits, where=needs > 0)
         most = self._layout.most[self.node, level]

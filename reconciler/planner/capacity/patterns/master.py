@@ -70,7 +70,7 @@ class Master(PatternProgram):
             self._solver.changeRowBounds(row, -highspy.kHighsInf, float(limits[offer]))
 
     def solve(self, effort: Effort) -> Solved | None:
-        """The optimum over the patterns so far; None when limits are too tight."""
+        """Return the optimum over the patterns so far; None when limits are too tight."""
         effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
         self._solver.run()
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:

@@ -192,7 +192,7 @@ class Nearby:
 
 
 def _less_some(bases: IntArray) -> tuple[IntArray, IntArray]:
-    """Each of the (bases, items) as it is, without any one pod, and without any two.
+    """Return each of the (bases, items) as it is, without any one pod, and without any two.
 
     Returns:
         The base of each, and (2, results) the items of the pods removed: the number of items for
@@ -213,7 +213,7 @@ def _less_some(bases: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _first_of(keys: IntArray, most: int) -> IntArray:
-    """Places of the first `most` of every key."""
+    """Return places of the first `most` of every key."""
     order = np.argsort(keys, kind="stable")
     grouped = keys[order]
     place = np.arange(len(grouped)) - np.searchsorted(grouped, grouped)

@@ -104,7 +104,10 @@ class _Dealer:
         return 0 if self._rules[item].obeys else 1
 
     def offer(self, offers: list[int], shapes: list[tuple[int, int]]) -> int | None:
-        """The offer where most pods that need its place are served; None when all are spent."""
+        """Return the offer where most pods that need its place are served.
+
+        None when all are spent.
+        """
 
         def rank(offer: int) -> tuple[int, int, int, int]:
             pools = [self._pool_at[shape, offer] for shape, _ in shapes]
@@ -121,7 +124,10 @@ class _Dealer:
         return chosen
 
     def pods(self, offer: int, shapes: list[tuple[int, int]]) -> Counter[int]:
-        """Pods for a node of the offer; fewer than asked for where rules or places forbid more."""
+        """Return pods for a node of the offer.
+
+        Fewer than asked for where rules or places forbid more.
+        """
         node = _Node()
         found: Counter[int] = Counter()
         for shape, amount in shapes:
@@ -134,7 +140,7 @@ class _Dealer:
         return found
 
     def _next(self, pool: _Pool, node: _Node) -> int | None:
-        """The first item that has pods left and that the node's pods leave room for."""
+        """Return the first item that has pods left and that the node's pods leave room for."""
         spent = 0
         found = None
         for item in pool.items:
@@ -174,7 +180,7 @@ class _Dealer:
 
 
 def deal_out(problem: Problem, shaped: Shaped) -> Packing:
-    """The packing of shapes with the problem's pods on the problem's offers.
+    """Return the packing of shapes with the problem's pods on the problem's offers.
 
     Pods that need a place come first, then those with rules about their neighbours, so that those
     that may be anywhere use what is left. Pods for which no node suits are left over.

@@ -156,7 +156,7 @@ class Greedy:
 
 
 def _best_per_offer(offers: IntArray, gains: FloatArray) -> IntArray:
-    """The most gainful patterns of each offer, so that no offer crowds the others out."""
+    """Return the most gainful patterns of each offer, so that no offer crowds the others out."""
     ranked = np.argsort(-gains, kind="stable")
     ranked = ranked[gains[ranked] > _TOLERANCE]
     grouped = ranked[np.argsort(offers[ranked], kind="stable")]
@@ -178,7 +178,7 @@ def orders(problem: Problem, worth: FloatArray) -> IntArray:
 
 
 def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, IntArray]:
-    """Every offer filled in every order, as many of each item as fit.
+    """Return every offer filled in every order, as many of each item as fit.
 
     Returns:
         Offer per pattern, and (patterns, items) amounts; demand and caps per node are respected.

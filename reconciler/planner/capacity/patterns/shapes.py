@@ -31,7 +31,10 @@ LADDER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.5)
 
 
 def by_shapes(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing | None:
-    """A packing by patterns of shapes; None where no rule forces nodes or shapes are many."""
+    """Return a packing by patterns of shapes.
+
+    None where no rule forces nodes or shapes are many.
+    """
     groups = _forcing(problem)
     if not 0 < len(groups) <= GROUPS_MAX:
         return None
@@ -60,7 +63,7 @@ def _forced_nodes(problem: Problem, group: int) -> int:
 
 
 def _forcing(problem: Problem) -> list[int]:
-    """The caps that force most nodes, and those that force nearly as many."""
+    """Return the caps that force most nodes, and those that force nearly as many."""
     forced = [_forced_nodes(problem, group) for group in range(len(problem.caps))]
     return [group for group, nodes in enumerate(forced) if nodes > FORCING * max(forced)]
 
@@ -97,7 +100,7 @@ def _ladder(problem: Problem, nodes: int) -> Places:
 def _stated(
     problem: Problem, places: Places, groups: Sequence[int], shape_of: IntArray, firsts: IntArray
 ) -> Problem:
-    """The problem with shapes for items and sizes for offers."""
+    """Return the problem with shapes for items and sizes for offers."""
     counts = np.bincount(shape_of, weights=problem.counts).astype(np.int64)
     slots = np.zeros((len(firsts), len(places.offers)), dtype=np.int64)
     for size, among in enumerate(places.offers):

@@ -45,7 +45,7 @@ class Effort:
 
     @property
     def left(self) -> bool:
-        """Whether another step may be taken."""
+        """Return whether another step may be taken."""
         return self.seconds > 0
 
     def spend(self, seconds: float) -> None:

@@ -22,7 +22,7 @@ class GroupNear:
 
 
 def groups_near(sim: Simulation, classes: Sequence[PodClass]) -> dict[int, GroupNear]:
-    """The groups of several classes, by the numbers of their classes.
+    """Return the groups of several classes, by the numbers of their classes.
 
     Pods without a rule of their own choose the domain for those that must be near them, as
     kube-scheduler may come to them first. Where they are spread or kept apart by such domains,
@@ -46,7 +46,7 @@ def _joined(
     followers: Mapping[int, Sequence[PodClass]],
     following: Container[int],
 ) -> Iterable[Sequence[PodClass]]:
-    """The classes that follow each other, or others, in sets."""
+    """Return the classes that follow each other, or others, in sets."""
     joined = _Joined()
     for members in followers.values():
         for member in members:
@@ -76,7 +76,7 @@ def _followers(linked: Sequence[tuple[PodClass, Links]]) -> dict[int, list[PodCl
 def _group(
     sim: Simulation, members: Sequence[PodClass], following: Container[int]
 ) -> GroupNear | None:
-    """The group of these classes; None where they ask for domains of several kinds."""
+    """Return the group of these classes; None where they ask for domains of several kinds."""
     followers = tuple(member for member in members if member.number in following)
     keys = {counter.topology.key for each in followers for counter in sim.links(each).affinity}
     if len(keys) > 1:
@@ -95,7 +95,7 @@ class _Joined:
         return number in self._parents
 
     def first(self, number: int) -> int:
-        """The number that stands for the set."""
+        """Return the number that stands for the set."""
         root = number
         while self._parents.setdefault(root, root) != root:
             root = self._parents[root]

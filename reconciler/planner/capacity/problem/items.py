@@ -99,7 +99,7 @@ class _Caps:
             self._users.setdefault(counter, set()).add(pod_class.number)
 
     def groups_of(self, pod_class: PodClass) -> tuple[int, ...]:
-        """The caps that apply to the class."""
+        """Return the caps that apply to the class."""
         return tuple(
             self._numbers[counter]
             for counter, users in self._users.items()

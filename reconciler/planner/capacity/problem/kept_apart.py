@@ -79,7 +79,7 @@ class Others:
         return classes, places
 
     def _open_to(self, pod_class: PodClass, key: str, tallies: Tallies) -> list[int]:
-        """The places by this key that others' pods still leave to the class."""
+        """Return the places by this key that others' pods still leave to the class."""
         found = self._table.places(pod_class, (key,))
         self._looks += len(found)
         if self._looks > LOOKS_MAX:

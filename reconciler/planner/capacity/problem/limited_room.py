@@ -105,13 +105,13 @@ class LimitedRoom:
         return room * times
 
     def _needs(self, pod_class: PodClass, index: int) -> IntArray:
-        """What a pod takes of a node of the offer."""
+        """Return what a pod takes of a node of the offer."""
         offer = self._offers[index]
         over = np.array([offer.over_subscription], dtype=np.int64)
         return np.asarray(resources.charged(pod_class.requests, offer.vector[None, :], over)[0])
 
     def _apart_by(self, pod_class: PodClass) -> list[int]:
-        """The rules by which a pod shares a node with no other that obeys them."""
+        """Return the rules by which a pod shares a node with no other that obeys them."""
         return [
             id(counter)
             for counter, itself in self._sim.links(pod_class).anti

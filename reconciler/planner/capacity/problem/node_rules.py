@@ -58,7 +58,7 @@ class CrossingRules:
                 self._counts_for.setdefault(number, []).append(index)
 
     def of(self, pod_class: PodClass) -> NodeRules:
-        """The rules of one class."""
+        """Return the rules of one class."""
         number = pod_class.number
         if number not in self._obeys and number not in self._counts_for:
             return NO_RULES
@@ -69,7 +69,7 @@ class CrossingRules:
 
 
 def most_beside_even(sim: Simulation, pod_class: PodClass) -> int | None:
-    """How many pods of the class a new node may have when all new nodes have as many.
+    """Return how many pods of the class a new node may have when all new nodes have as many.
 
     None: no more than maxSkew, as some node is without them or one pod keeps off the next. A
     spread by hostname counts from the least filled node, and where all that are there have pods,

@@ -49,7 +49,7 @@ class OfferTable:
         self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
 
     def fit(self, pod_class: PodClass) -> Fit:
-        """What the offers make of the class; rules between pods aside."""
+        """Return what the offers make of the class; rules between pods aside."""
         key = (pod_class.static, pod_class.requests.tobytes())
         known = self._fits.get(key)
         if known is None:
@@ -76,7 +76,7 @@ class OfferTable:
         return self._slots(pod_class, np.zeros_like(self.over))
 
     def feasible(self, pod_class: PodClass) -> BoolArray:
-        """Offers that take the class and may be bought."""
+        """Return offers that take the class and may be bought."""
         return self.fit(pod_class).feasible
 
     def _admitting(self, pod_class: PodClass) -> BoolArray:
@@ -101,7 +101,7 @@ class OfferTable:
         return self._all_places(keys)[1]
 
     def only_place(self, allowed: BoolArray, key: str) -> int | None:
-        """The one place by this key that all the offers are in, if there is one."""
+        """Return the one place by this key that all the offers are in, if there is one."""
         distinct, where = self._all_places((key,))
         numbers = where[allowed]
         return distinct[numbers[0]][0] if (numbers == numbers[0]).all() else None
@@ -129,7 +129,7 @@ class OfferTable:
         return self._places[keys]
 
     def _labels_of(self, place: Coordinates, keys: tuple[str, ...]) -> list[list[str]]:
-        """The values of the keys' labels there, or what they may be; none without the label.
+        """Return the values of the keys' labels there, or what they may be; none without the label.
 
         Places are in the order of these: that of their numbers changes with the nodes there are.
         """

@@ -107,7 +107,7 @@ class Problem:
         return np.asarray(np.any(self.slots > 0, axis=0))
 
     def only(self, offers: IntArray) -> "Problem":
-        """The same problem with some of the offers."""
+        """Return the same problem with some of the offers."""
         return replace(
             self,
             offers=tuple(self.offers[int(i)] for i in offers),
@@ -119,12 +119,12 @@ class Problem:
         )
 
     def as_compared(self) -> "Problem":
-        """The same problem at the prices by which purchases are compared."""
+        """Return the same problem at the prices by which purchases are compared."""
         prices = np.array([o.compared_nano_usd for o in self.offers], dtype=np.int64)
         return replace(self, prices=prices)
 
     def remainder(self, counts: IntArray, bought: IntArray) -> "Problem":
-        """The same problem with other counts, after some nodes were bought."""
+        """Return the same problem with other counts, after some nodes were bought."""
         left = self.limits - np.bincount(bought, minlength=len(self.limits))
         return replace(self, counts=counts, limits=np.maximum(left, 0))
 
@@ -200,7 +200,7 @@ class Contents:
 
 
 def contents_of(amounts: IntArray) -> Contents:
-    """The entries of a table of (nodes, items)."""
+    """Return the entries of a table of (nodes, items)."""
     nodes, items = amounts.nonzero()
     return Contents(nodes=nodes, items=items, pods=amounts[nodes, items])
 
@@ -243,7 +243,7 @@ class Packing:
         return table
 
     def on_offers(self, bins: IntArray) -> "Packing":
-        """The same nodes, bought from other offers."""
+        """Return the same nodes, bought from other offers."""
         return Packing(bins=bins, amounts=self.contents, items=self._items)
 
     def only(self, nodes: IntArray) -> "Packing":

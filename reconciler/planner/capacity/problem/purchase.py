@@ -54,7 +54,7 @@ class Purchase:
 
     @property
     def nano_usd(self) -> int:
-        """What the new nodes cost per hour."""
+        """Return what the new nodes cost per hour."""
         return sum(node.nano_usd_per_hour for _, node in self.rows)
 
     def forget_proofs(self) -> None:
@@ -70,7 +70,7 @@ class Budget:
     nodes: int | None = None
 
     def less(self, nano_usd_per_hour: int, nodes: int) -> "Budget":
-        """What is left of it when so much is bought."""
+        """Return what is left of it when so much is bought."""
         money, count = self.nano_usd_per_hour, self.nodes
         return Budget(
             nano_usd_per_hour=None if money is None else money - nano_usd_per_hour,
@@ -78,7 +78,7 @@ class Budget:
         )
 
     def allows(self, nano_usd_per_hour: int) -> bool:
-        """Whether one more node at this price may be bought."""
+        """Return whether one more node at this price may be bought."""
         money = self.nano_usd_per_hour
         return (money is None or nano_usd_per_hour <= money) and (
             self.nodes is None or self.nodes > 0
@@ -119,7 +119,7 @@ def holding(offer: Offer, wants: Sequence[Want]) -> Offer:
 
 
 def priced_row(offer: Offer) -> RowSpec:
-    """The row of a new node, on which requests count inflated."""
+    """Return the row of a new node, on which requests count inflated."""
     row = offer.node.row
     return RowSpec(
         name=row.name,
@@ -136,7 +136,7 @@ def priced_row(offer: Offer) -> RowSpec:
 
 
 def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken:
-    """Pods by row, where a row may come several times."""
+    """Return pods by row, where a row may come several times."""
     at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     rows, number = np.unique(at[:, 0], return_inverse=True)
     amounts = np.zeros(len(rows), dtype=np.int64)

@@ -15,12 +15,12 @@ from reconciler.planner.fleets.new_nodes import NANO
 
 
 def move_cost_nano_usd(pods: Collection[Pod], move_cost_usd: Decimal) -> int:
-    """What moving the pods costs, in billionths of a dollar."""
+    """Return what moving the pods costs, in billionths of a dollar."""
     return int(move_cost_usd * NANO) * len(pods)
 
 
 def moves_rank(pods: Collection[Pod]) -> tuple[int, int, int]:
-    """The order of nodes that save the same: fewer moves first, then cheaper ones.
+    """Return the order of nodes that save the same: fewer moves first, then cheaper ones.
 
     Of equally many pods those of lower priority come first, then those that end sooner.
     """
@@ -32,7 +32,7 @@ def moves_rank(pods: Collection[Pod]) -> tuple[int, int, int]:
 def not_worth_moving(
     pods: Collection[Pod], nano_usd_per_hour: int, move_cost_usd: Decimal
 ) -> Blocker | None:
-    """A blocker when moving the pods costs more than it saves in an hour; None when it pays.
+    """Return a blocker when moving the pods costs more than it saves in an hour; None when it pays.
 
     Args:
         pods: The pods that would be moved.
@@ -51,7 +51,7 @@ def not_worth_moving(
 
 
 def moves_and_saving(pods: Collection[Pod], nano_usd_per_hour: int, move_cost_usd: Decimal) -> str:
-    """What the moves cost and what they save, as a part of `because`."""
+    """Return what the moves cost and what they save, as a part of `because`."""
     cost = move_cost_nano_usd(pods, move_cost_usd) / NANO
     moves = counted_noun(len(pods), "move")
     return f"saves {nano_usd_per_hour / NANO:.4g} USD/h for {moves} counted as {cost:.4g} USD"

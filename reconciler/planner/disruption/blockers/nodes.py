@@ -17,7 +17,7 @@ from reconciler.planner.view import ClusterView
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
-    """What protects the instance; None when nothing does, or when there is none."""
+    """Return what protects the instance; None when nothing does, or when there is none."""
     if instance is not None and instance.set_aside:
         return Blocker("protected", "its instance is in standby, or is being detached")
     if instance is not None and instance.protected:
@@ -26,7 +26,10 @@ def instance_protection(instance: Instance | None) -> Blocker | None:
 
 
 def protection(view: ClusterView, node: Node) -> Blocker | None:
-    """What protects the node by its annotations or its instance's; None when nothing does."""
+    """Return what protects the node by its annotations or its instance's.
+
+    None when nothing does.
+    """
     found = forbidding(node.annotations)
     if found:
         return Blocker("protected", f"it is annotated {found}")
@@ -34,7 +37,7 @@ def protection(view: ClusterView, node: Node) -> Blocker | None:
 
 
 def unreadable(node: Node) -> Blocker | None:
-    """Why nothing can be said of the node; None when it can be read."""
+    """Return why nothing can be said of the node; None when it can be read."""
     if node.unreadable or node.deleting or node.instance_id is None:
         return Blocker("unreadable", "it cannot be read or has no instance")
     return None
@@ -58,7 +61,7 @@ def _unreadable(asked: _Asked) -> Blocker | None:
 
 
 def _fleet_missing(asked: _Asked) -> Blocker | None:
-    """A blocker while EC2 does not show the node's fleet."""
+    """Return a blocker while EC2 does not show the node's fleet."""
     if not asked.status.out_of_reach:
         return None
     what = "have" if asked.status.silent_since is None else "tell of"
@@ -67,7 +70,7 @@ def _fleet_missing(asked: _Asked) -> Blocker | None:
 
 
 def _removals_halted(asked: _Asked) -> Blocker | None:
-    """A blocker while none of the fleet's instances may be ended."""
+    """Return a blocker while none of the fleet's instances may be ended."""
     live = asked.status.live
     return Blocker("fleet-busy", live.removals_halted) if live and live.removals_halted else None
 
@@ -77,7 +80,7 @@ def _not_ready(asked: _Asked) -> Blocker | None:
 
 
 def _unseen(asked: _Asked) -> Blocker | None:
-    """A blocker while EC2 does not show the node's instance."""
+    """Return a blocker while EC2 does not show the node's instance."""
     if not asked.view.inventory.is_unseen(asked.node, asked.status.key):
         return None
     return Blocker("unreadable", f"EC2 does not show its instance {asked.node.instance_id}")
@@ -117,7 +120,7 @@ def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | 
 
 
 def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
-    """A blocker while pods run on the node's instance under another name; None when none do.
+    """Return a blocker while pods run on the node's instance under another name; None when none do.
 
     A pod that is being deleted on a node that does not answer stays there without an end.
     """
@@ -131,7 +134,7 @@ def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
 
 
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
-    """The first pod that must not end with the node, though it may not keep it by itself."""
+    """Return the first pod that must not end with the node, though it may not keep it by itself."""
     found = first_irreplaceable(judge, pods)
     if found is None:
         return None

@@ -18,7 +18,7 @@ def at_minimum(status: FleetStatus) -> Blocker:
 
 
 def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
-    """The blocker of the first pod that may not be moved; None when all may."""
+    """Return the blocker of the first pod that may not be moved; None when all may."""
     for pod, ruling in rulings:
         if ruling.verdict is Verdict.BLOCK:
             return _pod_blocker(pod, ruling)

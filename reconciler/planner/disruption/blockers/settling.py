@@ -19,7 +19,7 @@ from reconciler.planner.settings import ScaleInSettings
 def settled_at(
     pods: Iterable[Pod], policy: PolicyName, settings: ScaleInSettings, at: datetime
 ) -> datetime | None:
-    """The moment from which a node's pods may be moved; None when nothing tells their age.
+    """Return the moment from which a node's pods may be moved; None when nothing tells their age.
 
     Args:
         pods: The pods on the node.
@@ -36,13 +36,13 @@ def settled_at(
 
 
 def last_bound(pods: Iterable[Pod], at: datetime) -> datetime | None:
-    """When the last of the pods came to its node; None when nothing tells."""
+    """Return when the last of the pods came to its node; None when nothing tells."""
     bound = (bound_at(pod, at) for pod in pods if counts(pod))
     return max((each for each in bound if each is not None), default=None)
 
 
 def bound_at(pod: Pod, at: datetime) -> datetime | None:
-    """When the pod came to its node, as far as its times tell; None when they do not.
+    """Return when the pod came to its node, as far as its times tell; None when they do not.
 
     The API server dates its creation and when it was bound, which may be much later. Its start is
     dated by the clock of its node: it was not before these, and one in the future tells nothing.

@@ -67,7 +67,7 @@ class Evictor:
         return place or pod.node_name
 
     def _blocker(self, proposal: Proposal, blockers: PodBlockers) -> Blocker | None:
-        """The first reason for which the pod stays, whatever place there is for it."""
+        """Return the first reason for which the pod stays, whatever place there is for it."""
         checks: tuple[Callable[[Proposal], Blocker | None], ...] = (
             blockers.first,
             self._unsettled,
@@ -92,7 +92,7 @@ class Evictor:
         return self._context.ledger.pod_blocker(proposal.pod, "deschedule", self._settings)
 
     def _place(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | Blocker | None:
-        """Where the pod would be placed; None for a pod that has ended."""
+        """Return where the pod would be placed; None for a pod that has ended."""
         if proposal.pod.finished:
             return None
         return self._places.take(proposal, blockers.destinations)

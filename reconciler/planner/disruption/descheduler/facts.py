@@ -35,7 +35,7 @@ class Facts:
 
     @property
     def at(self) -> datetime:
-        """The clock."""
+        """Return the clock."""
         return self.view.at
 
     def class_of(self, pod: Pod) -> PodClass:
@@ -107,7 +107,7 @@ Proposals = Generator[Proposal, NodeName | None, None]
 
 
 def eviction_order(pod: Pod) -> tuple[object, ...]:
-    """The order in which pods that are equal to a policy go.
+    """Return the order in which pods that are equal to a policy go.
 
     By priority, then BestEffort before Burstable before Guaranteed, then the oldest.
     """
@@ -117,5 +117,5 @@ def eviction_order(pod: Pod) -> tuple[object, ...]:
 
 
 def age_seconds(pod: Pod, at: datetime) -> float:
-    """How long ago the pod was made; 0 when that is not known, or in the future."""
+    """Return how long ago the pod was made; 0 when that is not known, or in the future."""
     return max(0.0, (at - pod.created_at).total_seconds()) if pod.created_at is not None else 0.0

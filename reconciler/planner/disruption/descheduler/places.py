@@ -62,13 +62,13 @@ class Places:
         return builder.row_name(found)
 
     def _takes(self, pod_class: PodClass) -> BoolArray:
-        """The nodes that have room for a pod of the class."""
+        """Return the nodes that have room for a pod of the class."""
         return np.asarray(self._builder.sim.room(pod_class, MOVES)[: self._count] > 0)
 
     def _chosen(
         self, proposal: Proposal, pod_class: PodClass, takes: BoolArray, allowed: BoolArray
     ) -> int | Blocker:
-        """The row where the pod is expected, or why it has to stay.
+        """Return the row where the pod is expected, or why it has to stay.
 
         kube-scheduler does not know which room is headroom: it may choose a node that has no other.
         """

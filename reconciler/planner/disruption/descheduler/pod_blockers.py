@@ -75,7 +75,7 @@ class PodBlockers:
         return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
 
     def _rules(self, pod: Pod) -> Blocker | None:
-        """What scale-in asks of a pod as well."""
+        """Return what scale-in asks of a pod as well."""
         view = self._context.view
         assert pod.node_name is not None
         status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]

@@ -50,7 +50,10 @@ class Usage:
         return [pod.spec.requests.get(name, 0) for name in self._names]
 
     def _percents(self, more: Pod | None = None) -> FloatArray:
-        """The percents of all nodes, with one pod more on each if given; 0 of what none offers."""
+        """Return the percents of all nodes, with one pod more on each if given.
+
+        0 of what none offers.
+        """
         used = self._used if more is None else self._used + self._asked(more)
         offered = np.where(self._offered, self._offers, 1)
         return np.asarray(np.where(self._offered, 100.0 * used / offered, 0.0))
@@ -93,7 +96,7 @@ class Usage:
 def _used(
     facts: Facts, names: Collection[ResourceName]
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """What the pods of each node ask for of each resource."""
+    """Return what the pods of each node ask for of each resource."""
     view = facts.view
     used = np.zeros((len(view.nodes), len(names)), dtype=np.int64)
     stuck = {pod.key for pods in view.stuck_terminating_on.values() for pod in pods}

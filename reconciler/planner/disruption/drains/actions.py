@@ -38,7 +38,7 @@ _FORGOTTEN_AFTER = timedelta(hours=6)
 
 
 def terms_of(settings: ScaleInSettings, *, overdue: bool = False) -> Terms:
-    """What a fleet's scale-in may do with pods, those of an overdue node perhaps."""
+    """Return what a fleet's scale-in may do with pods, those of an overdue node perhaps."""
     return Terms(
         move_bare_pods=settings.move_bare_pods,
         move_local_storage=settings.move_local_storage,
@@ -76,7 +76,7 @@ def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
 def evictions(
     node: Node, pods: Iterable[Pod], grace_max_seconds: float, policy: PolicyName, because: str
 ) -> list[EvictPod]:
-    """One eviction per pod, with the smaller of its own grace period and the limit."""
+    """Return one eviction per pod, with the smaller of its own grace period and the limit."""
     return [
         EvictPod(
             pod=pod.key,
@@ -96,7 +96,7 @@ def begin_drain(
     policy: PolicyName,
     because: str,
 ) -> tuple[AnyAction, ...]:
-    """The actions that begin the drain of a node with pods, each safe to crash after.
+    """Return the actions that begin the drain of a node with pods, each safe to crash after.
 
     Args:
         view: The facts.
@@ -114,7 +114,10 @@ def begin_drain(
 
 
 def drain_started(view: ClusterView, node: Node) -> datetime | None:
-    """When its drain began; a time in the future, or one that cannot be read, counts as now."""
+    """Return when its drain began.
+
+    A time in the future, or one that cannot be read, counts as now.
+    """
     text = node.annotations.get(DRAIN_STARTED)
     if text is None:
         return None
@@ -122,7 +125,10 @@ def drain_started(view: ClusterView, node: Node) -> datetime | None:
 
 
 def last_failure(view: ClusterView, node: Node) -> Attempts | None:
-    """When its last drain failed, and how many failed in a row; None when none is remembered."""
+    """Return when its last drain failed, and how many failed in a row.
+
+    None when none is remembered.
+    """
     return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, _FORGOTTEN_AFTER)
 
 

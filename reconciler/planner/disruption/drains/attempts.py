@@ -24,7 +24,7 @@ class Attempts:
 
 
 def read_attempts(text: str, at: datetime, forgotten_after: timedelta) -> Attempts | None:
-    """What was noted; None where nothing was, or so long ago that it counts no more.
+    """Return what was noted; None where nothing was, or so long ago that it counts no more.
 
     A time in the future counts as now, a count that cannot be read as 1.
     """

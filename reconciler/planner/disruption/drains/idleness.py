@@ -12,7 +12,7 @@ from reconciler.planner.view import ClusterView
 
 
 def counted(pods: Iterable[Pod]) -> list[Pod]:
-    """The pods that keep their node."""
+    """Return the pods that keep their node."""
     return [pod for pod in pods if counts(pod)]
 
 
@@ -25,7 +25,7 @@ def is_empty(builder: PlanBuilder, node: Node) -> bool:
 
 
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
-    """The latest of the annotation and the Ready transition, never later than now.
+    """Return the latest of the annotation and the Ready transition, never later than now.
 
     None without an annotation that can be read, or with one of the future, written by a clock
     that was ahead: the timer starts now, and is written again.
@@ -54,6 +54,6 @@ def idle_since(view: ClusterView, node: Node) -> datetime | None:
 
 
 def idle_for(view: ClusterView, node: Node) -> timedelta | None:
-    """How long the node has been empty; None when the timer starts now."""
+    """Return how long the node has been empty; None when the timer starts now."""
     since = idle_since(view, node)
     return None if since is None else view.at - since

@@ -38,7 +38,7 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
 
 
 def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
-    """Whether pods have kept the expired node for longer than its fleet allows."""
+    """Return whether pods have kept the expired node for longer than its fleet allows."""
     end = ends_at(view, node, settings)
     return end is not None and end <= view.at
 
@@ -104,7 +104,7 @@ def evictions_and_deletions(
 
 
 def _is_expired(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
-    """Whether it is too old, whatever else it is to be replaced for."""
+    """Return whether it is too old, whatever else it is to be replaced for."""
     instance = view.inventory.instance_of_node.get(node.name)
     expired = outdated_by_age(node, instance, settings, view.at) is not None
     return expired and not settings.departing

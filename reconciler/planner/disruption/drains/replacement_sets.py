@@ -46,7 +46,7 @@ class ReplacementSet:
 
     @property
     def complete(self) -> bool:
-        """Whether all new nodes take pods."""
+        """Return whether all new nodes take pods."""
         return len(self.came) >= sum(self.wanted.values())
 
 
@@ -76,11 +76,11 @@ class SetsUnderWay:
         self._new = {name: each for each in self.found for name in each.came}
 
     def set_of(self, name: NodeName) -> ReplacementSet | None:
-        """The set that the node is to leave with; None where it belongs to none."""
+        """Return the set that the node is to leave with; None where it belongs to none."""
         return self._set_of.get(name)
 
     def blocker(self, name: NodeName) -> Blocker | None:
-        """Why a new node stays: it is to take the pods of a set; None for all others."""
+        """Return why a new node stays: it is to take the pods of a set; None for all others."""
         each = None if name in self._set_of else self._new.get(name)
         if each is None:
             return None
@@ -101,7 +101,10 @@ def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -
 
 
 def last_failure(view: ClusterView, node: Node) -> Attempts | None:
-    """When a set of the node's was last given up, and how many were; None when none in a day."""
+    """Return when a set of the node's was last given up, and how many were.
+
+    None when none in a day.
+    """
     noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
     return read_attempts(noted, view.at, _FORGOTTEN_AFTER)
 
@@ -117,13 +120,13 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
 
 
 def failed_again(view: ClusterView, node: Node) -> Attempts:
-    """One more failure of a set that the node belonged to."""
+    """Return one more failure of a set that the node belonged to."""
     failed = last_failure(view, node)
     return Attempts(latest=view.at, count=1 if failed is None else failed.count + 1)
 
 
 def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | None:
-    """When it was decided and what was asked for; None where that cannot be read."""
+    """Return when it was decided and what was asked for; None where that cannot be read."""
     try:
         noted = json.loads(text) if len(text) <= TEXT_MAX else None
     except (ValueError, RecursionError):
@@ -159,7 +162,7 @@ def _read(
 def _came(
     view: ClusterView, key: FleetKey, at: datetime, most: int, members: Iterable[Node]
 ) -> list[NodeName]:
-    """The first nodes of the fleet that joined after the decision and take pods."""
+    """Return the first nodes of the fleet that joined after the decision and take pods."""
     status = view.statuses.get(key)
     if status is None:
         return []

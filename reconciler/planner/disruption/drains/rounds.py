@@ -43,7 +43,7 @@ class DrainProgress:
 
 
 def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
-    """What the node's annotation says; None for a drain in one round.
+    """Return what the node's annotation says; None for a drain in one round.
 
     A value that cannot be read counts as noted now, for as many rounds as there may be: the drain
     then has its whole time again, once.
@@ -64,7 +64,10 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
 def timed_out(
     progress: DrainProgress, started: datetime, at: datetime, settings: ScaleInSettings
 ) -> Blocker | None:
-    """A blocker when a drain in rounds has failed by the clock; None while there is time left."""
+    """Return a blocker when a drain in rounds has failed by the clock.
+
+    None while there is time left.
+    """
     timeout = timedelta(seconds=settings.pod_eviction_timeout_seconds)
     grace = timedelta(seconds=settings.graceful_termination_max_seconds)
     still = at - progress.at

@@ -20,7 +20,7 @@ Cluster Autoscaler after 30 s (read 2026-11)."""
 def parted_by_stuck_terminating(
     groups: Iterable[PodGroup], nodes: Mapping[NodeName, Node], at: datetime
 ) -> tuple[list[PodGroup], list[PodGroup]]:
-    """The pods that run or end in time, and those that are stuck terminating."""
+    """Return the pods that run or end in time, and those that are stuck terminating."""
     alive: list[PodGroup] = []
     stuck: list[PodGroup] = []
     for group in groups:

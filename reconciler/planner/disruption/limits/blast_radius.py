@@ -44,7 +44,10 @@ class BlastRadiusLimits:
             self._moved[controller] += recent or pod.deleting or pod.node_name is None
 
     def blocker(self, pods: Iterable[Pod]) -> Blocker | None:
-        """The first controller of which too many pods would be moved; None when all allow it."""
+        """Return the first controller of which too many pods would be moved.
+
+        None when all allow it.
+        """
         if self._limit is None:
             return None
         for controller, count in sorted(_counted(pods).items()):
@@ -71,7 +74,7 @@ class BlastRadiusLimits:
 
 
 def _controller_of(pod: Pod) -> _Controller | None:
-    """The controller that makes such pods; None for a pod without one.
+    """Return the controller that makes such pods; None for a pod without one.
 
     A Deployment's ReplicaSets are one controller: each is named after the Deployment and the hash
     of its template, which is a label of its pods.

@@ -65,7 +65,7 @@ class DisruptionBudgets:
         )
 
     def blocker(self, key: FleetKey, reason: DisruptionReason) -> Blocker | None:
-        """The budget that keeps one more node of the fleet; None when all allow it."""
+        """Return the budget that keeps one more node of the fleet; None when all allow it."""
         for each in self._in_force:
             if each.limits(key, reason) and each.used >= each.allowed:
                 nodes = counted_noun(each.allowed, "node")
@@ -77,7 +77,7 @@ class DisruptionBudgets:
         return None
 
     def allow_none(self, key: FleetKey, reason: DisruptionReason) -> bool:
-        """Whether a budget keeps every node of the fleet, however few are disrupted."""
+        """Return whether a budget keeps every node of the fleet, however few are disrupted."""
         return any(each.limits(key, reason) and not each.allowed for each in self._in_force)
 
     def take(self, key: FleetKey) -> None:
@@ -88,7 +88,7 @@ class DisruptionBudgets:
 
 
 def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
-    """Whether the budget holds at a moment, by its window or its schedule, or always."""
+    """Return whether the budget holds at a moment, by its window or its schedule, or always."""
     local = at.astimezone(ZoneInfo(timezone))
     if budget.schedule is not None:
         return after_schedule(local, budget.schedule, budget.duration_seconds)
@@ -98,7 +98,7 @@ def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
 def _scopes(
     view: ClusterView,
 ) -> Iterable[tuple[str, Sequence[DisruptionBudget], Sequence[FleetStatus]]]:
-    """Each scope with its budgets and the fleets, in their regions, that it is about."""
+    """Yield each scope with its budgets and the fleets, in their regions, that it is about."""
     statuses = view.inventory.fleets
     named: dict[tuple[str, str], list[FleetStatus]] = {}
     for status in statuses:

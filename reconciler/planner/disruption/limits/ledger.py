@@ -42,7 +42,7 @@ class EvictionLedger:
         return self._node_budgets.blocker(key, reason)
 
     def keeps_every_node(self, key: FleetKey, reason: DisruptionReason) -> bool:
-        """Whether a disruption budget in force lets none of the fleet's nodes go."""
+        """Return whether a disruption budget in force lets none of the fleet's nodes go."""
         return self._node_budgets.allow_none(key, reason)
 
     def drain_blocker(self, pods: Collection[Pod], *, overdue: bool = False) -> Blocker | None:

@@ -42,7 +42,7 @@ def settle_removals(builder: PlanBuilder) -> None:
 
 
 def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
-    """Whether a failed new node is given up with its part of the target.
+    """Return whether a failed new node is given up with its part of the target.
 
     It is when the rolling update that asked for it was halted: the fleet would only launch another
     one that fails. A target below what EC2 holds has been lowered for it already.
@@ -61,7 +61,7 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
 
 
 def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
-    """Nodes with our taint that this plan neither ends nor gives back."""
+    """Return nodes with our taint that this plan neither ends nor gives back."""
     done = {name for name in map(_node_done_with, builder.actions) if name is not None}
     return frozenset(
         node.name
@@ -71,7 +71,7 @@ def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
 
 
 def _node_done_with(action: AnyAction) -> NodeName | None:
-    """The node whose drain the action ends; None when it ends none."""
+    """Return the node whose drain the action ends; None when it ends none."""
     if isinstance(action, TerminateInstance) or ends_drain(action):
         return action.node
     return None
@@ -115,23 +115,23 @@ class FleetRoom:
         self._min = {status.key: status.min for status in builder.view.inventory.fleets}
 
     def may_leave(self, key: FleetKey, name: NodeName) -> bool:
-        """Whether the node may go now."""
+        """Return whether the node may go now."""
         there = self._there.get(key, ())
         held = name in there and len(there) <= self._min[key]
         return self.may_leave_in_time(key, name) and not held
 
     def may_leave_in_time(self, key: FleetKey, name: NodeName) -> bool:
-        """Whether the node may go when all that its fleet is owed has come."""
+        """Return whether the node may go when all that its fleet is owed has come."""
         kept = self._kept[key]
         return self._left[key] > (0 if name in kept else len(kept))
 
     def left_for_replaced(self, key: FleetKey) -> int:
-        """How many more nodes the fleet can do without in time, if they are replaced."""
+        """Return how many more nodes the fleet can do without in time, if they are replaced."""
         return self._left[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
-        """How many more nodes each fleet can do without beside those that are replaced."""
+        """Return how many more nodes each fleet can do without beside those that are replaced."""
         found = {key: left - len(self._kept[key]) for key, left in self._left.items()}
         for key, there in self._there.items():
             found[key] = min(found[key], len(there) - self._min[key])
@@ -151,7 +151,7 @@ class FleetRoom:
 def minimum_stays(
     builder: PlanBuilder, status: FleetStatus, undecided: AbstractSet[NodeName]
 ) -> bool:
-    """Whether the nodes that have joined and stay are as many as the fleet's minimum.
+    """Return whether the nodes that have joined and stay are as many as the fleet's minimum.
 
     Nodes that this plan gives back stay, and so does a node that is not Ready: a drain that goes
     on is not given up for that.
@@ -192,7 +192,7 @@ def _in_service(
 
 
 def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
-    """Nodes of the fleet that do not drain yet, and in whose place others were asked for.
+    """Return nodes of the fleet that do not drain yet, and in whose place others were asked for.
 
     Those of a batch wait for their new nodes as long as the batch lasts; the others for so long as
     what was asked for in their place may need to come and to take their pods.
@@ -249,7 +249,7 @@ class DemandReserve:
         return largest[: resources.CPU_AND_MEMORY]
 
     def holds(self, sector: str, staying: BoolArray) -> bool:
-        """Whether the sector's staying nodes keep the reserve free."""
+        """Return whether the sector's staying nodes keep the reserve free."""
         reserve = self._reserve.get(sector)
         if reserve is None:
             return True

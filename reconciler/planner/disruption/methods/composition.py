@@ -63,7 +63,7 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
 
 
 def _is_new(view: ClusterView, name: NodeName, key: FleetKey) -> bool:
-    """Whether the node was created a shorter time ago than the timers of its fleet.
+    """Return whether the node was created a shorter time ago than the timers of its fleet.
 
     Around new nodes single ones often become superfluous within that time, with far fewer moves.
     """
@@ -78,7 +78,7 @@ def _rest(status: FleetStatus) -> timedelta:
 
 
 def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
-    """Whether the node may belong to a set, and could be drained now.
+    """Return whether the node may belong to a set, and could be drained now.
 
     No pod came to it for as long as any timer asks.
     """

@@ -11,7 +11,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether it is a candidate only because the config asks for consolidation."""
+    """Return whether it is a candidate only because the config asks for consolidation."""
     return candidate.reason == "consolidation"
 
 

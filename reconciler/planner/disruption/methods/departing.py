@@ -9,7 +9,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether the node's fleet is to go."""
+    """Return whether the node's fleet is to go."""
     return candidate.outdated is None and candidate.status.settings.departing
 
 

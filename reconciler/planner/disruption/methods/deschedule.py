@@ -67,7 +67,10 @@ def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSet
 
 
 def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | None:
-    """When the next pods may be evicted; None when they may now. A future time counts as now."""
+    """Return when the next pods may be evicted.
+
+    None when they may now. A future time counts as now.
+    """
     last = view.snapshot.cluster.last_descheduled_at
     if last is None:
         return None

@@ -40,7 +40,7 @@ PATIENCE: Final = timedelta(minutes=15)
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether a rolling update replaces the node now."""
+    """Return whether a rolling update replaces the node now."""
     return candidate.outdated is not None and candidate.outdated.policy == POLICY
 
 
@@ -123,7 +123,7 @@ def _let_others_come_first(context: DisruptionContext, update: Update) -> None:
 
 
 def _has_waited(context: DisruptionContext, update: Update, node: Node) -> bool:
-    """Whether a node of the batch may go and still stands there after `PATIENCE`."""
+    """Return whether a node of the batch may go and still stands there after `PATIENCE`."""
     ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
     since = max([update.batch[node.name].at, *ready])
     return node.name in update.may_go and context.view.at - since >= PATIENCE
@@ -276,7 +276,7 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
 
 def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
-    """How often within a day a new node did not take its pods, or its drain failed."""
+    """Return how often within a day a new node did not take its pods, or its drain failed."""
     noted = asked_for(context.view, node, update.version), last_failure(context.view, node)
     return max((each.count for each in noted if each is not None), default=0)
 

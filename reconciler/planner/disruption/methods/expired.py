@@ -10,7 +10,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether the node has expired."""
+    """Return whether the node has expired."""
     return candidate.reason == "expired"
 
 

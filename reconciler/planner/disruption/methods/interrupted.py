@@ -229,7 +229,7 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
 
 
 def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
-    """The interrupted nodes in whose place this plan asks their own fleet for a node."""
+    """Return the interrupted nodes in whose place this plan asks their own fleet for a node."""
     view = builder.view
     if not view.inventory.interrupted:
         return frozenset()
@@ -248,7 +248,7 @@ def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
 
 
 def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
-    """Rows without a node that are to take pods of interrupted nodes."""
+    """Return rows without a node that are to take pods of interrupted nodes."""
     found: set[int] = set()
     for reservation in builder.reservations:
         first = 0

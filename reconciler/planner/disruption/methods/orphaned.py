@@ -113,7 +113,7 @@ def _wait(view: ClusterView, orphan: Orphan) -> Blocker | None:
 
 
 def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
-    """The first blocker of a node without a fleet; None when nothing keeps it."""
+    """Return the first blocker of a node without a fleet; None when nothing keeps it."""
     view = builder.view
     kept = protection(view, node)
     if kept is None and (unreadable(node) or not node.ready):

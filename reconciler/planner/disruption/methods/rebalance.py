@@ -10,7 +10,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether EC2 has announced something about its instance that is not in force."""
+    """Return whether EC2 has announced something about its instance that is not in force."""
     return candidate.reason == "rebalance"
 
 

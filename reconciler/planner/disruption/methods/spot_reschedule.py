@@ -80,7 +80,7 @@ def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
 
 
 def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
-    """What keeps all on-demand nodes from being emptied now."""
+    """Return what keeps all on-demand nodes from being emptied now."""
     view = context.view
     if context.builder.waiting:
         return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
@@ -134,7 +134,7 @@ class _Search:
         self._trials = self._examined = 0
 
     def in_turn(self, nodes: Sequence[tuple[Node, FleetKey]]) -> list[tuple[Node, FleetKey]]:
-        """The nodes in the order in which they are tried.
+        """Return the nodes in the order in which they are tried.
 
         The first are always those with the least requested CPU. The others follow from another
         place with each plan of another moment, as one plan has no time for all.
@@ -201,7 +201,7 @@ class _Search:
         )
 
     def _candidate(self, node: Node, key: FleetKey) -> Candidate | Blocker:
-        """The node, if nothing about it, its fleet or its pods keeps it as it is."""
+        """Return the node, if nothing about it, its fleet or its pods keeps it as it is."""
         context = self._run.context
         view, status = context.view, context.view.statuses[key]
         blocked = first_blocker(view, node, status) or context.sets.blocker(node.name)

@@ -32,7 +32,7 @@ POLICY: Final = "spot-return"
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether the node is in a batch that goes back to spot."""
+    """Return whether the node is in a batch that goes back to spot."""
     return candidate.outdated is not None and candidate.outdated.policy == POLICY
 
 
@@ -91,7 +91,7 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
 
 
 def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:
-    """Why its pods could not go, even to new spot nodes; None when they could."""
+    """Return why its pods could not go, even to new spot nodes; None when they could."""
     outdated = chosen_to_return(found.key, run.context.view.at)
     candidate = as_outdated(run.context, each.node, each.key, outdated)
     return candidate if isinstance(candidate, Blocker) else run.departures.why_not(candidate)
@@ -108,7 +108,7 @@ def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[F
 
 
 def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
-    """What would keep the node from being emptied onto spot capacity."""
+    """Return what would keep the node from being emptied onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]
     if not context.room.may_leave(each.key, each.node.name):

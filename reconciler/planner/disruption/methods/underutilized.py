@@ -6,7 +6,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Whether the node's use is below `utilization_threshold`, or its pods may bounce."""
+    """Return whether the node's use is below `utilization_threshold`, or its pods may bounce."""
     return candidate.reason == "underutilized"
 
 

@@ -16,7 +16,7 @@ from reconciler.planner.disruption.turns import examined
 def find_awaited(
     context: DisruptionContext, candidates: list[Candidate], eligible: EligibleNodes
 ) -> Mapping[NodeName, NodeName]:
-    """The idle nodes that should wait for the pods of a dearer node, and that node.
+    """Return the idle nodes that should wait for the pods of a dearer node, and that node.
 
     They wait as long as it is only time, or its turn, that keeps the dearer node from being
     emptied: a budget, a rest after a failed drain or min_capacity may last.

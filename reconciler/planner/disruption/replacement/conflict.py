@@ -69,7 +69,7 @@ class ReplacementConflict:
         return found
 
     def _served_by(self, key: FleetKey) -> Sequence[Candidate]:
-        """The candidates whose pods a node of the fleet should rather have; found once."""
+        """Return the candidates whose pods a node of the fleet should rather have; found once."""
         if key not in self._served:
             better = self._consolidator.is_better
             self._served[key] = [c for c in self._candidates if better(c, key)]

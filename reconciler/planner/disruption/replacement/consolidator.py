@@ -51,7 +51,7 @@ class NewNodes:
 
 
 def asked_for(view: ClusterView, node: Node, version: str = "") -> Attempts | None:
-    """How often a node was asked for in the place of this one, and when last; None if never.
+    """Return how often a node was asked for in the place of this one, and when last; None if never.
 
     Args:
         view: The facts.
@@ -148,7 +148,7 @@ class Consolidator:
         ]
 
     def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:
-        """Fleets of its region that may grow by a node in its place, the cheapest first."""
+        """Return fleets of its region that may grow by a node in its place, the cheapest first."""
         if not self._is_replaced(candidate):
             return []
         view = self._context.view
@@ -156,17 +156,17 @@ class Consolidator:
         return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
 
     def is_better(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether a node of the fleet should have its pods rather than the candidate."""
+        """Return whether a node of the fleet should have its pods rather than the candidate."""
         if candidate.goes_back_to_spot and not self._context.view.statuses[key].settings.spot:
             return False
         return candidate.must_go or self._saves(candidate, key)
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether consolidation would rather have a node of the fleet than the candidate."""
+        """Return whether consolidation would rather have a node of the fleet than the candidate."""
         return self._on and self._saves(candidate, key)
 
     def might_buy(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether one more node of the fleet might be asked for in its place."""
+        """Return whether one more node of the fleet might be asked for in its place."""
         status = self._context.view.statuses[key]
         return self._is_open(candidate, status) and not self.asked_in_vain(candidate, key)
 
@@ -178,7 +178,7 @@ class Consolidator:
         return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
 
     def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
-        """Whether its pods would find places beside the new node; nothing is changed."""
+        """Return whether its pods would find places beside the new node; nothing is changed."""
         sim = self._context.builder.sim
         mark = sim.fork()
         row = sim.add_row(spec)
@@ -187,7 +187,7 @@ class Consolidator:
         return fits
 
     def most(self, candidate: Candidate, key: FleetKey) -> int:
-        """How many new nodes of the fleet may come for the candidate."""
+        """Return how many new nodes of the fleet may come for the candidate."""
         if not candidate.status.settings.departing:
             return 1
         status, builder = self._context.view.statuses[key], self._context.builder
@@ -216,7 +216,7 @@ class Consolidator:
         self._context.ledger.take_node(candidate.status.key)
 
     def _is_replaced(self, candidate: Candidate) -> bool:
-        """Whether other nodes may be kept or bought for its pods at all."""
+        """Return whether other nodes may be kept or bought for its pods at all."""
         return self._on or candidate.must_go or candidate.goes_back_to_spot
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
@@ -278,7 +278,7 @@ class Consolidator:
         )
 
     def sectors_of(self, candidate: Candidate) -> frozenset[str]:
-        """The sectors whose fleets are asked for nodes for its pods, as when they wait."""
+        """Return the sectors whose fleets are asked for nodes for its pods, as when they wait."""
         name = candidate.node.name
         if name not in self._sectors:
             served = [frozenset(self._finder.served_by(pod.spec)) for pod in candidate.placed]

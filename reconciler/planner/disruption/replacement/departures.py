@@ -114,7 +114,7 @@ class Departures:
     def why_not_for_successor(
         self, candidate: Candidate, *, some_zone: bool = False
     ) -> Blocker | None:
-        """Why no node of its own fleet is asked for in its place; None when one may be.
+        """Return why no node of its own fleet is asked for in its place; None when one may be.
 
         Args:
             candidate: It has to be able to leave when that node is there. Nothing is changed.
@@ -156,7 +156,7 @@ class Departures:
         return found
 
     def why_not(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:
-        """Why it could not leave, if its turn had come; nothing is changed.
+        """Return why it could not leave, if its turn had come; nothing is changed.
 
         Args:
             candidate: The node.
@@ -193,7 +193,7 @@ class Departures:
     def _checked(
         self, candidate: Candidate, move: Callable[[], Relocation | None], *, decided: bool = False
     ) -> Relocation | Blocker | None:
-        """The moves, unless something speaks against them: they are undone then.
+        """Return the moves, unless something speaks against them: they are undone then.
 
         Args:
             candidate: The node that leaves.
@@ -213,7 +213,7 @@ class Departures:
     def _objection(
         self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, decided: bool
     ) -> Blocker | None:
-        """What speaks against the moves that were just made."""
+        """Return what speaks against the moves that were just made."""
         if not self.simulator.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return Blocker("no-destination", tight)

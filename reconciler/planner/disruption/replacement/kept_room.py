@@ -48,7 +48,7 @@ class KeptRoom:
         freed: Collection[int] = (),
         lost: Collection[int] = (),
     ) -> Blocker | None:
-        """What speaks against moves that were just made; the simulation is left as it is.
+        """Return what speaks against moves that were just made; the simulation is left as it is.
 
         Args:
             moves: The moves.

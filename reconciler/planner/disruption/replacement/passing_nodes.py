@@ -69,7 +69,7 @@ class PassingNodes:
 
 
 def _is_passing(view: ClusterView, node: Node) -> bool:
-    """Whether it is young, and every pod on it that counts belongs to a Job."""
+    """Return whether it is young, and every pod on it that counts belongs to a Job."""
     if node.created_at is None or view.at - node.created_at >= LASTS_FROM:
         return False
     pods = counted(view.pods_on.get(node.name, ()))

@@ -120,17 +120,17 @@ class SetSearch:
         return best or self._best_repacked(repacked) or self._best_of_one_fleet(looked_at, table)
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
-        """The best set that buys again what some of its nodes are: all of its pods move."""
+        """Return the best set that buys again what some of its nodes are: all of its pods move."""
         untried = (each for each in proposed if not self._has_failed(each))
         return self._first_checked(untried, REPACKED_MAX)
 
     def _first_checked(self, proposed: Iterable[ProposedSet], most: int) -> ProposedSet | None:
-        """The best of these that can go as proposed; so many are checked."""
+        """Return the best of these that can go as proposed; so many are checked."""
         first = sorted(proposed, key=lambda each: -each.worth)[:most]
         return next((found for each in first if (found := self._checked(each))), None)
 
     def _has_failed(self, proposed: ProposedSet) -> bool:
-        """Whether a node of it was in a set that was given up within a day.
+        """Return whether a node of it was in a set that was given up within a day.
 
         Where the same nodes are bought again, what spoilt the set would spoil it again.
         """
@@ -181,7 +181,7 @@ class SetSearch:
         return list(found.values())
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
-        """The nodes with the most unused money first."""
+        """Return the nodes with the most unused money first."""
         wasted = self._price_of(candidate) * (1 - min(1.0, candidate.share))
         return (-wasted, *moves_rank(candidate.moving), candidate.node.name)
 
@@ -189,7 +189,7 @@ class SetSearch:
         return self._context.view.offers[candidate.status.key].nano_usd_per_hour
 
     def _offers(self, pool: Sequence[Candidate]) -> OfferTable:
-        """What may be bought in the sector and region of these nodes."""
+        """Return what may be bought in the sector and region of these nodes."""
         view = self._context.view
         region = pool[0].status.key.region
         usable = [
@@ -207,7 +207,10 @@ class SetSearch:
     def _price(
         self, members: Sequence[Candidate], table: OfferTable
     ) -> Mapping[FleetKey, int] | None:
-        """The cheapest new nodes that take what fits nowhere else; None when some is left over."""
+        """Return the cheapest new nodes that take what fits nowhere else.
+
+        None when some is left over.
+        """
         with self._without(members) as left:
             return self._bought(left, table)
 
@@ -223,7 +226,7 @@ class SetSearch:
         self._simulator.undo(mark)
 
     def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
-        """The cheapest new nodes for these pods; None when some is left over."""
+        """Return the cheapest new nodes for these pods; None when some is left over."""
         sim = self._builder.sim
         mark = sim.fork()
         budget = purchase_budget(self._builder, self._sector)
@@ -268,7 +271,7 @@ class SetSearch:
     def _leaving(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool
     ) -> tuple[Candidate, ...]:
-        """Those of the nodes that can leave one after the other when the new ones are there.
+        """Return those of the nodes that can leave one after the other when the new ones are there.
 
         All nodes of the set carry the soft taint by then.
 
@@ -298,7 +301,7 @@ class SetSearch:
     def _saving(
         self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
     ) -> ProposedSet | None:
-        """The set, if it saves enough for what it costs to move its pods."""
+        """Return the set, if it saves enough for what it costs to move its pods."""
         offers = self._context.view.offers
         before = sum(map(self._price_of, members))
         saving = before - sum(offers[key].nano_usd_per_hour * n for key, n in wanted.items())

@@ -100,7 +100,7 @@ def ask_for_successors(
 
 
 def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | None:
-    """Why its fleet cannot have one more node; None when it can."""
+    """Return why its fleet cannot have one more node; None when it can."""
     builder, key = context.builder, status.key
     if status.unavailable:
         return Blocker("replacement", f"no node can come in its place: {status.unavailable}")

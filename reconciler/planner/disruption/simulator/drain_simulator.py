@@ -105,7 +105,7 @@ class DrainSimulator:
         builder.sim.revert(mark.journal)
 
     def staying_alone(self, node: Node) -> bool:
-        """Whether the node stays so far, and no pods of nodes that leave come to it."""
+        """Return whether the node stays so far, and no pods of nodes that leave come to it."""
         row = self._builder.view.row_of[node.name]
         return bool(self.staying[row]) and row not in self.receiving
 
@@ -288,7 +288,7 @@ class DrainSimulator:
     def spread_rows(
         self, moves: Relocation, also: Sequence[int] = (), freed: Collection[int] = ()
     ) -> list[int]:
-        """Where kube-scheduler would put the pods that were just moved; nothing is changed.
+        """Return where kube-scheduler would put the pods that were just moved; nothing is changed.
 
         Args:
             moves: The last moves.
@@ -359,7 +359,7 @@ class DrainSimulator:
         return fits
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
-        """The rows that may take pods, and the order in which they do."""
+        """Return the rows that may take pods, and the order in which they do."""
         if not also:
             return self.staying, self._order
         more = np.array(also, dtype=np.int64)
@@ -367,14 +367,14 @@ class DrainSimulator:
         return self._with(also), np.concatenate([others, more])
 
     def _with(self, also: Sequence[int]) -> BoolArray:
-        """The rows that stay and these, which may have been added since."""
+        """Return the rows that stay and these, which may have been added since."""
         among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
         among[list(also)] = True
         return among
 
     def _fewest_places_first(self, groups: list[Group], also: Sequence[int]) -> list[Group]:
-        """The pods of each priority ordered by how many rows their own rules admit."""
+        """Return the pods of each priority ordered by how many rows their own rules admit."""
         sim, open_rows = self._builder.sim, self._with(also)
         places = {c.static: int((sim.admitted(c) & open_rows).sum()) for c, _ in groups}
         return sorted(groups, key=lambda each: (-each[0].spec.priority, places[each[0].static]))

@@ -32,7 +32,7 @@ class Relocation:
                 yield pod_class, row, amount
 
     def as_evicted(self, budgets: BudgetLedger) -> list[tuple[Pod, PodClass]]:
-        """The pods and their classes in the order in which they are evicted.
+        """Return the pods and their classes in the order in which they are evicted.
 
         Args:
             budgets: They may let the pods go in rounds. What they allow when this is first asked
@@ -55,7 +55,7 @@ def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
 
 
 def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
-    """The pods that come to each row."""
+    """Return the pods that come to each row."""
     found: dict[int, list[Pod]] = {}
     for row, pods in _dealt(moves):
         found.setdefault(row, []).extend(pods)
@@ -63,7 +63,7 @@ def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
 
 
 def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
-    """Rows and the pods of one class that come there, in order."""
+    """Yield rows and the pods of one class that come there, in order."""
     for (_, pods), taken in zip(moves.groups, moves.taken, strict=True):
         rest = iter(pods)
         for row, amount in taken:
@@ -87,7 +87,7 @@ def successors(view: ClusterView, groups: Iterable[Group]) -> list[Group]:
 
 
 def waits_for_its_end(pod: Pod) -> bool:
-    """Whether what replaces the pod comes only when it is gone, as a StatefulSet's does.
+    """Return whether what replaces the pod comes only when it is gone, as a StatefulSet's does.
 
     A ReplicaSet makes another pod as soon as the deletion has begun.
     """

@@ -44,7 +44,7 @@ class RoomAtFirst:
             self.expect(self._expected)
 
     def lacks(self, row: int, groups: Sequence[Group]) -> bool:
-        """Whether the pods of one of the classes would not all fit on the other rows."""
+        """Return whether the pods of one of the classes would not all fit on the other rows."""
         expected, lacking = self._lacking.get(row, (None, False))
         return lacking if expected is groups else self._look([(row, groups)])[0]
 

@@ -23,7 +23,7 @@ SoftTaints = Mapping[int, Sequence[Taint]]
 
 
 def soft_taints_of_others(view: ClusterView) -> SoftTaints:
-    """The PreferNoSchedule taints of nodes by row, without ours."""
+    """Return the PreferNoSchedule taints of nodes by row, without ours."""
     found = {
         view.row_of[name]: [
             t for t in node.taints if t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT
@@ -47,7 +47,7 @@ def latest(begun: Sequence[Relocation]) -> list[Relocation]:
 
 
 def orders_of_arrival(moved: Sequence[Relocation], budgets: BudgetLedger) -> list[list[PodClass]]:
-    """The different orders in which the classes of these pods may come to kube-scheduler.
+    """Return the different orders in which the classes of these pods may come to kube-scheduler.
 
     As they are evicted, in rounds where budgets ask for them; those of StatefulSets, which wait for
     their pod's end, after the others; by priority when several wait. None where all pods are of one
@@ -122,5 +122,5 @@ def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> Float
 
 
 def _lowest_last(pod_class: PodClass) -> int:
-    """The order in which kube-scheduler takes what waits."""
+    """Return the order in which kube-scheduler takes what waits."""
     return -pod_class.spec.priority

@@ -9,7 +9,7 @@ from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind, in_zones
 
 
 def selects(node_selector: Labels, variant: Labels) -> bool:
-    """Whether every nodeSelector entry is a label of the node."""
+    """Return whether every nodeSelector entry is a label of the node."""
     return all(variant.get(key) == value for key, value in node_selector.items())
 
 
@@ -24,7 +24,7 @@ def refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind
 
 
 def zones_of(selector: NodeSelector) -> Iterator[str]:
-    """The zones that a selector names."""
+    """Yield the zones that a selector names."""
     for term in selector.terms:
         for line in term.expressions:
             if line.key in ZONE_KEYS:
@@ -52,7 +52,7 @@ def _refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKin
 
 
 def _has_whole_zone(kind: NodeKind, selected: Sequence[Labels]) -> bool:
-    """Whether any node of the kind would do, were it in a certain one of its zones."""
+    """Return whether any node of the kind would do, were it in a certain one of its zones."""
     every, whole = Counter(map(_place, kind.variants)), Counter(map(_place, selected))
     return len(every) > 1 and any(whole[place] == every[place] for place in whole)
 

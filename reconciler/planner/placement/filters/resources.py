@@ -15,7 +15,7 @@ WHOLE = 10_000
 
 
 def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -> IntArray:
-    """What one pod takes of each row: its requests, inflated on new capacity.
+    """Return what one pod takes of each row: its requests, inflated on new capacity.
 
     The inflation is capped at what the row offers, so that a pod that fits a node alone still
     does (docs/scale-up.md).
@@ -68,7 +68,7 @@ def room(
     requests: IntArray,
     columns: IntArray,
 ) -> IntArray:
-    """How many pods with these requests each row still takes."""
+    """Return how many pods with these requests each row still takes."""
     if not len(columns):
         return np.full(len(free), UNLIMITED, dtype=np.int64)
     if np.count_nonzero(over_subscription):

@@ -9,7 +9,7 @@ ALIKE_MIN = 8
 
 
 def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
-    """The unplaceable code of the first static filter that refuses, or nothing."""
+    """Return the unplaceable code of the first static filter that refuses, or nothing."""
     code = unschedulable.refuses(kind)
     if not code:
         code = node_affinity.refuses(constraints.node_selector, constraints.node_affinity, kind)
@@ -19,7 +19,7 @@ def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
 
 
 def verdicts(constraints: StaticConstraints, table: KindTable, first: int) -> list[str]:
-    """What `refuses` says of each kind from number `first` on; asked once for kinds alike.
+    """Return what `refuses` says of each kind from number `first` on; asked once for kinds alike.
 
     One pod that selects a node by its name makes every node a kind of its own, for all others.
     """

@@ -6,7 +6,7 @@ from reconciler.model.cluster import Taint, Toleration
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
-    """The first hard taint that nothing tolerates."""
+    """Return the first hard taint that nothing tolerates."""
     known = tuple(tolerations)
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(t.tolerates(taint) for t in known):

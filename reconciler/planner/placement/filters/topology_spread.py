@@ -27,7 +27,7 @@ def room(
 
 
 def rule_room(rule: SpreadRule) -> IntArray:
-    """How many more pods each row may take before its domain exceeds the skew."""
+    """Return how many more pods each row may take before its domain exceeds the skew."""
     counted = rule.counter.at_rows()
     topology = rule.counter.topology
     limit = least_filled(rule) + rule.max_skew

@@ -38,7 +38,7 @@ def _launches_nothing(status: FleetStatus) -> bool:
 
 
 def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
-    """The fleet's instances that live and that this plan does not end as never joined."""
+    """Return the fleet's instances that live and that this plan does not end as never joined."""
     cloud = builder.view.snapshot.cloud
     if cloud is None or status.live is None:
         return 0

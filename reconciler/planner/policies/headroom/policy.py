@@ -84,7 +84,7 @@ def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) ->
 
 
 def _staying(builder: PlanBuilder) -> BoolArray:
-    """Rows on which a piece may lie: new nodes, and those of our fleets that need not go.
+    """Return rows on which a piece may lie: new nodes, and those of our fleets that need not go.
 
     A node that is to be replaced could not leave for the piece on it.
     """
@@ -145,7 +145,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
 
 
 def _why_missing(builder: PlanBuilder, pieces: HeadroomPieces) -> str:
-    """What keeps the rest from being bought."""
+    """Return what keeps the rest from being bought."""
     usable = _usable(builder, pieces.sector)
     if not usable:
         return "no fleet of the sector is available"

@@ -70,7 +70,7 @@ class Offered:
 
 
 def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
-    """The offers of several purchases, each fleet's as it was while most was left of it."""
+    """Return the offers of several purchases, each fleet's as it was while most was left of it."""
     found: dict[FleetKey, Offer] = {}
     for offer in (offer for table in tables for offer in table.offers):
         known = found.get(offer.node.key)
@@ -138,7 +138,7 @@ class _Shape:
     """(rows,) of the open rows, those that take it as far as each pod alone is concerned."""
 
     def worth(self, known: Mapping[int, float]) -> float:
-        """A fair price of one of its pods; any price proves something."""
+        """Return a fair price of one of its pods; any price proves something."""
         return sum(known.get(number, 0.0) for number in self.numbers) / len(self.numbers)
 
 
@@ -172,7 +172,7 @@ def _shapes(
 
 
 def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
-    """The rules by which a pod of the class shares a node with no other that obeys them.
+    """Return the rules by which a pod of the class shares a node with no other that obeys them.
 
     Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on
     a node as soon as every node has one.
@@ -185,7 +185,7 @@ def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
 
 
 def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) -> Existing:
-    """The open rows, those put together that admit the same shapes."""
+    """Return the open rows, those put together that admit the same shapes."""
     rows = open_rows.nonzero()[0]
     admitted = np.array([shape.admitted for shape in shapes])
     masks, group = np.unique(admitted, axis=1, return_inverse=True)
@@ -205,7 +205,7 @@ def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) ->
 
 
 def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) -> BoolArray:
-    """Rows on which at least one pod of the classes would have fitted."""
+    """Return rows on which at least one pod of the classes would have fitted."""
     open_rows = np.zeros(len(free), dtype=np.bool_)
     none = np.zeros(len(free), dtype=np.int64)
     for pod_class in classes:
@@ -215,7 +215,10 @@ def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) ->
 
 
 def _credit(problem: Problem, fair: FairPrices, free: IntArray) -> float:
-    """The most that pods on this room could be worth; on nodes that exist nothing is inflated."""
+    """Return the most that pods on this room could be worth.
+
+    On nodes that exist nothing is inflated.
+    """
     inflation = 1 + max((o.over_subscription for o in problem.offers), default=0) / resources.WHOLE
     resources_worth = float((np.maximum(free, 0) @ fair.weights).sum()) * inflation
     return resources_worth + float((problem.caps @ fair.places) * len(free))

@@ -115,7 +115,7 @@ def place_all(builder: PlanBuilder, placed: Placed) -> None:
 
 
 def _launching(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
-    """The rows of each fleet's nodes that are on their way."""
+    """Return the rows of each fleet's nodes that are on their way."""
     found: dict[FleetKey, list[int]] = {}
     for row, planned in builder.planned_nodes.items():
         if planned.launching:
@@ -133,7 +133,7 @@ def _may_hold(
     launching: _Launching,
     wanting: _BySectors,
 ) -> bool:
-    """Whether nodes on their way have enough of each resource for all the pods together."""
+    """Return whether nodes on their way have enough of each resource for all the pods together."""
     rows = [row for each in launching.values() for row in each]
     asked = sum(
         waiting.pod_class.requests * count for each in wanting.values() for waiting, count in each
@@ -142,7 +142,7 @@ def _may_hold(
 
 
 def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _BySectors:
-    """The pods that still want a place, without those that no node could take."""
+    """Return the pods that still want a place, without those that no node could take."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= sum(amount for _, amount in taken)
@@ -161,7 +161,7 @@ def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _By
 
 
 def _bought_for(builder: PlanBuilder, wanting: _BySectors) -> _Outcome:
-    """What would be bought for these pods; the simulation is left as it was."""
+    """Return what would be bought for these pods; the simulation is left as it was."""
     mark = builder.sim.fork()
     purchases = [_buy(builder, _new(builder, s), asked, SHARE) for s, asked in wanting.items()]
     builder.sim.revert(mark)
@@ -257,7 +257,7 @@ def _with_what_could_be_bought(
 
 
 def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
-    """What may be bought of fleets of these sectors, each in the region that it prefers."""
+    """Return what may be bought of fleets of these sectors, each in the region that it prefers."""
     return [
         offer_of(builder, status)
         for status in builder.view.inventory.fleets
@@ -272,7 +272,7 @@ def _with_those(offer: Offer, rows: _Launching) -> Offer:
 
 
 def _coming(builder: PlanBuilder, sectors: Collection[str], rows: _Launching) -> list[Offer]:
-    """Nodes of these sectors that are on their way, as something to buy by size."""
+    """Return nodes of these sectors that are on their way, as something to buy by size."""
     offers = builder.view.offers
     return [
         Offer(
@@ -288,7 +288,7 @@ def _coming(builder: PlanBuilder, sectors: Collection[str], rows: _Launching) ->
 
 
 def _by_size(node: NewNode) -> int:
-    """What a node of this size usually costs, in billionths of a dollar per hour."""
+    """Return what a node of this size usually costs, in billionths of a dollar per hour."""
     return max(1, round(usual_usd_per_hour(node.row.allocatable) * NANO))
 
 
@@ -306,7 +306,7 @@ def _dearer(offer: Offer, times: int) -> Offer:
 def _buy(
     builder: PlanBuilder, offers: Sequence[Offer], asked: _Wanting, share: float = 1.0
 ) -> Purchase:
-    """A purchase, searched for with this share of the budget."""
+    """Return a purchase, searched for with this share of the budget."""
     wants = [(waiting.pod_class, count) for waiting, count in asked]
     seconds = share * builder.view.settings.search_budget_seconds
     table = OfferTable(builder.sim, offers)
@@ -314,7 +314,7 @@ def _buy(
 
 
 def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...]:
-    """Pods that are not served, by priority from the highest."""
+    """Return pods that are not served, by priority from the highest."""
     levels = dict.fromkeys(sorted({-w.pod_class.spec.priority for w in builder.waiting}), 0)
     for purchase in purchases:
         for pod_class, count in purchase.left:

@@ -11,7 +11,7 @@ from reconciler.planner.view import ClusterView
 
 
 def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
-    """Whether a node of the fleet would suit the class, were the fleet available."""
+    """Return whether a node of the fleet would suit the class, were the fleet available."""
     node = builder.view.offers[status.key]
     if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
         return False
@@ -20,7 +20,7 @@ def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
 
 
 def any_spot_without_fallback(view: ClusterView) -> bool:
-    """Whether an unavailable spot fleet keeps its demand to itself at all."""
+    """Return whether an unavailable spot fleet keeps its demand to itself at all."""
     return any(
         s.unavailable and s.settings.spot and not s.settings.spot_fallback
         for s in view.inventory.fleets
@@ -35,7 +35,7 @@ def may_use(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) ->
 def blocking_spot_fleet(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
 ) -> FleetStatus | None:
-    """The unavailable spot fleet that keeps the class off this on-demand fleet."""
+    """Return the unavailable spot fleet that keeps the class off this on-demand fleet."""
     for other in builder.view.inventory.fleets:
         if (
             other.unavailable
@@ -52,7 +52,7 @@ def blocking_spot_fleet(
 def silent_for_a_moment(
     view: ClusterView, fleets: Iterable[FleetStatus], sectors: Collection[str]
 ) -> list[FleetStatus]:
-    """Fleets of the sectors whose provider did not answer of late, and did shortly before.
+    """Return fleets of the sectors whose provider did not answer of late, and did shortly before.
 
     Nodes of theirs may be on their way: one lost answer of Auto Scaling must not buy them once more
     as an EC2 Fleet's of the same region.
@@ -72,12 +72,12 @@ def silent_for_a_moment(
 def awaits_answer(
     builder: PlanBuilder, waiting: WaitingClass, silent: Sequence[FleetStatus], tier: int
 ) -> bool:
-    """Whether one of the silent fleets is of this tier and would serve the class."""
+    """Return whether one of the silent fleets is of this tier and would serve the class."""
     return any(each.tier == tier and could_serve(builder, waiting, each) for each in silent)
 
 
 def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> bool:
-    """Whether such a fleet keeps the class off the others of this tier."""
+    """Return whether such a fleet keeps the class off the others of this tier."""
     silent = silent_for_a_moment(builder.view, builder.view.inventory.fleets, waiting.sectors)
     return awaits_answer(builder, waiting, silent, tier)
 
@@ -85,7 +85,7 @@ def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> boo
 def moves_on(
     builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int
 ) -> bool:
-    """Whether a fleet of an earlier region would have served the class but is unavailable.
+    """Return whether a fleet of an earlier region would have served the class but is unavailable.
 
     Or none there could ever serve it, as its volume or its selector is of this region. A fleet at
     its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose

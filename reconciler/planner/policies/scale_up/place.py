@@ -84,7 +84,7 @@ def _cheaper(builder: PlanBuilder, liked: Placed, plain: Placed) -> Placed:
 
 
 def _waiting_still(builder: PlanBuilder, placed: Placed) -> dict[int, int]:
-    """How many pods of each class find no place."""
+    """Return how many pods of each class find no place."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= _total(taken)
@@ -124,7 +124,7 @@ def _better(
 
 
 def _unserved(classes: Sequence[WaitingClass], placed: Placed) -> list[WaitingClass]:
-    """The classes of which some pods still wait."""
+    """Return the classes of which some pods still wait."""
     taken: dict[int, int] = {}
     for waiting, parts in placed:
         taken[id(waiting)] = taken.get(id(waiting), 0) + _total(parts)
@@ -176,12 +176,12 @@ def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
 
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:
-    """How many rows could take a pod of the class, the rules between pods aside."""
+    """Return how many rows could take a pod of the class, the rules between pods aside."""
     return int(np.count_nonzero(builder.sim.room_of_its_own(waiting.pod_class)))
 
 
 def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
-    """How many pods still wait, by priority from the highest."""
+    """Return how many pods still wait, by priority from the highest."""
     left: dict[int, int] = {}
     for waiting in classes:
         priority = waiting.pod_class.spec.priority

@@ -82,7 +82,7 @@ def places_taken_of(builder: PlanBuilder, key: FleetKey) -> PlacesTaken | None:
 
 
 def _is_new(builder: PlanBuilder, row: int, key: FleetKey) -> bool:
-    """Whether the row is a node that this plan asks the fleet for."""
+    """Return whether the row is a node that this plan asks the fleet for."""
     planned = builder.planned_nodes.get(row)
     return planned is not None and not planned.launching and planned.key == key
 
@@ -94,7 +94,7 @@ def _pause_until(latest: datetime, bought_at: datetime) -> datetime:
 
 
 def _has_foreign(finder: SectorFinder, pods: Iterable[Pod], sectors: Sequence[str]) -> bool:
-    """Whether one of the pods is of none of these sectors."""
+    """Return whether one of the pods is of none of these sectors."""
     return any(not set(sectors) & set(finder.served_by(pod.spec)) for pod in pods)
 
 

@@ -125,13 +125,13 @@ def wait_for_hoped(builder: PlanBuilder) -> None:
 
 
 def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
-    """Whether rules about other pods bind the class to zones."""
+    """Return whether rules about other pods bind the class to zones."""
     obeyed = builder.sim.links(waiting.pod_class).obeyed()
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
 def _has_zones(view: ClusterView, state: SavedDemandState) -> bool:
-    """Whether EC2 chooses among several zones for the nodes that were asked for."""
+    """Return whether EC2 chooses among several zones for the nodes that were asked for."""
     offer = view.offers.get(FleetKey(name=state.fleet, region=state.region))
     return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
 
@@ -144,7 +144,7 @@ class _Bound:
         self._kinds = kinds
 
     def any_of(self, demand: str, nodes: Iterable[Node]) -> bool:
-        """Whether a pod of the kind runs on one of the nodes."""
+        """Return whether a pod of the kind runs on one of the nodes."""
         pods_on = self._view.pods_on
         return any(
             self._kinds.of_pod(pod) == demand
@@ -160,7 +160,7 @@ def _judged(
     waiting: list[WaitingClass],
     bound: _Bound,
 ) -> list[SavedDemandState]:
-    """What is still to be remembered of one kind of pods after this snapshot.
+    """Return what is still to be remembered of one kind of pods after this snapshot.
 
     Fleets that were asked in one plan, for two zones say, are one try: it counts as failed once.
     When one of the fleets changes, all tries so far are forgotten.
@@ -225,13 +225,13 @@ def _status_of(view: ClusterView, state: SavedDemandState) -> FleetStatus | None
 
 
 def _is_out_of_reach(view: ClusterView, state: SavedDemandState) -> bool:
-    """Whether it is unknown what the fleet is now, because EC2 did not answer about it."""
+    """Return whether it is unknown what the fleet is now, because EC2 did not answer about it."""
     status = _status_of(view, state)
     return status is not None and status.out_of_reach
 
 
 def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
-    """Whether the fleet launches other nodes now than when they were asked for."""
+    """Return whether the fleet launches other nodes now than when they were asked for."""
     status = _status_of(view, state)
     if status is None or status.out_of_reach:
         return False
@@ -239,7 +239,7 @@ def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
 
 
 def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
-    """The state of pods that wait, with no time in the future.
+    """Return the state of pods that wait, with no time in the future.
 
     Noted by a clock that was ahead, no node would ever have come for it.
     """
@@ -250,7 +250,7 @@ def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
 
 
 def _came_for(view: ClusterView, state: SavedDemandState) -> list[Node]:
-    """The fleet's nodes that were made since it was first asked for them."""
+    """Return the fleet's nodes that were made since it was first asked for them."""
     status = _status_of(view, state)
     nodes = status.nodes if status is not None else ()
     return [n for n in nodes if n.created_at and n.created_at > state.bought_at]
@@ -305,7 +305,7 @@ def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None
 
 
 def _serves(view: ClusterView, node: Node) -> bool:
-    """Whether the node is Ready, stays, and has not been taken out of service."""
+    """Return whether the node is Ready, stays, and has not been taken out of service."""
     joining = is_joining(node, view.at, view.settings.instance_init_seconds)
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)

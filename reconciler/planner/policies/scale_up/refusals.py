@@ -99,7 +99,7 @@ class _Fleet:
 
     @classmethod
     def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
-        """The fleet as the plan stands."""
+        """Return the fleet as the plan stands."""
         row, most = builder.view.offers[status.key].row, status.max
         full = most is not None and builder.size_of(status.key) >= most
         return cls(
@@ -118,7 +118,7 @@ def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, 
 
 
 def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
-    """The reason where no fleet could be asked."""
+    """Return the reason where no fleet could be asked."""
     settings = builder.view.settings
     named = sorted(fleet.name for fleet in settings.fleets() if fleet.sector in sectors)
     if named:
@@ -135,7 +135,7 @@ def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
 def why(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
-    """The code and the numbers of what keeps the class off the fleet's new nodes."""
+    """Return the code and the numbers of what keeps the class off the fleet's new nodes."""
     fleet = _Fleet.of(builder, status)
     offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(waiting.pod_class.requests, offered[np.newaxis])
@@ -204,7 +204,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
 
 
 def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
-    """Which limit does not allow one more node of the fleet."""
+    """Return which limit does not allow one more node of the fleet."""
     price = builder.view.offers[status.key].nano_usd_per_hour
     limits = raise_limits(builder)
     costs = cost_limits(builder, status.settings.sector)
@@ -226,7 +226,7 @@ def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
 def _static_detail(
     pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, "_Offered"]
 ) -> str:
-    """What the static filter of this code looked at."""
+    """Return what the static filter of this code looked at."""
     spec = pod_class.spec
     if code == "taint":
         taint = untolerated_taint(pod_class, row)
@@ -272,13 +272,13 @@ def _labels(row: RowSpec) -> tuple[Labels, ...]:
 
 
 def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
-    """The taint that keeps the class off, as kubectl writes it."""
+    """Return the taint that keeps the class off, as kubectl writes it."""
     taint = taints.untolerated(row.taints, pod_class.spec.tolerations)
     return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
 
 
 def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
-    """The first line of the selector, by key, that a new node does not or may not fulfil."""
+    """Return the first line of the selector, by key, that a new node does not or may not fulfil."""
     for key, value in sorted(selector.items()) if len(selector) > 1 else selector.items():
         offered = labels.get(key, _NO_LABEL)
         if offered.only != value:
@@ -308,7 +308,7 @@ def _too_large(
 def _stated(
     pod_class: PodClass, row: RowSpec, name: str, asked: int, offered: int
 ) -> tuple[str, str]:
-    """What the pod asks and a new node offers, in figures that differ from each other.
+    """Return what the pod asks and a new node offers, in figures that differ from each other.
 
     They are those that the pod and the node state, not those that the planner counts with.
     """
@@ -324,7 +324,7 @@ def _stated(
 
 
 def _hopeless(links: Links) -> tuple[str, str] | None:
-    """The rule between pods that refuses every node of every fleet, if one does."""
+    """Return the rule between pods that refuses every node of every fleet, if one does."""
     if links.plain or not links.hopeless:
         return None
     near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)

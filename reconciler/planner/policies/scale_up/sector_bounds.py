@@ -33,7 +33,7 @@ def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before
 
 
 def _together(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[list[SectorGroup]]:
-    """The groups, those together of which one's pods may be on another's nodes."""
+    """Return the groups, those together of which one's pods may be on another's nodes."""
     if len(groups) < 2 or not any(group.nano_usd_per_hour for group in groups):
         return [list(groups)] if groups else []
     fleets = [s for s in builder.view.inventory.fleets if not s.unavailable]

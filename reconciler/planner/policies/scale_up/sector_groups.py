@@ -39,7 +39,7 @@ class Turn:
 
 
 def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
-    """All demand, by the sectors that serve it."""
+    """Return all demand, by the sectors that serve it."""
     found: dict[tuple[str, ...], SectorGroup] = {}
     for waiting in builder.waiting:
         group = found.setdefault(waiting.sectors, SectorGroup(waiting.sectors))
@@ -48,7 +48,7 @@ def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
 
 
 def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
-    """The purchases to make, one after the other.
+    """Return the purchases to make, one after the other.
 
     Groups that compete for what is limited are bought for by priority; of equal ones those with
     fewer sectors come first, and then those whose pods fewer sectors' nodes take: the others may
@@ -114,7 +114,7 @@ class _Chances:
         self._weigh(builder)
 
     def any_for(self, waiting: WaitingClass) -> bool:
-        """Whether some fleet may be asked for nodes for the class."""
+        """Return whether some fleet may be asked for nodes for the class."""
         return id(waiting) in self._possible
 
     def nodes_for(self, group: SectorGroup) -> IntArray:
@@ -164,7 +164,7 @@ class _Chances:
 def _competing(
     builder: PlanBuilder, groups: Sequence[SectorGroup], chances: _Chances
 ) -> list[list[SectorGroup]]:
-    """The groups, those together that compete for one sum of money or for the same nodes.
+    """Return the groups, those together that compete for one sum of money or for the same nodes.
 
     For money, where the cluster or a sector has a limit; for nodes, where a fleet of several groups
     or one plan may have fewer than they may ask for.
@@ -186,7 +186,7 @@ def _competing(
 def connected(
     groups: Sequence[SectorGroup], sets: Iterable[Sequence[SectorGroup]]
 ) -> list[list[SectorGroup]]:
-    """The groups, those together that one of the sets has together."""
+    """Return the groups, those together that one of the sets has together."""
     found = [[group] for group in groups]
     for each in sets:
         joined = [part for part in found if any(group in each for group in part)]
@@ -197,7 +197,7 @@ def connected(
 
 
 def _levels(groups: Sequence[SectorGroup], chances: _Chances) -> list[int]:
-    """The lowest priority of each level, the highest level first.
+    """Return the lowest priority of each level, the highest level first.
 
     A level is one priority; those are one level that only pods of one group have, as a purchase
     serves its own pods by priority.

@@ -181,7 +181,7 @@ def _record(builder: PlanBuilder, classes: list[WaitingClass], purchase: Purchas
 
 
 def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
-    """The first choice of region for the demand that this fleet serves."""
+    """Return the first choice of region for the demand that this fleet serves."""
     own = status.settings.regions
     return own[0] if own[0] != status.key.region else builder.view.settings.home_region
 

@@ -17,7 +17,7 @@ def shown_line(requirement: Requirement) -> str:
 
 
 def shown_values(values: Iterable[str]) -> str:
-    """What new nodes have under one key; a zone that is open is one of its region's."""
+    """Return what new nodes have under one key; a zone that is open is one of its region's."""
     return _shown(frozenset(values))
 
 
@@ -29,26 +29,29 @@ def _shown(values: frozenset[str]) -> str:
 
 
 def any_of_zones(row: RowSpec) -> str:
-    """Where a new node may come up."""
+    """Return where a new node may come up."""
     zones = {variant.get(ZONE, "") for variant in row.variants}
     regions = sorted({region_of_open(zone) for zone in zones} - {""})
     return f"the zones of {regions[0]}" if regions else ", ".join(sorted(zones))
 
 
 def failing_lines(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
-    """The lines on labels that do not hold for every node that may come."""
+    """Return the lines on labels that do not hold for every node that may come."""
     known = list(variants)
     return [e for e in term.expressions if not all(e.matches(v) for v in known)]
 
 
 def nearest_term(selector: NodeSelector, variants: Sequence[Labels]) -> NodeSelectorTerm:
-    """The term of which the fewest lines fail; a name, which no new node has, counts most."""
+    """Return the term of which the fewest lines fail.
+
+    A name, which no new node has, counts most.
+    """
     written = [t for t in selector.terms if t.expressions or t.fields]
     return min(written, key=lambda t: (bool(t.fields), len(failing_lines(t, variants))))
 
 
 def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
-    """The line of the required node affinity that fails, and what a new node has instead."""
+    """Return the line of the required node affinity that fails, and what a new node has instead."""
     if not any(term.expressions or term.fields for term in selector.terms):
         return "the required node affinity has no terms: it matches no node at all"
     term = nearest_term(selector, variants)
@@ -65,7 +68,7 @@ _ALL = "the required node affinity does not hold for every node it may bring"
 
 
 def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
-    """Where the volume is that a new node does not reach, and where a new node is."""
+    """Return where the volume is that a new node does not reach, and where a new node is."""
     if needs.detail:
         return needs.detail
     for selector in needs.selectors:

@@ -93,7 +93,7 @@ def _move(held: Counter[NodeName], node: NodeName, place: NodeName | None) -> No
 
 
 def _possible(pod: Pod, facts: Facts) -> BoolArray:
-    """Rows of looked-at nodes that would take such a pod if they had room."""
+    """Return rows of looked-at nodes that would take such a pod if they had room."""
     admitted = facts.sim.admitted(facts.class_of(pod))
     looked_at = {node.name for node in facts.nodes}
     known = np.array([name in looked_at for name in facts.view.nodes], dtype=np.bool_)

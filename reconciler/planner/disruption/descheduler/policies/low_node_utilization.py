@@ -66,7 +66,7 @@ def _relieved(
 
 
 def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
-    """The pods of a node that the policy looks at."""
+    """Return the pods of a node that the policy looks at."""
     return [
         pod
         for pod in facts.pods_on.get(node.name, ())
@@ -77,7 +77,9 @@ def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
 def _thresholds(
     arguments: LowNodeUtilization, usage: Usage
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Where under-used ends and over-used begins, in percent; as distances from the mean if asked.
+    """Return where under-used ends and over-used begins, in percent.
+
+    As distances from the mean if asked.
 
     A distance of 0 leaves the resource out, as upstream does.
     """

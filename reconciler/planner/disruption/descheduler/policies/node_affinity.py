@@ -45,7 +45,7 @@ def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
 
 
 def _holds(pod: Pod, name: NodeName, labels: Labels) -> bool:
-    """Whether nodeSelector and required node affinity choose the node as it is now."""
+    """Return whether nodeSelector and required node affinity choose the node as it is now."""
     affinity = pod.spec.node_affinity
     return selects(pod.spec.node_selector, labels) and (
         affinity is None or affinity.matches(labels, name)

@@ -39,7 +39,7 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
 
 
 def _first_made(pods: Sequence[Pod]) -> datetime:
-    """When the oldest of the pods was made; long ago where that is not known of one."""
+    """Return when the oldest of the pods was made; long ago where that is not known of one."""
     made = list(map(attrgetter("created_at"), pods))
     return _LONG_AGO if None in made else min(made)
 

@@ -45,7 +45,10 @@ def _restarts(pod: Pod, arguments: TooManyRestarts) -> int:
 
 
 def _is_in_state(pod: Pod, arguments: TooManyRestarts) -> bool:
-    """Whether its phase, or why a container waits, is among the states; without any, always."""
+    """Return whether its phase, or why a container waits, is among the states.
+
+    Without any, always.
+    """
     if not arguments.states or pod.phase in arguments.states:
         return True
     kinds = {"container", "init"} if arguments.init_containers else {"container"}

@@ -147,7 +147,7 @@ class _Balance:
         return bool(len(self._present)) and most - self._least() > self._constraint.max_skew
 
     def _movable(self) -> dict[int, list[Pod]]:
-        """The pods of each domain that the constraint counts, the first to go last."""
+        """Return the pods of each domain that the constraint counts, the first to go last."""
         found: dict[int, list[Pod]] = defaultdict(list)
         selector, row_of = self._constraint.selector, self._facts.view.row_of
         for pod in sorted(self._pods, key=eviction_order, reverse=True):
@@ -157,14 +157,14 @@ class _Balance:
         return found
 
     def _least(self) -> int:
-        """What the emptiest domain holds; nothing while there are fewer than minDomains."""
+        """Return what the emptiest domain holds; nothing while there are fewer than minDomains."""
         if len(self._present) < self._constraint.min_domains:
             return 0
         return int(self._sizes[self._present].min(initial=0 if not len(self._present) else 2**31))
 
 
 def _eligible(pod_class: PodClass, constraint: TopologySpreadConstraint, facts: Facts) -> BoolArray:
-    """Rows of nodes that the constraint counts (nodeAffinityPolicy, nodeTaintsPolicy)."""
+    """Return rows of nodes that the constraint counts (nodeAffinityPolicy, nodeTaintsPolicy)."""
     sim = facts.sim
     kinds = sim.kinds[: len(facts.view.nodes)]
     found = np.zeros(len(sim.kind_table.kinds), dtype=np.bool_)

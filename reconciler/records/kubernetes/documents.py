@@ -6,14 +6,14 @@ one does not affect the others.
 """
 
 import json
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
 from reconciler.model.errors import InputError
+from reconciler.records.json_values import json_values
 from reconciler.records.kubernetes.fields import API_GROUPS, Wire, printable
 
 
@@ -59,7 +59,6 @@ _PAGE = msgspec.json.Decoder(_PageWire)
 _HEADER = msgspec.json.Decoder(_HeaderWire)
 _VALUE = msgspec.json.Decoder(Raw)
 _LOOSE_ITEMS = msgspec.json.Decoder(list[Raw])
-_SPACE = re.compile(r"\s*")
 
 LISTS = frozenset({"List", *(f"{kind}List" for kind in API_GROUPS)})
 """Kinds that are lists even when their items are null, as in an empty answer."""
@@ -105,34 +104,12 @@ def _documents(body: bytes, where: str) -> list[bytes | Raw]:
     try:
         return list(_VALUE.decode_lines(body))
     except (ValueError, RecursionError):
-        return list(_lenient(body, where))
+        # What strict JSON forbids (NaN, several values) is read, so that the rest can be used.
+        return list(json_values(body, where, HINT, _encoded, "a Kubernetes list"))
 
 
-def _lenient(body: bytes, where: str) -> Iterator[bytes]:
-    """Read what strict JSON forbids (NaN, several values), so that the rest can be used."""
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(where, f"is not text in UTF-8 (byte {error.start})", HINT) from None
-    decoder = json.JSONDecoder()
-    position = _skip_space(text, 0)
-    try:
-        while position < len(text):
-            value, end = decoder.raw_decode(text, position)
-            yield json.dumps(value).encode()
-            position = _skip_space(text, end)
-    except json.JSONDecodeError as error:
-        place = f"{where}:{error.lineno}:{error.colno}"
-        raise InputError(place, f"is not JSON: {error.msg}", HINT) from None
-    except ValueError:  # Python refuses to read integers of more than 4,300 digits
-        raise InputError(where, "holds a number that is too large to read", HINT) from None
-    except RecursionError:
-        raise InputError(where, "is nested too deeply for a Kubernetes list", HINT) from None
-
-
-def _skip_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawObject]:

@@ -7,8 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP, as_mapping
+from reconciler.gitops.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP
 from reconciler.gitops.pools import POOLS
+from reconciler.gitops.untyped import mapping
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 
 _LIVE_TARGETS = (
@@ -117,26 +118,26 @@ def _changes(plan: TerraformPlanJson) -> dict[tuple[str, str], dict[str, Any]]:
         (str(entry.get("address")), str(entry.get("deposed"))): {
             "address": entry.get("address"),
             "deposed": entry.get("deposed"),
-            "actions": as_mapping(entry.get("change")).get("actions"),
+            "actions": mapping(entry.get("change")).get("actions"),
             "before": _without_live(entry, "before"),
             "after": _without_live(entry, "after"),
-            "after_unknown": as_mapping(entry.get("change")).get("after_unknown"),
+            "after_unknown": mapping(entry.get("change")).get("after_unknown"),
         }
         for entry in plan.get("resource_changes", [])
-        if as_mapping(entry.get("change")).get("actions") not in (["no-op"], ["read"])
+        if mapping(entry.get("change")).get("actions") not in (["no-op"], ["read"])
     }
 
 
 def _without_pools(change: Mapping[str, Any]) -> dict[str, Any]:
     sides = {
-        side: {k: v for k, v in as_mapping(change.get(side)).items() if k != POOLS}
+        side: {k: v for k, v in mapping(change.get(side)).items() if k != POOLS}
         for side in ("before", "after")
     }
     return {"actions": change.get("actions"), **sides}
 
 
 def _without_live(entry: Mapping[str, Any], side: str) -> Any:
-    attributes = as_mapping(entry.get("change")).get(side)
+    attributes = mapping(entry.get("change")).get(side)
     if not isinstance(attributes, Mapping):
         return attributes
     if entry.get("type") == GROUP:
@@ -147,7 +148,6 @@ def _without_live(entry: Mapping[str, Any], side: str) -> Any:
     blocks = kept.get("target_capacity_specification")
     if isinstance(blocks, list):
         kept["target_capacity_specification"] = [
-            {k: v for k, v in as_mapping(block).items() if k not in _LIVE_TARGETS}
-            for block in blocks
+            {k: v for k, v in mapping(block).items() if k not in _LIVE_TARGETS} for block in blocks
         ]
     return kept

@@ -16,11 +16,11 @@ from reconciler.gitops.planned import (
     LAUNCH_TEMPLATE,
     PlannedFleet,
     PlannedResource,
-    as_mapping,
     fleets,
     resources,
     tags_of,
 )
+from reconciler.gitops.untyped import mapping
 from reconciler.ports.terraform import TerraformPlanJson
 
 KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})
@@ -244,12 +244,12 @@ def _by_its_maximum(fleet: PlannedFleet) -> str:
 
 def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
     pinned: dict[str, bool] = {}
-    configured = as_mapping(as_mapping(plan.get("configuration")).get("provider_config"))
+    configured = mapping(mapping(plan.get("configuration")).get("provider_config"))
     for key, entry in sorted(configured.items()):
-        name = str(as_mapping(entry).get("full_name") or as_mapping(entry).get("name") or "")
-        has_version = bool(as_mapping(entry).get("version_constraint"))
+        name = str(mapping(entry).get("full_name") or mapping(entry).get("name") or "")
+        has_version = bool(mapping(entry).get("version_constraint"))
         pinned[name] = pinned.get(name, False) or has_version
-        arguments = sorted(set(as_mapping(as_mapping(entry).get("expressions"))) - {"region"})
+        arguments = sorted(set(mapping(mapping(entry).get("expressions"))) - {"region"})
         if arguments:
             yield _refusal(
                 "provider/argument",
@@ -266,21 +266,21 @@ def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
 
 def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
     """Yield findings about the configuration of every module, whether or not it plans anything."""
-    root = as_mapping(plan.get("configuration")).get("root_module")
-    pending = [("", as_mapping(root))]
+    root = mapping(plan.get("configuration")).get("root_module")
+    pending = [("", mapping(root))]
     while pending:
         prefix, module = pending.pop()
         for resource in module.get("resources", []):
             yield from _declared(f"{prefix}{resource.get('address', '')}", resource, policy)
-        for name, call in as_mapping(module.get("module_calls")).items():
-            source = str(as_mapping(call).get("source", ""))
+        for name, call in mapping(module.get("module_calls")).items():
+            source = str(mapping(call).get("source", ""))
             if not source.startswith(("./", "../")):
                 yield _refusal(
                     "module/foreign",
                     f"{prefix}module.{name}",
                     f"its source {source!r} is not a directory of the rendered root module",
                 )
-            pending.append((f"{prefix}module.{name}.", as_mapping(as_mapping(call).get("module"))))
+            pending.append((f"{prefix}module.{name}.", mapping(mapping(call).get("module"))))
 
 
 def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> Iterator[Finding]:
@@ -306,7 +306,7 @@ def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
     """
     for key in ("action_invocations", "deferred_action_invocations"):
         for entry in plan.get(key) or []:
-            action = as_mapping(as_mapping(entry).get("action_invocation") or entry)
+            action = mapping(mapping(entry).get("action_invocation") or entry)
             where = str(action.get("address") or action.get("type") or "action")
             yield _refusal("action/foreign", where, "no action is part of a rendered root module")
 
@@ -314,7 +314,7 @@ def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
 def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
     """Yield failed `check` blocks; failed conditions of other kinds end the plan by themselves."""
     for check in plan.get("checks", []):
-        where = str(as_mapping(check.get("address")).get("to_display", "check"))
+        where = str(mapping(check.get("address")).get("to_display", "check"))
         for instance in check.get("instances", []):
             for problem in instance.get("problems", []):
                 yield _warning("terraform/check", where, str(problem.get("message", "")))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.gitops.untyped import mapping
 from reconciler.model.fleet import Provider
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.ports.terraform import TerraformPlanJson
@@ -188,13 +189,13 @@ def _refreshed(plan: TerraformPlanJson) -> dict[tuple[str, str], Mapping[str, An
     which a fleet that was drained since would still have its capacity.
     """
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    pending = [as_mapping(_at(plan, "prior_state", "values", "root_module"))]
+    pending = [mapping(_at(plan, "prior_state", "values", "root_module"))]
     while pending:
         module = pending.pop()
-        pending += [as_mapping(child) for child in module.get("child_modules", [])]
+        pending += [mapping(child) for child in module.get("child_modules", [])]
         for entry in module.get("resources", []):
             key = str(entry.get("address", "")), str(entry.get("deposed_key", ""))
-            found[key] = as_mapping(entry.get("values"))
+            found[key] = mapping(entry.get("values"))
     return found
 
 
@@ -205,11 +206,11 @@ def _resource(entry: Mapping[str, Any]) -> PlannedResource:
         module=str(entry.get("module_address", "")),
         type=str(entry.get("type", "")),
         step=_step(change.get("actions") or ()),
-        before=as_mapping(change.get("before")),
-        after=as_mapping(change.get("after")),
+        before=mapping(change.get("before")),
+        after=mapping(change.get("after")),
         reason=str(entry.get("action_reason", "")),
         deposed=str(entry.get("deposed") or ""),
-        importing=str(as_mapping(change.get("importing")).get("id") or ""),
+        importing=str(mapping(change.get("importing")).get("id") or ""),
         replaced_for=_attribute_names(change.get("replace_paths") or ()),
     )
 
@@ -311,20 +312,20 @@ def _instance_types(attributes: Mapping[str, Any]) -> tuple[str, ...]:
     policy = _first(attributes.get("mixed_instances_policy"))
     template = attributes.get("launch_template_config") or policy.get("launch_template")
     overrides = _first(template).get("override") or []
-    found = {str(as_mapping(entry).get("instance_type") or "") for entry in overrides}
+    found = {str(mapping(entry).get("instance_type") or "") for entry in overrides}
     return tuple(sorted(found - {""}))
 
 
 def tags_of(attributes: Mapping[str, Any]) -> Labels:
     """Return the tags of a resource: a map, or the blocks of a group."""
-    blocks = [as_mapping(each) for each in attributes.get("tag") or ()]
+    blocks = [mapping(each) for each in attributes.get("tag") or ()]
     tags = {str(each.get("key")): each.get("value") for each in blocks}
-    tags |= as_mapping(attributes.get("tags"))
+    tags |= mapping(attributes.get("tags"))
     return FrozenMap({str(k): str(v) for k, v in tags.items()}) if tags else NO_LABELS
 
 
 def _first(blocks: Any) -> Mapping[str, Any]:
-    return as_mapping(blocks[0]) if isinstance(blocks, list) and blocks else {}
+    return mapping(blocks[0]) if isinstance(blocks, list) and blocks else {}
 
 
 def _blank(value: Any) -> bool:
@@ -332,12 +333,7 @@ def _blank(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value when it is a JSON object, else an empty one: plans omit empty values."""
-    return value if isinstance(value, Mapping) else {}
-
-
 def _at(value: Any, *path: str) -> Any:
     for key in path:
-        value = as_mapping(value).get(key)
+        value = mapping(value).get(key)
     return value

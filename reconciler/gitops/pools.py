@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, PlannedResource, as_mapping, fleets, resources
+from reconciler.gitops.planned import FLEET, PlannedResource, fleets, resources
+from reconciler.gitops.untyped import mapping
 from reconciler.model.ids import FleetId, Region
 from reconciler.ports.terraform import TerraformPlanJson
 
@@ -65,7 +66,7 @@ def _updates(
 ) -> Iterator[tuple[PlannedResource, tuple[Mapping[str, Any], ...]]]:
     # By entry, not by address: an object left by an interrupted replacement has the same address.
     for entry in plan.get("resource_changes", []):
-        unknown = as_mapping(as_mapping(entry.get("change")).get("after_unknown"))
+        unknown = mapping(mapping(entry.get("change")).get("after_unknown"))
         for resource in resources({"resource_changes": [entry]}):
             changed = set(resource.changed)
             if resource.type != FLEET or resource.step != "update" or POOLS not in changed:
@@ -81,9 +82,9 @@ def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:
     """Return the configs in EC2's words; empty when there is a setting unknown to this program."""
     found = []
     for block in blocks if isinstance(blocks, list) else ():
-        specifications = as_mapping(block).get("launch_template_specification") or [{}]
-        template = _translated(as_mapping(specifications[0]), _TEMPLATE)
-        overrides = [_translated(as_mapping(e), _OVERRIDE) for e in block.get("override") or []]
+        specifications = mapping(block).get("launch_template_specification") or [{}]
+        template = _translated(mapping(specifications[0]), _TEMPLATE)
+        overrides = [_translated(mapping(e), _OVERRIDE) for e in block.get("override") or []]
         if not template or not all(overrides):
             return ()
         # EC2 accepts the id or the name, and answers with both.

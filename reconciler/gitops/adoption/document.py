@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.config.resolve import MERGED_VARIABLES
-from reconciler.gitops.adoption.data import mapping
 from reconciler.gitops.adoption.found import FOR_PLANNING, Found
+from reconciler.gitops.untyped import mapping
 
 Document = dict[str, Any]
 _OF_ONE_FLEET: Final = frozenset(

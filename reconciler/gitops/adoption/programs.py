@@ -16,7 +16,6 @@ from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_fi
 from reconciler.config.document import read_document, write_document
 from reconciler.config.loader import parse_config
 from reconciler.config.tree import Plain
-from reconciler.gitops.adoption.data import mappings
 from reconciler.gitops.adoption.program_flags import (
     DESCHEDULER_FLAGS,
     DESCHEDULER_NAME,
@@ -25,6 +24,7 @@ from reconciler.gitops.adoption.program_flags import (
     SPOT_NAME,
     Flag,
 )
+from reconciler.gitops.untyped import mappings
 from reconciler.model.errors import ConfigError, InputError
 
 POLICY_FILE: Final = "descheduler-policy.yaml"

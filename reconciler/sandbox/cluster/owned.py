@@ -1,5 +1,6 @@
 """Shared by controllers of pods: owners, templates, and how pods are counted."""
 
+import hashlib
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -25,6 +26,12 @@ def owner_key(entry: Entry, kind: Resource) -> Key | None:
     if owner is None or owner.get("kind") != kind.kind:
         return None
     return (entry.key[0], str(owner["name"]))
+
+
+def template_hash(owner: Entry) -> str:
+    """Return what tells the pod template of a controller from its earlier ones."""
+    text = orjson.dumps(owner.body["spec"]["template"], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).hexdigest()[:10]
 
 
 def owner_reference(owner: Entry) -> JsonObject:

@@ -4,7 +4,6 @@ Source: pkg/controller/daemon of Kubernetes 1.36: the pods are pinned by node af
 metadata.name and placed by the scheduler. The planner's filters say which nodes are allowed.
 """
 
-import hashlib
 from collections.abc import Hashable, Iterable
 from typing import cast
 
@@ -24,6 +23,7 @@ from reconciler.sandbox.cluster.owned import (
     owned,
     owner_key,
     pod_from_template,
+    template_hash,
 )
 from reconciler.sandbox.cluster.resources import DAEMON_SETS, NODES, PODS
 from reconciler.sandbox.cluster.status import JsonObject
@@ -69,7 +69,7 @@ class DaemonSetController:
         pods: dict[str, list[Entry]] = {}
         for pod in owned(self._api, entry, PODS):
             pods.setdefault(_node_of(pod), []).append(pod)
-        revision = _revision(entry)
+        revision = template_hash(entry)
         if not is_going(entry):
             self._place(entry, nodes, pods, revision)
             self._update(entry, nodes, pods, revision)
@@ -199,8 +199,3 @@ def _node_of(pod: Entry) -> str:
         for field in term.get("matchFields") or ():
             return str(field["values"][0])
     return ""
-
-
-def _revision(entry: Entry) -> str:
-    text = orjson.dumps(entry.body["spec"]["template"], option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(text).hexdigest()[:10]

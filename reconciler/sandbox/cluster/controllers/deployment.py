@@ -1,6 +1,5 @@
 """Deployments: one ReplicaSet per template, rolled from the old ones to the new one."""
 
-import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from math import ceil, floor
@@ -17,6 +16,7 @@ from reconciler.sandbox.cluster.owned import (
     owned,
     owner_key,
     owner_reference,
+    template_hash,
 )
 from reconciler.sandbox.cluster.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from reconciler.sandbox.cluster.status import JsonObject
@@ -93,7 +93,7 @@ class DeploymentController:
         if entry is None or is_going(entry):
             return None
         sets = owned(self._api, entry, REPLICA_SETS)
-        digest = _template_hash(entry.body["spec"]["template"])
+        digest = template_hash(entry)
         current = next((s for s in sets if s.key[1] == f"{entry.key[1]}-{digest}"), None)
         if current is None:
             if entry.body["spec"].get("paused"):
@@ -235,11 +235,6 @@ class DeploymentController:
 
 def _some(entry: Entry | None) -> list[Entry]:
     return [] if entry is None else [entry]
-
-
-def _template_hash(template: JsonObject) -> str:
-    text = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(text).hexdigest()[:10]
 
 
 def _conditions(*, available: bool, done: bool) -> list[JsonObject]:

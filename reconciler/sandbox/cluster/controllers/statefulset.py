@@ -1,6 +1,5 @@
 """StatefulSets: pods with fixed names, in order, and a claim each per template."""
 
-import hashlib
 from collections.abc import Hashable, Iterable
 from typing import cast
 
@@ -17,6 +16,7 @@ from reconciler.sandbox.cluster.owned import (
     owned,
     owner_key,
     pod_from_template,
+    template_hash,
 )
 from reconciler.sandbox.cluster.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from reconciler.sandbox.cluster.status import JsonObject
@@ -45,7 +45,7 @@ class StatefulSetController:
         entry = self._api.store.find(STATEFUL_SETS, cast("Key", key))
         if entry is None:
             return None
-        revision = _revision(entry)
+        revision = template_hash(entry)
         pods = {_ordinal(pod): pod for pod in owned(self._api, entry, PODS)}
         if not is_going(entry) and not self._step_up(entry, pods, revision):
             self._step_down(entry, pods, revision)
@@ -148,8 +148,3 @@ class StatefulSetController:
 def _ordinal(pod: Entry) -> int:
     number = pod.key[1].rpartition("-")[2]
     return int(number) if number.isdigit() else -1
-
-
-def _revision(entry: Entry) -> str:
-    text = orjson.dumps(entry.body["spec"]["template"], option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(text).hexdigest()[:10]

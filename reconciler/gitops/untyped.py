@@ -1,4 +1,4 @@
-"""Reads untrusted answers of programs and AWS: a value of an unexpected type counts as missing."""
+"""Reads untrusted JSON of programs and AWS: a value of an unexpected type counts as missing."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -37,7 +37,7 @@ class ClusterView:
     pods_on: Mapping[NodeName, Sequence[Pod]]
     """The same by node, without those that are stuck terminating: they keep no node."""
     stuck_terminating_on: Mapping[NodeName, Sequence[Pod]]
-    """The pods by node that are stuck terminating (see `disruption.stuck_terminating`)."""
+    """The pods by node that are stuck terminating (see `disruption.drains.stuck_terminating`)."""
     finished_on: Mapping[NodeName, Sequence[Pod]]
     statuses: Mapping[FleetKey, FleetStatus]
     displaced: Mapping[PodKey, NodeName] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Places that a plan reserves: which pods, on which rows of the what-if cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import Pod
@@ -40,6 +40,13 @@ class Reservation:
     pods: Sequence[Pod]
     rows: Sequence[int]
     amounts: Sequence[int]
+
+    def by_row(self) -> Iterator[tuple[int, Sequence[Pod]]]:
+        """Yield each of the rows with the pods that go there; a row may come several times."""
+        first = 0
+        for row, amount in zip(self.rows, self.amounts, strict=True):
+            yield row, self.pods[first : first + amount]
+            first += amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)

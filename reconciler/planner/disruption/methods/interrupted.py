@@ -249,15 +249,13 @@ def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
 
 def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
     """Return rows without a node that are to take pods of interrupted nodes."""
-    found: set[int] = set()
-    for reservation in builder.reservations:
-        first = 0
-        for row, amount in zip(reservation.rows, reservation.amounts, strict=True):
-            pods = reservation.pods[first : first + amount]
-            first += amount
-            if row in builder.planned_nodes and any(p.key in builder.view.displaced for p in pods):
-                found.add(row)
-    return found
+    displaced = builder.view.displaced
+    return {
+        row
+        for reservation in builder.reservations
+        for row, pods in reservation.by_row()
+        if row in builder.planned_nodes and any(pod.key in displaced for pod in pods)
+    }
 
 
 def _rows_without_pods(builder: PlanBuilder) -> set[int]:

@@ -58,10 +58,7 @@ def _placed(builder: PlanBuilder) -> Iterator[tuple[str, PodSpec, int]]:
     """
     view = builder.view
     for reservation in builder.reservations:
-        first = 0
-        for row, amount in zip(reservation.rows, reservation.amounts, strict=True):
-            pods = reservation.pods[first : first + amount]
-            first += amount
+        for row, pods in reservation.by_row():
             planned = builder.planned_nodes.get(row)
             if planned is None:
                 key = view.inventory.fleet_of_node.get(builder.row_name(row))

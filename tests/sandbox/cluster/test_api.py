@@ -10,7 +10,6 @@ from tests.sandbox.cluster.kube import Kube, pod_body, workload
 
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
 
 
 def refusal(call: Any, *args: Any, **kwargs: Any) -> ApiException:

@@ -13,7 +13,6 @@ terraform: {TERRAFORM}
 sectors: {s: {kind: memory, fleets: [{size: small TYPES}]}}
 """
 TAGS = "subnet_tags: {tier: nodes}, security_group_tags: {tier: nodes}"
-IDS = "security_group_id: sg-1, private_subnet_ids: {us-west-2a: subnet-1}"
 
 
 def config(terraform: str, types: str = "") -> str:

@@ -87,9 +87,6 @@ def test_zone_without_a_subnet_is_refused() -> None:
     assert refused(text, Purpose.RENDER) == [("terraform/zone-without-subnet", path)]
 
 
-FURTHER = "sectors.primary.fleets[0]"
-
-
 @pytest.mark.parametrize(
     "fleet",
     [

@@ -11,7 +11,6 @@ from reconciler.model.plan import Cost, Placement, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import ClusterState, Snapshot
 from tests.builders import HOME, NOW, make_pod
 
-HASHED = {"pod-template-hash": "5d4"}
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 
 

@@ -14,8 +14,6 @@ from reconciler.web.board import LeadershipView
 from tests.unit.web.bad_states import STATES, State, ec2_silent
 from tests.unit.web.scene import Scene
 
-LEAD = r'<p class="lead"><b>.*?</b>(.*?)</p>\s*<p class="cause">(.*?)</p>'
-
 
 @pytest.mark.parametrize("state", STATES, ids=[state.name for state in STATES])
 def test_bad_state_is_the_first_line_of_page_terminal_and_json(state: State) -> None:

@@ -39,9 +39,6 @@ class SandboxSettings:
     """What goes wrong from the first moment on."""
     region: str = _REGION
     """What AWS_REGION says."""
-    aws_port: int = 0
-    cluster_port: int = 0
-    """0 takes a free one."""
     programs: Path | None = None
     """Directory with the programs of a real control plane; None: the simulated cluster."""
 
@@ -51,12 +48,10 @@ class ClusterProcess:
 
     Args:
         settings: Of the cluster.
-        port: 0 takes a free one.
     """
 
-    def __init__(self, settings: ClusterSettings, port: int = 0) -> None:
+    def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._port = port
         self._child: subprocess.Popen[bytes] | None = None
         self.url = ""
         self.kubeconfig = Path()
@@ -64,8 +59,7 @@ class ClusterProcess:
 
     def launch(self) -> None:
         """Start it, without waiting."""
-        argv = [sys.executable, "-m", "reconciler.sandbox.cluster", "--port", str(self._port)]
-        argv += ["--parent", str(os.getpid())]
+        argv = [sys.executable, "-m", "reconciler.sandbox.cluster", "--parent", str(os.getpid())]
         for each in fields(ClusterSettings):
             value = getattr(self._settings, each.name)
             argv += ["--" + each.name.replace("_", "-"), str(value)]
@@ -101,7 +95,7 @@ class Sandbox:
 
     def __init__(self, settings: SandboxSettings | None = None) -> None:
         self.settings = settings or SandboxSettings()
-        self._aws = AwsProcess(port=self.settings.aws_port, delays=self.settings.delays)
+        self._aws = AwsProcess(delays=self.settings.delays)
         self._cluster: ClusterProcess | ControlPlaneCluster | None = None
         self._joiner: Joiner | None = None
 
@@ -151,12 +145,12 @@ class Sandbox:
     def _made_cluster(self) -> "ClusterProcess | ControlPlaneCluster":
         settings = self.settings
         if settings.programs is None:
-            return ClusterProcess(settings.cluster, settings.cluster_port)
+            return ClusterProcess(settings.cluster)
         from reconciler.sandbox.control_plane.cluster import (  # noqa: PLC0415 - its packages are optional
             ControlPlaneCluster,
         )
 
-        return ControlPlaneCluster(settings.programs, settings.cluster, settings.cluster_port)
+        return ControlPlaneCluster(settings.programs, settings.cluster)
 
     def environment(self) -> dict[str, str]:
         """What programs inside the sandbox need; the keys are no secrets, they open nothing."""

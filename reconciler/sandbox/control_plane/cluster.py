@@ -17,12 +17,11 @@ class ControlPlaneCluster:
     Args:
         programs: Directory with etcd, the three of Kubernetes and KWOK.
         settings: How fast KWOK is.
-        port: Of the API server; 0 takes a free one.
     """
 
-    def __init__(self, programs: Path, settings: ClusterSettings, port: int = 0) -> None:
+    def __init__(self, programs: Path, settings: ClusterSettings) -> None:
         self._folder = PrivateFolder("control-plane")
-        self._plane = ControlPlane(programs, self._folder.path, settings, port=port)
+        self._plane = ControlPlane(programs, self._folder.path, settings)
         self._provisioner: Provisioner | None = None
 
     @property

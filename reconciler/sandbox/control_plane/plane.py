@@ -51,7 +51,6 @@ class ControlPlane:
         programs: Directory with the five.
         directory: Empty or missing; logs, keys and etcd's data go there.
         settings: How fast KWOK is; what only the simulated cluster has is left aside.
-        port: Of the API server; 0 takes a free one.
         seed: Called with etcd's address before the API server starts, to put objects there.
     """
 
@@ -61,14 +60,12 @@ class ControlPlane:
         directory: Path,
         settings: ClusterSettings | None = None,
         *,
-        port: int = 0,
         seed: Callable[[str], None] | None = None,
     ) -> None:
         self._programs = programs
         self._root = directory
         self._directory = directory
         self._settings = settings or ClusterSettings(job_seconds=3.0)
-        self._port = port
         self._seed = seed
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._launches: dict[str, list[str]] = {}
@@ -155,8 +152,7 @@ class ControlPlane:
 
     def _start(self) -> None:
         (self._directory / "log").mkdir(parents=True)
-        etcd_port, peer_port, free_port = _free_ports(3)
-        api_port = self._port or free_port
+        etcd_port, peer_port, api_port = _free_ports()
         self.url = f"https://127.0.0.1:{api_port}"
         self._write_keys()
         self._start_etcd(f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer_port}")
@@ -256,9 +252,9 @@ class ControlPlane:
             threading.Event().wait(_LOOK_SECONDS)
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that were free a moment ago; a start that loses the race is retried."""
-    sockets = [socket.socket() for _ in range(count)]
+def _free_ports() -> list[int]:
+    """Return three ports that were free a moment ago; a start that loses the race is retried."""
+    sockets = [socket.socket() for _ in range(3)]
     try:
         for each in sockets:
             each.bind(("127.0.0.1", 0))

@@ -6,13 +6,7 @@ import pytest
 
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.model.errors import ToolError
-from tests.git_remote import git, make_remote, write_and_push
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """A checkout of a remote with one commit on main."""
-    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
+from tests.git_remote import git, write_and_push
 
 
 def test_checkout_of_another_user_is_an_error_and_not_outside_of_git(

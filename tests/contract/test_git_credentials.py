@@ -12,15 +12,9 @@ from reconciler.model.errors import Forbidden, UsageError
 from reconciler.ports.repository import FileChange
 from reconciler.records.git_address import check_git_address
 from tests.git_http import git_over_http
-from tests.git_remote import git, make_remote
+from tests.git_remote import git
 
 TOKEN = "t0k3n-for-tests"
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """A person's clone of a remote with one commit."""
-    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
 
 
 def test_token_opens_fetch_and_push(work: Path) -> None:

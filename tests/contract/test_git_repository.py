@@ -19,13 +19,7 @@ from reconciler.model.errors import (
     UsageError,
 )
 from reconciler.ports.repository import FileChange
-from tests.git_remote import GIT_TIMEOUT_SECONDS, git, make_remote, write_and_push
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """A person's clone of a remote with one commit on main."""
-    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
+from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push
 
 
 @pytest.fixture

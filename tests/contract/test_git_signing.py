@@ -10,7 +10,7 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import ToolError
 from reconciler.ports.repository import CommitId, FileChange
-from tests.git_remote import git, make_remote
+from tests.git_remote import git
 
 pytestmark = pytest.mark.skipif(
     shutil.which("ssh-keygen") is None, reason="ssh-keygen is not on the PATH: git signs with it"
@@ -27,12 +27,6 @@ def key(tmp_path: Path) -> Path:
     )
     file.chmod(0o440)
     return file
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """A person's clone of a remote with one commit."""
-    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
 
 
 def committed(work: Path, key: Path | None) -> CommitId:

@@ -1,6 +1,6 @@
 """One sandbox per module: two fleets without instances, and no pods."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.sandbox.capacity.world import CONFIG, Start, World, programs
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,6 @@ def config_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def program(sandbox: Sandbox, config_file: Path) -> Iterator[Callable[..., Program]]:
+def program(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
     """Starts `reconciler run`; what still runs after the test is killed."""
-    started: list[Program] = []
-
-    def start(*arguments: str, **variables: str) -> Program:
-        started.append(Program(sandbox, config_file, *arguments, **variables))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.__exit__()
+    yield from programs(sandbox, config_file)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
@@ -220,3 +220,19 @@ class World:
 
 def _tag(tags: Sequence[Any], key: str) -> str:
     return next(str(tag["Value"]) for tag in tags if tag["Key"] == key)
+
+
+Start = Callable[..., Program]
+
+
+def programs(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
+    """Yield what starts `reconciler run`; what still runs afterwards is killed."""
+    started: list[Program] = []
+
+    def start(*arguments: str, **variables: str) -> Program:
+        started.append(Program(sandbox, config_file, *arguments, **variables))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.__exit__()

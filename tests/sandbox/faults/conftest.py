@@ -13,7 +13,7 @@ from reconciler.sandbox.faults.script import FaultScript
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import Program, World
+from tests.sandbox.capacity.world import Start, World, programs
 from tests.waiting import until
 
 CONFIG = """\
@@ -34,7 +34,6 @@ sectors:
     - {size: medium, min_capacity: 0, max_capacity: 20}
 """
 
-Start = Callable[..., Program]
 Put = Callable[..., None]
 
 
@@ -100,15 +99,7 @@ def config_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def program(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
     """Starts `reconciler run`; what still runs after the test is killed."""
-    started: list[Program] = []
-
-    def start(*arguments: str, **variables: str) -> Program:
-        started.append(Program(sandbox, config_file, *arguments, **variables))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.__exit__()
+    yield from programs(sandbox, config_file)
 
 
 def scale(world: World, size: str, total: int) -> None:

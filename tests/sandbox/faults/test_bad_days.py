@@ -8,8 +8,8 @@ from kubernetes import client
 
 from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import Program, World
-from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty, scale
+from tests.sandbox.capacity.world import Program, Start, World
+from tests.sandbox.faults.conftest import CONFIG, Put, empty, scale
 from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox

@@ -17,8 +17,8 @@ from kubernetes import client
 from reconciler.sandbox.stack import Sandbox
 from tests.browser.chromium import SCREENSHOTS, browser, executable, keep_screenshot
 from tests.sandbox.capacity.commands import reconciler
-from tests.sandbox.capacity.world import Program, World
-from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty
+from tests.sandbox.capacity.world import Program, Start, World
+from tests.sandbox.faults.conftest import CONFIG, Put, empty
 from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox

@@ -10,8 +10,8 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World
-from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty
+from tests.sandbox.capacity.world import Start, World
+from tests.sandbox.faults.conftest import CONFIG, Put, empty
 
 pytestmark = pytest.mark.sandbox
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World
-from tests.sandbox.faults.conftest import Put, Start, empty, scale, unshown
+from tests.sandbox.capacity.world import Start, World
+from tests.sandbox.faults.conftest import Put, empty, scale, unshown
 
 pytestmark = pytest.mark.sandbox
 

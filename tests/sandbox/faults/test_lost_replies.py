@@ -3,8 +3,8 @@
 import pytest
 
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World
-from tests.sandbox.faults.conftest import Put, Start, unshown
+from tests.sandbox.capacity.world import Start, World
+from tests.sandbox.faults.conftest import Put, unshown
 from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox

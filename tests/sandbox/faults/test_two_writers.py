@@ -10,8 +10,8 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World
-from tests.sandbox.faults.conftest import CONFIG, QUICK, Start
+from tests.sandbox.capacity.world import Start, World
+from tests.sandbox.faults.conftest import CONFIG, QUICK
 from tests.terraform.program import TerraformProgram, find_terraform
 from tests.waiting import until
 

@@ -79,7 +79,7 @@ def _number(text: str) -> int | None:
 
 
 def pipeline_request() -> PipelineRequest | None:
-    """The pull request of this pipeline, None when it runs for none.
+    """Return the pull request of this pipeline, None when it runs for none.
 
     Raises:
         UsageError: It runs for one, but there is no token.

@@ -97,7 +97,7 @@ def git_repository(options: GitopsOptions) -> Iterator[GitRepository]:
 def gitops_loop(
     options: GitopsOptions, repository: GitRepository, fetched: Fetched | None = None
 ) -> GitopsLoop:
-    """The second loop over a real remote.
+    """Build the second loop over a real remote.
 
     Args:
         options: Its options.

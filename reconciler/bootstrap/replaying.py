@@ -90,7 +90,7 @@ def _played(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Jso
 
 
 def _catalogue(of: ConfigOfCommit, named: str | None) -> Catalogue:
-    """The catalogue of the same commit, of the path that is named, or else the package's.
+    """Return the catalogue of the same commit, of the path that is named, or else the package's.
 
     Raises:
         InputError: It cannot be read, or is not a catalogue.

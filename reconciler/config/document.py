@@ -16,7 +16,7 @@ WIDTH: Final = 100
 
 
 def read_document(content: bytes, *, name: str = "<config>") -> Mapping[str, Any]:
-    """The keys of a config as written, `Plain` texts for unquoted scalars.
+    """Return the keys of a config as written, `Plain` texts for unquoted scalars.
 
     Raises:
         ConfigError: It is no YAML mapping within bounds.
@@ -30,7 +30,7 @@ def read_document(content: bytes, *, name: str = "<config>") -> Mapping[str, Any
 
 
 def write_document(document: Mapping[str, Any]) -> str:
-    """The document as YAML that reads as the same document, keys in their order."""
+    """Return the document as YAML that reads as the same document, keys in their order."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 

@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """The environment variable: `RECONCILER_IDLE_THRESHOLD`."""
+        """Return the environment variable: `RECONCILER_IDLE_THRESHOLD`."""
         return PREFIX + self.flag.replace("-", "_").upper()
 
 
@@ -126,7 +126,7 @@ def parse_with_overrides(
 def stated_values(
     flags: Flags, environ: Mapping[str, str] | None = None
 ) -> dict[Setting, tuple[str, str]]:
-    """What flags and environment state: by setting, who says it and what.
+    """Return what flags and environment state: by setting, who says it and what.
 
     Raises:
         KeyError: A flag that is not in `SETTINGS`; a mistake of the caller.
@@ -146,7 +146,7 @@ def stated_values(
 
 
 def cluster_name_of(given: Mapping[Setting, tuple[str, str]]) -> str | None:
-    """The cluster's name that flags or environment give.
+    """Return the cluster's name that flags or environment give.
 
     Raises:
         UsageError: It is no label value.
@@ -168,7 +168,7 @@ def stated_cluster_name(flag: str | None) -> str | None:
 
 
 def apply_overrides(config: SectorConfig, given: Mapping[Setting, tuple[str, str]]) -> SectorConfig:
-    """The config with the stated values in place of the file's.
+    """Return the config with the stated values in place of the file's.
 
     Raises:
         UsageError: A value is not what the key takes.
@@ -179,7 +179,7 @@ def apply_overrides(config: SectorConfig, given: Mapping[Setting, tuple[str, str
 
 
 def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
-    """A config in which nothing but this value is stated, as a file would state it.
+    """Return a config in which nothing but this value is stated, as a file would state it.
 
     Raises:
         UsageError: A file with this value would be refused.
@@ -198,7 +198,7 @@ def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
 
 
 def _tree_of(setting: Setting, text: str) -> MappingNode | None:
-    """The document that states this value alone; None where the text has no value."""
+    """Return the document that states this value alone; None where the text has no value."""
     parts = [part.strip() for part in text.split(",")] if setting.many else [text]
     kind = str if setting.quoted else Plain
     values = [Scalar(place=_NOWHERE, text=kind(part)) for part in parts if part.strip()]
@@ -212,7 +212,7 @@ def _tree_of(setting: Setting, text: str) -> MappingNode | None:
 
 
 def _updated(base: SectionT, stated: SectionT) -> SectionT:
-    """The values of `base`, but those that `stated` states."""
+    """Return the values of `base`, but those that `stated` states."""
     update = {
         name: _updated(getattr(base, name), value) if isinstance(value, Section) else value
         for name, value in stated.given().items()

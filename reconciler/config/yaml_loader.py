@@ -46,7 +46,7 @@ class Unreadable(Exception):
 
 
 def decode(raw: bytes) -> str:
-    """The text of a config file.
+    """Return the text of a config file.
 
     Raises:
         Unreadable: Over 1 MiB, or not UTF-8.
@@ -80,7 +80,7 @@ def compose(text: str) -> tuple[Mapping, tuple[Problem, ...]]:
 
 
 def _events(text: str) -> Iterator[yaml.events.Event]:
-    """The parser's events; its errors as `Unreadable`."""
+    """Yield the parser's events; its errors as `Unreadable`."""
     try:
         yield from yaml.parse(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
@@ -94,19 +94,19 @@ def _events(text: str) -> Iterator[yaml.events.Event]:
 
 
 def _place_in(text: str, position: int) -> Place:
-    """The place of a character offset."""
+    """Return the place of a character offset."""
     before = text[: max(position, 0)]
     return Place(line=before.count("\n") + 1, column=len(before) - (before.rfind("\n") + 1) + 1)
 
 
 def _place(event: yaml.events.Event) -> Place:
-    """Where an event starts."""
+    """Return where an event starts."""
     mark: Any = event.start_mark
     return Place(line=mark.line + 1, column=mark.column + 1)
 
 
 def _problem(place: Place, message: str, path: str = "") -> Problem:
-    """A syntax fault."""
+    """Return a syntax fault."""
     one_line = " ".join(message.split())
     return Problem(line=place.line, column=place.column, path=path, code=SYNTAX, message=one_line)
 
@@ -125,7 +125,7 @@ class _Composer:
     _expanded: int = 0
 
     def document(self) -> Mapping:
-        """The single document of the stream."""
+        """Return the single document of the stream."""
         next(self.events)
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
@@ -143,7 +143,7 @@ class _Composer:
         return root
 
     def _node(self, event: yaml.events.Event, depth: int) -> Node:
-        """The node that begins with `event`."""
+        """Return the node that begins with `event`."""
         if depth > DEPTH_MAX:
             raise Unreadable(_problem(_place(event), f"nested deeper than {DEPTH_MAX} levels"))
         if isinstance(event, yaml.AliasEvent):
@@ -157,7 +157,7 @@ class _Composer:
         return node
 
     def _content(self, event: yaml.events.Event, depth: int) -> Node:
-        """The node itself, whether or not it has an anchor."""
+        """Return the node itself, whether or not it has an anchor."""
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -167,7 +167,7 @@ class _Composer:
         return self._mapping(_place(event), depth)
 
     def _alias(self, event: yaml.AliasEvent) -> Node:
-        """The node that an alias stands for, once it is known to be affordable."""
+        """Return the node that an alias stands for, once it is known to be affordable."""
         place = _place(event)
         name = str(event.anchor)
         if name not in self._anchors:
@@ -183,7 +183,7 @@ class _Composer:
         return node
 
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
-        """A scalar with its literal text."""
+        """Return a scalar with its literal text."""
         text, place = event.value, _place(event)
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise Unreadable(_problem(place, "half a surrogate pair is not a character"))
@@ -204,7 +204,7 @@ class _Composer:
         self.problems.append(_problem(place, message, dotted(tuple(self._path))))
 
     def _sequence(self, place: Place, depth: int) -> Sequence:
-        """The items up to the end of the sequence."""
+        """Return the items up to the end of the sequence."""
         sequence = Sequence(place=place)
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             self._path.append(len(sequence.items))
@@ -215,7 +215,7 @@ class _Composer:
         return sequence
 
     def _mapping(self, place: Place, depth: int) -> Mapping:
-        """The entries up to the end of the mapping; merges fill in what is not there."""
+        """Return the entries up to the end of the mapping; merges fill in what is not there."""
         mapping = Mapping(place=place)
         merges: list[Item] = []
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):

@@ -92,7 +92,7 @@ class GitopsProgress:
         contexts: frozenset[str],
         asked: dict[CommitId, Mapping[str, StatusState]],
     ) -> Mapping[str, StatusState]:
-        """The newest status of each context on commits, newest first."""
+        """Return the newest status of each context on commits, newest first."""
         found: dict[str, StatusState] = {}
         for commit in commits:
             if commit not in asked:

@@ -134,7 +134,7 @@ class Sandbox:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig that lives as long as the sandbox."""
+        """Return a kubeconfig that lives as long as the sandbox."""
         return self._running().kubeconfig
 
     def _running(self) -> "ClusterProcess | ControlPlaneCluster":

@@ -54,7 +54,7 @@ def offers_of(
     lines: Iterable[DemandLine] = (),
     fleet_of: Mapping[str, str] = NO_NAMES,
 ) -> list[Offer]:
-    """Every type of every fleet in each of its regions, a fleet's cheapest first.
+    """Return every type of every fleet in each of its regions, a fleet's cheapest first.
 
     Args:
         settings: The fleets.

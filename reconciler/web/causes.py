@@ -333,7 +333,7 @@ def _capacity(seen: Seen) -> Iterator[Cause]:
 
 
 def _missing(seen: Seen) -> Iterator[Cause]:
-    """Pods that wait for fleets which the config has and EC2 does not."""
+    """Yield pods that wait for fleets which the config has and EC2 does not."""
     plan = seen.view.plan
     if plan is None:
         return

@@ -46,7 +46,7 @@ class FileCloud:
         raise NotFound(fleet_id, f"is not in the files' answers of {region}")
 
     def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
-        """The state of a fleet of the files that is ours; NotFound when they have none."""
+        """Return the state of a fleet of the files that is ours; NotFound when they have none."""
         return self.fleet(region, fleet_id).state
 
     def set_target_capacity(

@@ -78,7 +78,7 @@ class MemoryCloud:
             return self._fleets.fleet(self._record(region, fleet_id))
 
     def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
-        """The state of one fleet, as it is."""
+        """Return the state of one fleet, as it is."""
         return self.fleet(region, fleet_id).state
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:

@@ -59,7 +59,7 @@ def _evictor(evictor: DefaultEvictor) -> planner.EvictorSettings:
 
 
 def _policies(policies: stated.Policies) -> Iterator[planner.PolicyArguments]:
-    """The enabled policies: those about single pods first, then those that balance."""
+    """Yield the enabled policies: those about single pods first, then those that balance."""
     yield from _about_pods(policies)
     yield from _about_places(policies)
 
@@ -188,7 +188,7 @@ def _excluding(namespaces: stated.EvictableNamespaces | None) -> planner.PodScop
 
 
 def _selector(selector: stated.LabelSelector | None) -> LabelSelector | None:
-    """A label selector in the planner's form; None for none."""
+    """Return a label selector in the planner's form; None for none."""
     if selector is None:
         return None
     return LabelSelector(

@@ -39,6 +39,6 @@ STRICT: Final[tuple[Warning_, ...]] = (
 
 
 def check_warnings(subject: Subject, *, strict: bool) -> Iterator[Problem]:
-    """Every warning of a config; those of `STRICT` when asked for."""
+    """Yield every warning of a config; those of `STRICT` when asked for."""
     for warning in (*ALWAYS, *(STRICT if strict else ())):
         yield from warning(subject)

@@ -28,7 +28,7 @@ def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
 
 
 def useless_expiry(subject: Subject) -> Iterator[Problem]:
-    """An `expire_after` that moves pods all day, or that can never replace a node."""
+    """Yield an `expire_after` that moves pods all day, or that can never replace a node."""
     for fleet in subject.fleets:
         entry = fleet.fleet.entry
         if entry.expire_after_seconds is None:
@@ -76,7 +76,7 @@ def no_cost_limit(subject: Subject) -> Iterator[Problem]:
 
 
 def _cost(fleets: Iterable[FleetSettings]) -> Decimal:
-    """What the minima cost in an hour, as far as prices are known."""
+    """Return what the minima cost in an hour, as far as prices are known."""
     return sum((f.min_capacity * (f.usd_per_hour or Decimal()) for f in fleets), Decimal())
 
 

@@ -69,7 +69,7 @@ def _gib(amount: int) -> str:
 
 
 def architectures(subject: Subject) -> Iterator[Problem]:
-    """Fleets whose instance types are of two architectures: an image is for one."""
+    """Yield fleets whose instance types are of two architectures: an image is for one."""
     for fleet in subject.fleets:
         arches = _arches(fleet, subject.catalogue)
         if len(arches) > 1:
@@ -86,7 +86,7 @@ def architectures(subject: Subject) -> Iterator[Problem]:
 
 
 def images(subject: Subject) -> Iterator[Problem]:
-    """Fleets that share an image and differ in architecture: nodes of one never boot."""
+    """Yield fleets that share an image and differ in architecture: nodes of one never boot."""
     first: dict[tuple[str, str], tuple[str, str]] = {}
     for fleet in subject.fleets:
         arches = _arches(fleet, subject.catalogue)
@@ -112,5 +112,5 @@ def images(subject: Subject) -> Iterator[Problem]:
 
 
 def _arches(fleet: WrittenFleet, catalogue: Mapping[str, InstanceType]) -> set[str]:
-    """The architectures of a fleet's instance types, as far as they are known."""
+    """Return the architectures of a fleet's instance types, as far as they are known."""
     return {catalogue[name].arch for name in fleet.fleet.instance_types if name in catalogue}

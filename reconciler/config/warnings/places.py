@@ -48,7 +48,7 @@ def _unknown(region: str) -> str:
 
 
 def zones_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """A fleet's zone in no Region that the config gives the fleet."""
+    """Yield a fleet's zone in no Region that the config gives the fleet."""
     for fleet in subject.fleets:
         zone, regions = fleet.fleet.entry.zone, fleet.fleet.regions
         if zone and regions and not _within(zone, regions):
@@ -76,5 +76,5 @@ def subnets_elsewhere(subject: Subject) -> Iterator[Problem]:
 
 
 def _within(zone: str, regions: Collection[str]) -> bool:
-    """Whether a zone's name begins with one of the Regions: us-west-2a, us-west-2-lax-1a."""
+    """Return whether a zone's name begins with one of the Regions: us-west-2a, us-west-2-lax-1a."""
     return any(zone.startswith(region) for region in regions)

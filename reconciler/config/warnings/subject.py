@@ -20,12 +20,12 @@ class Subject:
 
     @property
     def fleets(self) -> tuple[WrittenFleet, ...]:
-        """Every fleet with its place, in file order."""
+        """Return every fleet with its place, in file order."""
         return tuple(written_fleets(self.document, self.config))
 
     @property
     def fleets_by_region(self) -> tuple[WrittenFleet, ...]:
-        """The same, once for each Region in which Terraform makes it."""
+        """Return the same, once for each Region in which Terraform makes it."""
         return tuple(
             replace(written, fleet=written.fleet.in_region(region))
             for written in self.fleets
@@ -33,5 +33,5 @@ class Subject:
         )
 
     def warning(self, code: str, location: Location, message: str) -> Problem:
-        """A warning at the key or item at `location`."""
+        """Return a warning at the key or item at `location`."""
         return self.document.problem(code, location, message, severity="warning")

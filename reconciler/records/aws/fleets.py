@@ -131,7 +131,7 @@ class LaunchTemplates:
     def further(
         self, specifications: Iterable[TemplateSpecificationWire | None]
     ) -> tuple[tuple[str, str], ...]:
-        """The template and version of each specification but the first, each once."""
+        """Return the template and version of each specification but the first, each once."""
         found = dict.fromkeys((self.id_of(s), self.version_of(s)) for s in specifications if s)
         return tuple(found)[1:]
 
@@ -233,7 +233,7 @@ def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
 
 
 def chooses_types(overrides: Iterable[OverrideWire]) -> bool:
-    """Whether AWS chooses instance types by attributes: which they are is not known then.
+    """Return whether AWS chooses instance types by attributes: which they are is not known then.
 
     The type that the launch template names is none of them.
     """

@@ -367,7 +367,7 @@ def _rebalances_zones(wire: GroupWire) -> bool:
 
 
 def _own_templates(wire: GroupWire) -> Iterable[TemplateSpecificationWire | None]:
-    """The launch templates that options of a group have of their own."""
+    """Return the launch templates that options of a group have of their own."""
     mixed = wire.mixed_template
     return [each.launch_template_specification for each in (mixed and mixed.overrides) or ()]
 

@@ -90,7 +90,7 @@ def decode_cloud(
 
 
 def _say_that_aws_was_asked(by_region: Mapping[Region, Sequence[Answer]]) -> bool:
-    """Whether the answers of every Region are a snapshot's, which leaves no instance out."""
+    """Return whether the answers of every Region are a snapshot's, which leaves no instance out."""
     return bool(by_region) and all(
         any(answer.get(ASKED) is True for answer in answers) for answers in by_region.values()
     )

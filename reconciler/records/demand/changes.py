@@ -158,7 +158,7 @@ def _asks_for_room(pod: Pod) -> bool:
 
 
 def _has_ended(pod: Pod) -> bool:
-    """Whether it asked for room of its own, and has ended by itself."""
+    """Return whether it asked for room of its own, and has ended by itself."""
     return bool(pod.key.uid) and pod.finished and not (pod.daemon or pod.mirror)
 
 

@@ -93,7 +93,7 @@ class _Known:
 
     @property
     def left_out(self) -> bool:
-        """Whether it comes with a node, or has more rules than are planned for."""
+        """Return whether it comes with a node, or has more rules than are planned for."""
         with_node = self.owner is not None and self.owner.kind in _WITH_NODES
         too_many = len(self.tolerations) > TOLERATIONS_MAX or len(self.selector) > LINES_MAX
         return with_node or too_many

@@ -8,7 +8,7 @@ class Clock(Protocol):
     """The source of time of the emulated EC2."""
 
     def now(self) -> datetime:
-        """The present moment, aware, UTC."""
+        """Return the present moment, aware, UTC."""
         ...
 
     def seconds_until(self, moment: datetime) -> float | None:
@@ -20,7 +20,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """The present moment, aware, UTC."""
+        """Return the present moment, aware, UTC."""
         return datetime.now(tz=UTC)  # noqa: TID251 - this is the Clock the rule asks for
 
     def seconds_until(self, moment: datetime) -> float | None:
@@ -35,7 +35,7 @@ class ManualClock:
         self._now = start
 
     def now(self) -> datetime:
-        """The present moment, aware, UTC."""
+        """Return the present moment, aware, UTC."""
         return self._now
 
     def seconds_until(self, moment: datetime) -> float | None:

@@ -104,7 +104,7 @@ class Faults:
             self._limits.clear()
 
     def limits(self) -> tuple[CapacityLimit, ...]:
-        """The limits in force, oldest first."""
+        """Return the limits in force, oldest first."""
         with self._lock:
             return tuple(self._limits.values())
 

@@ -44,7 +44,7 @@ class FleetHistory:
         return still
 
     def select(self, *, since: datetime, event_type: str | None) -> tuple[HistoryRecord, ...]:
-        """The records from `since` on, of one type as DescribeFleetHistory names it."""
+        """Return the records from `since` on, of one type as DescribeFleetHistory names it."""
         wanted = _FILTERS.get(event_type or "")
         return tuple(
             record

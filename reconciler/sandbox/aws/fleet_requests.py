@@ -34,7 +34,7 @@ class Places(Protocol):
         ...
 
     def zone_of_subnet(self, subnet_id: str) -> str:
-        """The zone a subnet lies in."""
+        """Return the zone a subnet lies in."""
         ...
 
     def default_subnets(self) -> Mapping[str, str]:
@@ -107,7 +107,7 @@ def parse_tags(params: Parameters, resource_type: str) -> dict[str, str]:
 
 
 def parse_pools(configs: Sequence[Parameters], places: Places) -> tuple[Pool, ...]:
-    """Every pool the configs name, in order: overrides times subnets.
+    """Return every pool the configs name, in order: overrides times subnets.
 
     Raises:
         Ec2Fault: A template, version or subnet is not there, or nothing names an instance type.
@@ -132,7 +132,7 @@ def _pool(
     subnet_id: str | None,
     order: int,
 ) -> Pool:
-    """One pool; `override` has the template's data beneath it."""
+    """Return one pool; `override` has the template's data beneath it."""
     instance_type = override.get("InstanceType")
     if not instance_type:
         raise Ec2Fault(
@@ -156,7 +156,7 @@ def _pool(
 def _zones(
     override: Parameters, data: Parameters, places: Places
 ) -> Iterator[tuple[str, str | None]]:
-    """The zone and subnet of each pool of one override: subnets decide, then zones."""
+    """Yield the zone and subnet of each pool of one override: subnets decide, then zones."""
     subnets = override.get("SubnetId") or _template_subnet(data)
     if subnets:
         for subnet_id in re.split(r"\s*,\s*", subnets.strip()):

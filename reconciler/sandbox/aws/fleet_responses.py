@@ -224,7 +224,7 @@ def _state(code: int, name: str) -> Answer:
 
 
 def _matches(fleet: Fleet, tags: Mapping[str, str], filters: Sequence[Parameters]) -> bool:
-    """Whether a fleet passes all filters; a value may hold the wildcards `*` and `?`."""
+    """Return whether a fleet passes all filters; a value may hold the wildcards `*` and `?`."""
     return all(
         any(
             _wildcard(value).fullmatch(have)
@@ -259,7 +259,7 @@ def _wildcard(value: str) -> re.Pattern[str]:
 
 
 def _described(fleet: Fleet, tags: Mapping[str, str]) -> Answer:
-    """One fleet as DescribeFleets answers it; also what EC2 fills in by itself."""
+    """Return one fleet as DescribeFleets answers it; also what EC2 fills in by itself."""
     request = fleet.request
     answer: dict[str, Any] = {
         "ActivityStatus": fleet.activity_status,

@@ -131,7 +131,7 @@ class Launcher:
         return reached
 
     def next_due(self) -> datetime | None:
-        """The first moment at which `advance` has something to do."""
+        """Return the first moment at which `advance` has something to do."""
         return min((t.due for t in self._timed.values() if t.due is not None), default=None)
 
     def _step(self, timed: _Timed, now: datetime) -> InstanceState | None:

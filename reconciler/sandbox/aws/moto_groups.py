@@ -84,7 +84,7 @@ class MotoGroups:
         self._ec2 = ec2
 
     def names(self) -> list[str]:
-        """The groups that exist."""
+        """Return the groups that exist."""
         return list(self._backend.autoscaling_groups)
 
     def shape(self, name: str) -> GroupShape:

@@ -41,7 +41,7 @@ class _QuickTags:
         self._search = backend.describe_tags
 
     def __call__(self, filters: Mapping[str, Sequence[str]] | None = None) -> Any:
-        """The tags that match, as moto answers them."""
+        """Return the tags that match, as moto answers them."""
         if filters is None or set(filters) != {"resource-id"}:
             return self._search(filters=filters)
         keys = filters["resource-id"]
@@ -65,7 +65,7 @@ class _QuickInstance:
         self._search = backend.get_instance
 
     def __call__(self, instance_id: str) -> Any:
-        """The instance; moto's own error when there is none."""
+        """Return the instance; moto's own error when there is none."""
         for reservation in reversed(self._backend.reservations.values()):
             for instance in reservation.instances:
                 if instance.id == instance_id:
@@ -90,7 +90,7 @@ class _QuickImages:
         exec_users: list[str] | None = None,
         owners: list[str] | None = None,
     ) -> Any:
-        """The images that match, as moto answers them."""
+        """Return the images that match, as moto answers them."""
         wanted = filters.get("image-id") if filters is not None and len(filters) == 1 else None
         others = ami_ids or exec_users or owners
         if others or not isinstance(wanted, str) or _WILDCARDS & set(wanted):

@@ -144,7 +144,7 @@ class MotoRegion:
         self.template_tokens = TemplateTokens(backend)
 
     def template_data(self, ref: LaunchTemplateRef) -> Mapping[str, Any]:
-        """The data of the version that `ref` means now.
+        """Return the data of the version that `ref` means now.
 
         Raises:
             Ec2Fault: No such template or version.
@@ -166,7 +166,7 @@ class MotoRegion:
                     version.data["TagSpecifications"] = kept
 
     def zone_of_subnet(self, subnet_id: str) -> str:
-        """The zone a subnet lies in.
+        """Return the zone a subnet lies in.
 
         Raises:
             Ec2Fault: No such subnet.
@@ -182,7 +182,7 @@ class MotoRegion:
         return {zone: str(subnets[zone].id) for zone in sorted(subnets)}
 
     def tags(self, resource_id: str) -> Mapping[str, str]:
-        """The tags of a resource, sorted by key."""
+        """Return the tags of a resource, sorted by key."""
         return dict(sorted(self._backend.tags.get(resource_id, {}).items()))
 
     def add_tags(self, resource_id: str, tags: Mapping[str, str]) -> None:
@@ -241,7 +241,7 @@ class MotoRegion:
         return MotoInstance(self._backend, instance, reservation.id)
 
     def check_terminable(self, instance_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        """The states (code, name) of instances that may be terminated, by id.
+        """Return the states (code, name) of instances that may be terminated, by id.
 
         Raises:
             Ec2Fault: One is unknown or protected; then none may be terminated.
@@ -330,7 +330,7 @@ class MotoRegion:
 
 
 def new_fleet_id() -> str:
-    """An id in EC2's form, drawn from moto's generator."""
+    """Return an id in EC2's form, drawn from moto's generator."""
     return str(random_fleet_id())
 
 
@@ -382,6 +382,6 @@ def _volume_tags(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _block_devices(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The template's volumes; without any moto makes a root volume of its own."""
+    """Return the template's volumes; without any moto makes a root volume of its own."""
     volumes = [m for m in data.get("BlockDeviceMappings") or [] if m.get("Ebs")]
     return {"block_device_mappings": volumes} if volumes else {}

@@ -12,7 +12,7 @@ _SPOT_SHARE = 0.35
 
 
 def on_demand_usd_per_hour(instance_type: str) -> float:
-    """A plausible On-Demand price: its family's price of a `large`, times its size."""
+    """Return a plausible On-Demand price: its family's price of a `large`, times its size."""
     family, _, size = instance_type.partition(".")
     times = re.fullmatch(r"(\d*)xlarge", size)
     units = 2.0 * int(times[1] or 1) if times else _SIZE_UNITS.get(size, 2.0)
@@ -20,7 +20,7 @@ def on_demand_usd_per_hour(instance_type: str) -> float:
 
 
 def spot_usd_per_hour(instance_type: str, zone: str) -> float:
-    """A Spot price that differs a little by zone, as the market's does."""
+    """Return a Spot price that differs a little by zone, as the market's does."""
     jitter = crc32(f"{instance_type}/{zone}".encode()) % 21 - 10
     return on_demand_usd_per_hour(instance_type) * _SPOT_SHARE * (1 + jitter / 100)
 

@@ -27,7 +27,7 @@ class AwsProcess:
 
     @property
     def url(self) -> str:
-        """The endpoint of every AWS service."""
+        """Return the endpoint of every AWS service."""
         if self._url is None:
             raise UsageError("aws process", "is not started")
         return self._url

@@ -49,7 +49,7 @@ def words_of(code: str, parameters: Mapping[str, str]) -> str:
 
 
 def body_of(service: str, code: str, message: str, *, is_json: bool) -> tuple[str, bytes]:
-    """The content type and the body of an error answer."""
+    """Return the content type and the body of an error answer."""
     if is_json:
         document = {"__type": code, "message": message}
         return "application/x-amz-json-1.0", json.dumps(document).encode()

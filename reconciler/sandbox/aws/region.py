@@ -96,7 +96,7 @@ class Ec2Region:
         return instance_id in self._launcher
 
     def instances(self) -> Mapping[str, MotoInstance]:
-        """The instances that came from fleets, oldest first, until they are forgotten."""
+        """Return the instances that came from fleets, oldest first, until they are forgotten."""
         return MappingProxyType(self._instances)
 
     def running_under(self, rule: PoolFault) -> Iterator[str]:
@@ -161,7 +161,7 @@ class Ec2Region:
         return done
 
     def next_due(self, now: datetime) -> datetime | None:
-        """The first moment after `now` at which `advance` has something to do."""
+        """Return the first moment after `now` at which `advance` has something to do."""
         moments = [fleet.next_due(now) for fleet in self.fleets.values()]
         moments += [self._launcher.next_due(), self.groups.next_due(now)]
         return min((moment for moment in moments if moment is not None), default=None)

@@ -137,7 +137,7 @@ class ScalingGroup:
     _serial: int = 0
 
     def counting(self) -> list[GroupMember]:
-        """The members that fulfil the desired capacity."""
+        """Return the members that fulfil the desired capacity."""
         aside = LEAVING | {GroupState.STANDBY}
         return [each for each in self.members.values() if each.state not in aside]
 
@@ -195,7 +195,7 @@ class ScalingGroup:
         member.waits_until = min(longer, member.waits_at_most_until)
 
     def next_due(self, now: datetime) -> datetime | None:
-        """The first moment after `now` at which `advance` has something to do unasked."""
+        """Return the first moment after `now` at which `advance` has something to do unasked."""
         moments = [each.waits_until for each in self.members.values()]
         if self._short_since is not None:
             dispatched = self._short_since + timedelta(seconds=self.delays.dispatch_seconds)
@@ -318,7 +318,7 @@ class ScalingGroup:
         return activity
 
     def _new_id(self) -> str:
-        """An id in AWS's form that no other thing of the group has."""
+        """Return an id in AWS's form that no other thing of the group has."""
         self._serial += 1
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.name}/{self._serial}"))
 

@@ -50,7 +50,7 @@ class ScalingRegion:
         self._groups: dict[str, ScalingGroup] = {}
 
     def group(self, name: str) -> ScalingGroup:
-        """One group.
+        """Return one group.
 
         Raises:
             Ec2Fault: There is none of that name.
@@ -60,11 +60,11 @@ class ScalingRegion:
         return self._groups.setdefault(name, ScalingGroup(name=name, delays=self._delays))
 
     def shape(self, name: str) -> GroupShape:
-        """What its owner wants of a group just now."""
+        """Return what its owner wants of a group just now."""
         return self.moto.shape(name)
 
     def of_member(self, instance_id: str) -> ScalingGroup:
-        """The group that an instance belongs to.
+        """Return the group that an instance belongs to.
 
         Raises:
             Ec2Fault: It is in none.
@@ -149,7 +149,7 @@ class ScalingRegion:
         self.group(name).complete(member, now, self._hands(name, now))
 
     def next_due(self, now: datetime) -> datetime | None:
-        """The first moment after `now` at which `advance` has something to do."""
+        """Return the first moment after `now` at which `advance` has something to do."""
         moments = [group.next_due(now) for group in self._groups.values()]
         return min((each for each in moments if each is not None), default=None)
 
@@ -204,6 +204,6 @@ class _GroupHands:
 
 
 def not_found(name: str) -> Ec2Fault:
-    """The answer to a name that no group has."""
+    """Return the answer to a name that no group has."""
     what = f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found"
     return Ec2Fault("ValidationError", what)

@@ -157,7 +157,7 @@ def _check_bounds(min_size: Any, desired: Any, max_size: Any) -> None:
 
 
 def _waiting(groups: ScalingRegion, params: Parameters) -> GroupMember:
-    """The member that waits for a hook's action, named by its token or its instance."""
+    """Return the member that waits for a hook's action, named by its token or its instance."""
     group = groups.group(params["AutoScalingGroupName"])
     token, instance_id = params.get("LifecycleActionToken"), params.get("InstanceId")
     for member in group.members.values():

@@ -42,7 +42,7 @@ class LaunchPlace:
     def of(
         cls, pool: Pool, lifecycle: Lifecycle, fleet_names: frozenset[str] = frozenset()
     ) -> "LaunchPlace":
-        """A pool that a fleet launches from."""
+        """Return a pool that a fleet launches from."""
         return cls(
             fleet_names=fleet_names,
             instance_type=pool.instance_type,

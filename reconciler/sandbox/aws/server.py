@@ -47,7 +47,7 @@ class AwsServer:
 
     @property
     def url(self) -> str:
-        """The endpoint of every AWS service, such as `http://127.0.0.1:40123`."""
+        """Return the endpoint of every AWS service, such as `http://127.0.0.1:40123`."""
         if self._http is None:
             raise UsageError("aws server", "is not started")
         return f"http://{_LOOPBACK}:{self._http.port}"

@@ -136,7 +136,7 @@ class Ec2World:
         return None
 
     def now(self) -> datetime:
-        """The time of the emulated AWS."""
+        """Return the time of the emulated AWS."""
         return self._clock.now()
 
     def region(self, account_id: str, name: str) -> Ec2Region:
@@ -148,7 +148,7 @@ class Ec2World:
         return self._regions[key]
 
     def regions(self) -> Mapping[tuple[str, str], Ec2Region]:
-        """The Regions that were used, by account and name. Only inside `turn`."""
+        """Return the Regions that were used, by account and name. Only inside `turn`."""
         return MappingProxyType(self._regions)
 
     def terminate(self, instance_ids: list[str], reason: EndReason) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class Ec2World:
     def instances(
         self, *, since: int = -1, wait_seconds: float = 0.0
     ) -> tuple[int, tuple[Mapping[str, Any], ...]]:
-        """All fleet instances, once something changed after change number `since`.
+        """Return all fleet instances, once something changed after change number `since`.
 
         Args:
             since: The number an earlier call returned; -1 does not wait.

@@ -237,7 +237,7 @@ class Api:
         return entry
 
     def bind(self, key: Key, node: str) -> Entry:
-        """The binding subresource: give a pod its node.
+        """Give a pod its node, as the binding subresource does.
 
         Raises:
             ApiError: 404, 409 when it has one already, is being deleted or is gated.

@@ -37,7 +37,7 @@ class Certificate:
 
 
 def make_certificate(now: datetime) -> Certificate:
-    """A fresh key and a certificate for 127.0.0.1 and localhost."""
+    """Return a fresh key and a certificate for 127.0.0.1 and localhost."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sandbox-cluster")])
     names = [x509.IPAddress(IPv4Address("127.0.0.1")), x509.DNSName("localhost")]

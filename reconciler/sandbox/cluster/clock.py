@@ -9,17 +9,17 @@ Now = Callable[[], datetime]
 
 
 def system_now() -> datetime:
-    """The machine's clock; everything else in this package takes a `Now`."""
+    """Return the machine's clock; everything else in this package takes a `Now`."""
     return datetime.fromtimestamp(time.clock_gettime(time.CLOCK_REALTIME), UTC)
 
 
 def format_time(moment: datetime) -> str:
-    """A metav1.Time: whole seconds, UTC."""
+    """Return a metav1.Time: whole seconds, UTC."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_micro_time(moment: datetime) -> str:
-    """A metav1.MicroTime: always six decimals, UTC."""
+    """Return a metav1.MicroTime: always six decimals, UTC."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -22,12 +22,12 @@ def set_condition(status: JsonObject, condition: JsonObject, at: str) -> bool:
 
 
 def get_condition(body: JsonObject, kind: str) -> JsonObject | None:
-    """One condition of an object's status by type."""
+    """Return one condition of an object's status by type."""
     conditions: list[JsonObject] = (body.get("status") or {}).get("conditions") or []
     return next((c for c in conditions if c["type"] == kind), None)
 
 
 def is_true(body: JsonObject, kind: str) -> bool:
-    """Whether a condition is there and True."""
+    """Return whether a condition is there and True."""
     condition = get_condition(body, kind)
     return condition is not None and condition["status"] == "True"

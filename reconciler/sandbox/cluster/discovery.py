@@ -190,7 +190,7 @@ _FIXED: dict[tuple[str, ...], Callable[[], JsonObject]] = {
 
 
 def document(path: tuple[str, ...]) -> JsonObject | None:
-    """The discovery document at a path; None when there is none."""
+    """Return the discovery document at a path; None when there is none."""
     if path in _FIXED:
         return _FIXED[path]()
     match path:

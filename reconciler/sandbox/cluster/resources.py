@@ -46,7 +46,7 @@ class Resource:
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is written through a subresource of its own."""
+        """Return whether the status is written through a subresource of its own."""
         return "status" in self.subresources
 
 

@@ -377,7 +377,7 @@ def _note(
 
 
 def _after(log: deque[Change], version: int) -> list[Change]:
-    """The tail of the log after a version: looked for from the end, where watches are."""
+    """Return the tail of the log after a version: looked for from the end, where watches are."""
     tail: list[Change] = []
     for change in reversed(log):
         if change.entry.version <= version:

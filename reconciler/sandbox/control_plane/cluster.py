@@ -31,7 +31,7 @@ class ControlPlaneCluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Return the administrator's kubeconfig."""
         return self._plane.kubeconfig
 
     def launch(self) -> None:

@@ -74,12 +74,12 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Return the administrator's kubeconfig."""
         return self._user("admin")
 
     @property
     def processes(self) -> Mapping[str, subprocess.Popen[bytes]]:
-        """The running components by name."""
+        """Return the running components by name."""
         return self._processes
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ ANY: Final = "*"
 
 
 def _listed(value: Any) -> Any:
-    """One text is a list of one."""
+    """Return a list; one text is a list of one."""
     return [value] if isinstance(value, str) else value
 
 
@@ -25,7 +25,7 @@ Lifecycle: TypeAlias = Annotated[
 
 
 def covers(names: tuple[str, ...], name: str) -> bool:
-    """Whether `name` is one of them."""
+    """Return whether `name` is one of them."""
     return ANY in names or name in names
 
 

@@ -40,7 +40,7 @@ class Rules(Generic[RuleT]):
             self._made = 0
 
     def first(self, is_about: Callable[[RuleT], bool], now: datetime) -> RuleT | None:
-        """The first fault that is about this occasion and shows, which is counted."""
+        """Return the first fault that is about this occasion and shows, which is counted."""
         for rule, trigger in self:
             if is_about(rule):
                 with self._lock:
@@ -49,10 +49,10 @@ class Rules(Generic[RuleT]):
         return None
 
     def shown(self) -> list[Mapping[str, Any]]:
-        """The faults in the words of a script, each with how often it has `shown`."""
+        """Return the faults in the words of a script, each with how often it has `shown`."""
         return [{**to_document(rule), "shown": trigger.shown} for rule, trigger in self]
 
     def __iter__(self) -> Iterator[tuple[RuleT, Trigger]]:
-        """The faults in force now with their triggers."""
+        """Return the faults in force now with their triggers."""
         with self._lock:
             return iter(list(self._rules))

@@ -53,7 +53,7 @@ def load_script(path: str | Path) -> FaultScript:
 
 
 def read_document(model: type[SectionT], document: Mapping[str, Any]) -> SectionT:
-    """A part of a script from parsed JSON.
+    """Return a part of a script from parsed JSON.
 
     Raises:
         InputError: The first of its faults, with its place.
@@ -67,7 +67,7 @@ def read_document(model: type[SectionT], document: Mapping[str, Any]) -> Section
 
 
 def read_seed(document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    """The seed of a request, and the rest of it.
+    """Return the seed of a request, and the rest of it.
 
     Raises:
         InputError: The seed is not a whole number.
@@ -80,5 +80,5 @@ def read_seed(document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def to_document(section: Section) -> dict[str, Any]:
-    """The same part as JSON can carry it, in the words of a script."""
+    """Return the same part as JSON can carry it, in the words of a script."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)

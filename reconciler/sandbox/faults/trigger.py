@@ -22,14 +22,14 @@ class Trigger:
     """How often it did."""
 
     def is_open(self, now: datetime) -> bool:
-        """Whether `now` lies in its window and its count is not used up."""
+        """Return whether `now` lies in its window and its count is not used up."""
         passed = (now - self.since).total_seconds()
         until = self.when.until_seconds
         in_window = passed >= self.when.from_seconds and (until is None or passed < until)
         return in_window and (self.when.count is None or self.shown < self.when.count)
 
     def fires(self, now: datetime) -> bool:
-        """Whether it shows on this occasion, which is counted."""
+        """Return whether it shows on this occasion, which is counted."""
         if not self.is_open(now):
             return False
         self.occasions += 1

@@ -106,7 +106,7 @@ def resources(
 
 
 def _labels(facts: InstanceFacts, kind: InstanceType, config: BootConfig) -> dict[str, str]:
-    """The user data's labels and the well-known ones of kubelet and cloud controller."""
+    """Return the user data's labels and the well-known ones of kubelet and cloud controller."""
     return {
         **config.labels,
         "kubernetes.io/hostname": facts.private_dns_name,
@@ -127,7 +127,7 @@ def _labels(facts: InstanceFacts, kind: InstanceType, config: BootConfig) -> dic
 def node_object(
     facts: InstanceFacts, config: BootConfig, types: Mapping[str, InstanceType], disk_bytes: int
 ) -> dict[str, Any]:
-    """A v1 Node without conditions: the kubelet adds them.
+    """Return a v1 Node without conditions: the kubelet adds them.
 
     Raises:
         InputError: The instance type is in no catalogue.

@@ -63,7 +63,7 @@ def _decoded(text: str) -> str:
 
 
 def _documents(text: str) -> Iterator[str]:
-    """The MIME parts, and what shell scripts among them write with here-documents."""
+    """Yield the MIME parts, and what shell scripts among them write with here-documents."""
     if "multipart/" not in text:
         yield from _with_heredocs(text)
         return

@@ -61,7 +61,7 @@ class DaemonSetController:
         return []
 
     def reconcile(self, key: Hashable) -> float | None:
-        """One set."""
+        """Bring one set to its spec."""
         entry = self._api.store.find(DAEMON_SETS, cast("Key", key))
         if entry is None:
             return None

@@ -27,7 +27,7 @@ _HASH_LABEL = "pod-template-hash"
 
 
 def share(value: int | str, total: int, *, up: bool) -> int:
-    """An IntOrString of `total`: a number, or a percentage rounded up or down."""
+    """Return an IntOrString of `total`: a number, or a percentage rounded up or down."""
     if isinstance(value, int):
         return value
     exact = int(value.rstrip("%")) * total / 100

@@ -7,10 +7,10 @@ from reconciler.adapters.aws import home_region
 from reconciler.adapters.aws.catalogue import read_instance_types
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.catalogue import Catalogue, load_catalogue, refreshed, render_catalogue
+from reconciler.machine.whole_file import put_out
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
-from reconciler.records.whole_file import put_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

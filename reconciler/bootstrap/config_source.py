@@ -15,6 +15,7 @@ from reconciler.config.loader import Purpose, files_named, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.followed import FollowedConfig, is_inside
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import (
     ConfigError,
     InputError,
@@ -23,7 +24,6 @@ from reconciler.model.errors import (
     why_unreadable,
 )
 from reconciler.planner.settings import PlannerSettings
-from reconciler.records.private_folder import PrivateFolder
 
 FIXED = (
     "kubeconfig",

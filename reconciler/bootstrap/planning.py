@@ -12,6 +12,7 @@ from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.planning.settings import NO_SPOT_PRICES, SpotPrices, planner_settings
 from reconciler.config.schema import SectorConfig
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.model.errors import UsageError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -22,7 +23,6 @@ from reconciler.planner.plan_despite_failures import plan_for_all
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
-from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import LEASE_NAMESPACE
 
 

@@ -13,6 +13,7 @@ from reconciler.adapters.prometheus import PrometheusServer, PrometheusSettings
 from reconciler.adapters.recording import fetch_days, place_in_s3, s3_client
 from reconciler.adapters.recording.file import DemandFile, write_demand_file
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand, DemandLine, PodDemand
 from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.ports.cluster import Cluster
@@ -29,7 +30,6 @@ from reconciler.records.demand import (
     since,
     with_end,
 )
-from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.prometheus import PodHistory, queries
 
 LOOK_SECONDS: Final = 10.0

@@ -13,9 +13,9 @@ from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.followed import is_inside
 from reconciler.gitops.replay import Replay
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, ReconcilerError
-from reconciler.records.private_folder import PrivateFolder
 from reconciler.records.reasons import printable
 from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.long_waits import WORKLOADS_MAX

@@ -18,8 +18,8 @@ import structlog
 from reconciler.bootstrap.gitops import GitopsOptions
 from reconciler.bootstrap.second_loop_child import ACT, STAND_BY
 from reconciler.gitops.channel import LINE_BYTES_MAX, Message, decode
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import InputError
-from reconciler.records.private_folder import PrivateFolder
 from reconciler.telemetry import events
 
 JOIN_SECONDS: Final = 1.0

@@ -12,13 +12,13 @@ from typing import BinaryIO
 from reconciler.bootstrap.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.yaml_loader import BYTES_MAX
+from reconciler.machine.whole_file import put_whole
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
 from reconciler.records.reasons import printable
-from reconciler.records.whole_file import put_whole
 from reconciler.simulation.mixes import generated, read_mix
 from reconciler.simulation.moments import MomentOpener
 from reconciler.simulation.peers.models import Peer, peer_of, played

@@ -10,6 +10,7 @@ from reconciler.bootstrap.clouds import aws_clouds
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.providers import asked_for
 from reconciler.config.environment import Flags
+from reconciler.machine.whole_file import put_whole
 from reconciler.model.errors import InputError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -18,7 +19,6 @@ from reconciler.records.snapshot import (
     cloud_snapshot_files,
     encode_cluster_snapshot,
 )
-from reconciler.records.whole_file import put_whole
 
 AWS_FILES = "aws-*.json"
 

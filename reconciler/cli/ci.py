@@ -29,7 +29,7 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.told import tell
 from reconciler.cli.working import working
-from reconciler.records.private_folder import PrivateFolder
+from reconciler.machine.private_folder import PrivateFolder
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {

@@ -12,7 +12,7 @@ from reconciler.cli.ci_options import (
 from reconciler.cli.ci_stage import stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.cli.working import working
-from reconciler.records.private_folder import PrivateFolder
+from reconciler.machine.private_folder import PrivateFolder
 
 
 def finish(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
 from reconciler.gitops.summary import summary
+from reconciler.machine.plain_file import make_plain, open_plain, read_plain
 from reconciler.model.errors import InputError, why_unreadable
-from reconciler.records.plain_file import make_plain, open_plain, read_plain
 
 PLAN = "plan.tfplan"
 VARIABLES = "variables.json"

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from reconciler.gitops.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.targets import MANIFEST, rendered_regions
+from reconciler.machine.whole_file import put_whole
 from reconciler.model.errors import ReconcilerError, UsageError
-from reconciler.records.whole_file import put_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode
 
+from reconciler.machine.deadline import within
 from reconciler.model.errors import InputError, Unavailable, UsageError
-from reconciler.records.deadline import within
 from reconciler.web.address import host_and_port
 
 TIMEOUT_SECONDS = 10.0

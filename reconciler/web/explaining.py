@@ -13,12 +13,12 @@ from typing import Final
 import structlog
 
 from reconciler.loops.workloads import Pending, Workload
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.model.errors import ReconcilerError, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.planner.explain.answers import Changes, Explanations
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.settings import PlannerSettings
-from reconciler.records.garbage import garbage_collection_paused
 from reconciler.telemetry import events
 from reconciler.web.board import StatusBoard, View
 

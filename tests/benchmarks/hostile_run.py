@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from math import log
 from time import perf_counter, process_time
 
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.planner.planner import plan
-from reconciler.records.garbage import garbage_collection_paused
 from tests.benchmarks import hostile
 
 NAME = "hostile"

@@ -10,10 +10,10 @@ import pytest
 
 from reconciler.adapters.forge import ForgeSettings, forge
 from reconciler.adapters.prometheus.server import PrometheusServer, PrometheusSettings
+from reconciler.machine.deadline import within
 from reconciler.model.errors import InputError, OutcomeUnknown, Refused, Unavailable
 from reconciler.ports.forge import CommitStatus, Forge
 from reconciler.ports.repository import CommitId
-from reconciler.records.deadline import within
 from reconciler.web import asking
 from tests.contract.scripted import Answer, scripted_server
 from tests.waiting import until

@@ -48,6 +48,7 @@ def lint(tree: Path, contract: str) -> subprocess.CompletedProcess[str]:
         ("pure-core", "planner/evil.py", "import time"),
         ("pure-core", "planner/evil.py", "import subprocess"),
         ("pure-core", "ports/evil.py", "import kubernetes"),
+        ("pure-core", "planner/evil.py", "import reconciler.machine.garbage"),
         ("planner-is-blind", "planner/evil.py", "import reconciler.ports.clock"),
         ("thin-adapters", "adapters/aws/evil.py", "import reconciler.planner.planner"),
         ("adapters-are-chosen-once", "cli/evil.py", "import reconciler.adapters.files"),

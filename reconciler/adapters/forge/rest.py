@@ -19,6 +19,7 @@ from urllib3.response import BaseHTTPResponse
 from reconciler import __version__
 from reconciler.adapters.forge.connections import Connections
 from reconciler.adapters.forge.settings import ForgeSettings
+from reconciler.machine.deadline import within
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -30,7 +31,6 @@ from reconciler.model.errors import (
     Unavailable,
     why_not_reached,
 )
-from reconciler.records.deadline import within
 from reconciler.telemetry.scrub import scrub
 
 Method = Literal["GET", "POST", "PUT", "PATCH"]

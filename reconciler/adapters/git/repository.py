@@ -18,6 +18,7 @@ from reconciler.adapters.git.entries import (
 )
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import (
     Conflict,
     InputError,
@@ -34,7 +35,6 @@ from reconciler.ports.repository import (
     FileChange,
     TreeFile,
 )
-from reconciler.records.private_folder import PrivateFolder
 
 _TRACKING = "refs/remotes/origin/followed"
 _DEEPER = 10

@@ -17,13 +17,13 @@ from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.changes import ChangeSignal, Handled, Window
 from reconciler.ports.clock import RemoteClock
-from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble
 
 STALE_SECONDS = 60.0

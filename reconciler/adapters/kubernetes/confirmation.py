@@ -11,7 +11,7 @@ from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.listing import read_list
 from reconciler.adapters.kubernetes.transport import Transport
-from reconciler.records.garbage import garbage_collection_paused
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder
 
 CONFIRM_SECONDS = 30.0

@@ -16,8 +16,8 @@ from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.listing import read_list, selection
 from reconciler.adapters.kubernetes.transport import Stream, Transport
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.model.errors import Throttled, Unavailable
-from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder
 
 WATCH_SECONDS = 40

@@ -13,6 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError
 
 from reconciler import __version__
+from reconciler.machine.deadline import within
 from reconciler.model.errors import (
     Forbidden,
     InputError,
@@ -24,7 +25,6 @@ from reconciler.model.errors import (
     why_unreadable,
 )
 from reconciler.ports.metrics_history import Sample
-from reconciler.records.deadline import within
 from reconciler.telemetry.scrub import scrub
 
 ANSWER_BYTES_MAX: Final = 512 * 2**20

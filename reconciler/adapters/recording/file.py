@@ -9,8 +9,8 @@ from typing import Final, Self
 
 import zstandard
 
+from reconciler.machine.whole_file import put_out
 from reconciler.model.errors import InputError
-from reconciler.records.whole_file import put_out
 
 _CHUNK_BYTES: Final = 1 << 20
 

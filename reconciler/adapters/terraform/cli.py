@@ -20,6 +20,7 @@ from reconciler.adapters.terraform.mirror import (
 from reconciler.adapters.terraform.program import FLAG, OUTLIVED_SECONDS, Finished, Program
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.adapters.terraform.surroundings import Surroundings, cli_config_file
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import ToolError
 from reconciler.ports.terraform import (
     SavedPlan,
@@ -28,7 +29,6 @@ from reconciler.ports.terraform import (
     TerraformDiagnostic,
     TerraformPlanJson,
 )
-from reconciler.records.private_folder import PrivateFolder
 from reconciler.telemetry.scrub import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"

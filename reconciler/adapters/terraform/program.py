@@ -19,8 +19,8 @@ from typing import Any, Self
 
 from python_terraform import IsFlagged, Terraform
 
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import ToolError
-from reconciler.records.private_folder import PrivateFolder
 
 FLAG = IsFlagged
 """Value of an option that is present or absent, such as `-json`."""

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.model.cluster import (
     CsiNode,
     DaemonSet,
@@ -19,7 +20,6 @@ from reconciler.model.cluster import (
     StorageClass,
 )
 from reconciler.model.snapshot import ClusterState, Ignored
-from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.fields import API_GROUPS
 from reconciler.records.kubernetes.objects import (

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reconciler.records.private_folder import PrivateFolder
+from reconciler.machine.private_folder import PrivateFolder
 from reconciler.sandbox.cluster.server import default_storage_class
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.control_plane.plane import ControlPlane

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.records.private_folder import PrivateFolder
+from reconciler.machine.private_folder import PrivateFolder
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process finds its libraries there
 HOLDER = """
 import sys
-from reconciler.records.private_folder import PrivateFolder
+from reconciler.machine.private_folder import PrivateFolder
 folder = PrivateFolder(sys.argv[1])
 (folder.path / "copy").write_text("content")
 print(folder.path, flush=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.records.garbage import garbage_collection_paused
+from reconciler.machine.garbage import garbage_collection_paused
 
 
 def test_collector_comes_back_after_bulk_decoding_even_when_it_fails() -> None:

@@ -42,7 +42,7 @@ from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.records.kubernetes import LEASE_NAMESPACE
 from reconciler.telemetry.logging import set_up_logging
-from reconciler.telemetry.scrub import secrets_of
+from reconciler.telemetry.scrubbing import secrets_of
 
 TOKEN = "RECONCILER_GIT_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE = "RECONCILER_GIT_TOKEN_FILE"  # noqa: S105 - a variable's name

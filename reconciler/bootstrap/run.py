@@ -20,7 +20,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.errors import InvariantViolated, ReconcilerError
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
-from reconciler.telemetry.scrub import secrets_of
+from reconciler.telemetry.scrubbing import secrets_of
 from reconciler.telemetry.threads import ends_of_threads_logged
 from reconciler.web.server import WebServer
 

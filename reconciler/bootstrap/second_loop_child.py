@@ -22,7 +22,7 @@ from reconciler.loops.config_follower import ConfigFollower
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.repository import Commit
 from reconciler.telemetry.logging import set_up_logging
-from reconciler.telemetry.scrub import secrets_of
+from reconciler.telemetry.scrubbing import secrets_of
 from reconciler.telemetry.threads import ends_of_threads_logged
 
 ACT: Final = b"act\n"

@@ -6,7 +6,7 @@ import traceback
 
 from reconciler.cli.plain import plain
 from reconciler.model.errors import ReconcilerError
-from reconciler.telemetry.scrub import scrub, secrets_of
+from reconciler.telemetry.scrubbing import scrub, secrets_of
 
 
 def tell(kind: str, *parts: object, hint: str = "") -> None:

@@ -23,7 +23,7 @@ from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents, pod_event
 from reconciler.records.binding import binding_to_json, verdict_line
-from reconciler.telemetry.scrub import without_account
+from reconciler.telemetry.scrubbing import without_account
 
 HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from reconciler.model.errors import UsageError
-from reconciler.telemetry.scrub import scrub
+from reconciler.telemetry.scrubbing import scrub
 
 _SCHEMES: Final = {"https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"}
 _HELPER: Final = re.compile(r"[\w.+-]+::")

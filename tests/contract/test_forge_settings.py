@@ -8,7 +8,7 @@ import pytest
 from reconciler.adapters.forge import ForgeSettings
 from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
 from reconciler.model.errors import ToolError, UsageError
-from reconciler.telemetry.scrub import scrub
+from reconciler.telemetry.scrubbing import scrub
 from tests.forge_server import PROJECT, TOKEN
 
 

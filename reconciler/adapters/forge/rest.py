@@ -31,7 +31,7 @@ from reconciler.model.errors import (
     Unavailable,
     why_not_reached,
 )
-from reconciler.telemetry.scrub import scrub
+from reconciler.telemetry.scrubbing import scrub
 
 Method = Literal["GET", "POST", "PUT", "PATCH"]
 Json: TypeAlias = Any

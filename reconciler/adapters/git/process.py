@@ -13,7 +13,7 @@ from reconciler.adapters.git.bounded import bounded
 from reconciler.adapters.git.failures import Doing, failure
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import ToolError
-from reconciler.telemetry.scrub import scrub, secrets_of
+from reconciler.telemetry.scrubbing import scrub, secrets_of
 
 _ASKPASS = """#!/bin/sh
 # Answers git's questions for one host only; holds no secret itself.

@@ -25,7 +25,7 @@ from reconciler.model.errors import (
     why_unreadable,
 )
 from reconciler.ports.metrics_history import Sample
-from reconciler.telemetry.scrub import scrub
+from reconciler.telemetry.scrubbing import scrub
 
 ANSWER_BYTES_MAX: Final = 512 * 2**20
 TRIES: Final = 3

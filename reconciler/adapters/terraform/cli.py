@@ -29,7 +29,7 @@ from reconciler.ports.terraform import (
     TerraformDiagnostic,
     TerraformPlanJson,
 )
-from reconciler.telemetry.scrub import scrub, secrets_of
+from reconciler.telemetry.scrubbing import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
 _BEGINNING = {"plan", "apply"}

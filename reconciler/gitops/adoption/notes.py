@@ -13,7 +13,7 @@ from reconciler.gitops.adoption.template import (
 )
 from reconciler.gitops.adoption.user_data import Boot
 from reconciler.model.fleet_description import FleetDescription
-from reconciler.telemetry.scrub import scrub
+from reconciler.telemetry.scrubbing import scrub
 
 _SECRET: Final = re.compile(
     r"(?i)\w*(?:secret|token|passw|credential|private_?key|api_?key|access_?key)\w*['\"]?"

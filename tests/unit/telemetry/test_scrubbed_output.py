@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.telemetry.scrub import scrub, secrets_of
+from reconciler.telemetry.scrubbing import scrub, secrets_of
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, print_table, wanted
-from reconciler.cli.working import working
+from reconciler.cli.terminal.output import (
+    Output,
+    OutputOption,
+    print_data,
+    print_line,
+    print_table,
+    wanted,
+)
+from reconciler.cli.terminal.working import working
 from reconciler.model.errors import UsageError
 
 EXAMPLE = (

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from reconciler.cli.ci_finish import finish
-from reconciler.cli.ci_options import (
+from reconciler.cli.ci_stage import stage_shown_as
+from reconciler.cli.options.ci import (
     BackendOption,
     ConfigOption,
     DetailedOption,
@@ -16,9 +17,8 @@ from reconciler.cli.ci_options import (
     TypesOption,
     ci_stages,
 )
-from reconciler.cli.ci_stage import stage_shown_as
-from reconciler.cli.folder import written_folder
-from reconciler.cli.output import (
+from reconciler.cli.options.folder import written_folder
+from reconciler.cli.terminal.output import (
     Output,
     OutputOption,
     print_data,
@@ -27,8 +27,8 @@ from reconciler.cli.output import (
     print_text,
     wanted,
 )
-from reconciler.cli.told import tell
-from reconciler.cli.working import working
+from reconciler.cli.terminal.told import tell
+from reconciler.cli.terminal.working import working
 from reconciler.machine.private_folder import PrivateFolder
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy

@@ -1,6 +1,7 @@
 """`reconciler ci finish`: removes approved fleets once they are drained."""
 
-from reconciler.cli.ci_options import (
+from reconciler.cli.ci_stage import stage_shown_as
+from reconciler.cli.options.ci import (
     BackendOption,
     ConfigOption,
     DirOption,
@@ -9,9 +10,8 @@ from reconciler.cli.ci_options import (
     TypesOption,
     ci_stages,
 )
-from reconciler.cli.ci_stage import stage_shown_as
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.working import working
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.cli.terminal.working import working
 from reconciler.machine.private_folder import PrivateFolder
 
 

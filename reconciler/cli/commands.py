@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from reconciler.cli import verbosity
+from reconciler.cli.options import verbosity
 
 COMMANDS: Final = {
     "run": "The capacity loop; with --gitops also the second loop.",

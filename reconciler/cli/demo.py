@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from reconciler.cli.control_plane import ControlPlaneOption, programs_of
-from reconciler.cli.folder import written_folder
+from reconciler.cli.options.control_plane import ControlPlaneOption, programs_of
+from reconciler.cli.options.folder import written_folder
 
 EXAMPLE = "reconciler demo --out demo-report"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli import planning_options as options
-from reconciler.cli.output import Output, OutputOption, wanted
-from reconciler.cli.running_program import StatusUrlOption, TokenFileOption, program_of
-from reconciler.cli.several import SeveralFiles
+from reconciler.cli.options import planning as options
+from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
+from reconciler.cli.options.several import SeveralFiles
+from reconciler.cli.terminal.output import Output, OutputOption, wanted
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import InputError, Unavailable
 
@@ -109,7 +109,7 @@ def _answer(
     request: "PlanRequest", questions: "Questions", program: _Program, output: Output | None
 ) -> None:
     """Answer from the running loop's last plan, else from a new plan."""
-    from reconciler.cli.explain_view import print_explanations  # noqa: PLC0415 - numpy: slow
+    from reconciler.cli.views.explain import print_explanations  # noqa: PLC0415 - numpy: slow
 
     found = _from_running(request, questions, program)
     print_explanations(found or _planned(request, questions), form=wanted(output))

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli import gitops_options as options
-from reconciler.cli import verbosity
-from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
-from reconciler.cli.told import tell
+from reconciler.cli.options import gitops as options
+from reconciler.cli.options import verbosity
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.terminal.told import tell
 
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.folder import written_folder
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.several import SeveralFiles
-from reconciler.cli.working import working
+from reconciler.cli.options.folder import written_folder
+from reconciler.cli.options.several import SeveralFiles
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.cli.terminal.working import working
 from reconciler.model.errors import UsageError
 from reconciler.model.text import counted_noun
 

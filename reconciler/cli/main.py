@@ -10,9 +10,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from reconciler import __version__
-from reconciler.cli import commands, completion, streams, verbosity
-from reconciler.cli.ci_options import DETAILED_EXITCODE
-from reconciler.cli.told import tell, tell_error, tell_traceback
+from reconciler.cli import commands, completion
+from reconciler.cli.options import verbosity
+from reconciler.cli.options.ci import DETAILED_EXITCODE
+from reconciler.cli.terminal import streams
+from reconciler.cli.terminal.told import tell, tell_error, tell_traceback
 from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 import typer
 
 from reconciler import __version__
-from reconciler.cli.config_argument import ConfigArgument, config_of
-from reconciler.cli.output import print_document
+from reconciler.cli.options.config_argument import ConfigArgument, config_of
+from reconciler.cli.terminal.output import print_document
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode

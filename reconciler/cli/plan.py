@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli import planning_options as options
-from reconciler.cli.config_argument import ConfigArgument, config_of
-from reconciler.cli.output import OutputOption, wanted
-from reconciler.cli.several import SeveralFiles
-from reconciler.cli.working import working
+from reconciler.cli.options import planning as options
+from reconciler.cli.options.config_argument import ConfigArgument, config_of
+from reconciler.cli.options.several import SeveralFiles
+from reconciler.cli.terminal.output import OutputOption, wanted
+from reconciler.cli.terminal.working import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (
@@ -51,8 +51,8 @@ def command(
     the answer; the JSON is the plan with the key `explanations`.
     """
     from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
-    from reconciler.cli.explain_view import print_explained  # noqa: PLC0415 - as above
-    from reconciler.cli.plan_view import print_plan  # noqa: PLC0415 - rich: slow
+    from reconciler.cli.views.explain import print_explained  # noqa: PLC0415 - as above
+    from reconciler.cli.views.plan import print_plan  # noqa: PLC0415 - rich: slow
 
     request = options.request_of(
         config_of(config, config_file),

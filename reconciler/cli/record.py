@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.planning_options import ContextOption
+from reconciler.cli.options.planning import ContextOption
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
 
@@ -79,7 +79,7 @@ def command(
     Without --prometheus and --recording the cluster of the kubeconfig is watched from now on; what
     it runs already is told too. Nothing is changed. FILE is what `simulate --demand` reads.
     """
-    from reconciler.cli.simulate_view import Progress  # noqa: PLC0415 - rich: slow
+    from reconciler.cli.views.simulate import Progress  # noqa: PLC0415 - rich: slow
     from reconciler.records.demand import Anonymiser  # noqa: PLC0415 - slow to load
 
     live = {"--for": for_, "--kubeconfig": kubeconfig, "--context": context}

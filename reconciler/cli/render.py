@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.config_argument import ConfigArgument, config_of
-from reconciler.cli.folder import written_folder
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.cli.options.config_argument import ConfigArgument, config_of
+from reconciler.cli.options.folder import written_folder
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from reconciler.cli import gitops_options as second_loop
-from reconciler.cli import verbosity
-from reconciler.cli.config_argument import ConfigArgument
-from reconciler.cli.planning_options import CatalogueOption, ContextOption, PodNamespaceOption
+from reconciler.cli.options import gitops as second_loop
+from reconciler.cli.options import verbosity
+from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.planning import CatalogueOption, ContextOption, PodNamespaceOption
 from reconciler.model.errors import UsageError
 
 EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.control_plane import ControlPlaneOption, programs_of
-from reconciler.cli.faults import read_faults
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.options.control_plane import ControlPlaneOption, programs_of
+from reconciler.cli.options.faults import read_faults
 from reconciler.cli.sandbox_interrupt import interrupt
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.model.errors import NotFound, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli import planning_options as options
-from reconciler.cli.config_argument import ConfigArgument, config_of
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.options import planning as options
+from reconciler.cli.options.config_argument import ConfigArgument, config_of
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.bootstrap.simulating import SimulateRequest
-    from reconciler.cli.simulate_view import Json, Progress
+    from reconciler.cli.views.simulate import Json, Progress
     from reconciler.simulation.simulation import Options
 
 EXAMPLE = """
@@ -109,7 +109,7 @@ def command(
     into DIR, and prints the figures. Same input, same bytes.
     """
     from reconciler.bootstrap import simulating  # noqa: PLC0415 - numpy: slow
-    from reconciler.cli.simulate_view import Progress, print_figures  # noqa: PLC0415 - rich: slow
+    from reconciler.cli.views.simulate import Progress, print_figures  # noqa: PLC0415 - rich: slow
 
     config = config_of(config, config_file)
     if config == config_b == "-":

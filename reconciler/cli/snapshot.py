@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.config_argument import ConfigArgument
-from reconciler.cli.output import Output, OutputOption, print_data, print_line, wanted
-from reconciler.cli.planning_options import ContextOption
-from reconciler.cli.working import working
+from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.planning import ContextOption
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.cli.terminal.working import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.config_argument import ConfigArgument
-from reconciler.cli.output import Output, OutputOption, print_data, wanted
-from reconciler.cli.running_program import StatusUrlOption, TokenFileOption, program_of
-from reconciler.cli.told import tell_error
+from reconciler.cli.options.config_argument import ConfigArgument
+from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
+from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.terminal.told import tell_error
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
 
@@ -64,7 +64,7 @@ def _print(status: Json, form: Output) -> None:
     if form is not Output.TABLE:
         print_data(status, form)
         return
-    from reconciler.cli.status_view import console, view_of  # noqa: PLC0415 - slow to load
+    from reconciler.cli.views.status import console, view_of  # noqa: PLC0415 - slow to load
 
     console().print(view_of(status))
 
@@ -73,7 +73,7 @@ def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> N
     """Show answers until interrupted; a failed one is shown, and asked for again."""
     from rich.live import Live  # noqa: PLC0415 - slow to load
 
-    from reconciler.cli.status_view import console  # noqa: PLC0415 - as above
+    from reconciler.cli.views.status import console  # noqa: PLC0415 - as above
 
     pause = Event()
     if form is not Output.TABLE:
@@ -94,7 +94,7 @@ def _shown(ask: Callable[[], Json]) -> "RenderableType":
     """Return one answer, or why there is none."""
     from rich.text import Text  # noqa: PLC0415 - slow to load
 
-    from reconciler.cli.status_view import view_of  # noqa: PLC0415 - as above
+    from reconciler.cli.views.status import view_of  # noqa: PLC0415 - as above
 
     try:
         return view_of(ask())

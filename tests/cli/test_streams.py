@@ -64,7 +64,7 @@ def test_programs_that_are_started_get_a_stream_in_the_place_of_a_closed_one(
     child = "import sys; sys.exit(sys.stderr is None or sys.stdin is None)"
     code = f"""
 import subprocess, sys
-from reconciler.cli import streams
+from reconciler.cli.terminal import streams
 streams.prepare()
 sys.exit(subprocess.run([sys.executable, "-c", {child!r}], check=False).returncode)
 """

@@ -9,9 +9,10 @@ import pytest
 from typing_extensions import override
 
 from reconciler import __version__
-from reconciler.cli import commands, verbosity
+from reconciler.cli import commands
 from reconciler.cli.main import build, run
-from reconciler.cli.output import Output, print_table, use_colours, wanted
+from reconciler.cli.options import verbosity
+from reconciler.cli.terminal.output import Output, print_table, use_colours, wanted
 
 LIST_HEAVY_MODULES = """
 import sys

@@ -5,8 +5,8 @@ import io
 import pytest
 from typing_extensions import override
 
-from reconciler.cli import simulate_view as module
-from reconciler.cli.simulate_view import Progress
+from reconciler.cli.views import simulate as module
+from reconciler.cli.views.simulate import Progress
 
 
 class Terminal(io.StringIO):

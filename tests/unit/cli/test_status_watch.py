@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.output import Output
 from reconciler.cli.status import watched
-from reconciler.cli.status_view import console, view_of
+from reconciler.cli.terminal.output import Output
+from reconciler.cli.views.status import console, view_of
 from reconciler.model.errors import Unavailable
 from tests.unit.web.scene import Scene, fleet, unplaced
 

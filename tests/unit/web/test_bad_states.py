@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reconciler.cli.status_view import view_of
+from reconciler.cli.views.status import view_of
 from reconciler.web.board import LeadershipView
 from tests.unit.web.bad_states import STATES, State, ec2_silent
 from tests.unit.web.scene import Scene

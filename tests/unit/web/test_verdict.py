@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.cli.status_view import console, view_of
+from reconciler.cli.views.status import console, view_of
 from reconciler.model.errors import ConfigError, Forbidden, Problem, Unavailable
 from tests.unit.web.scene import Scene, fleet, raised
 

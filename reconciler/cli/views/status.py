@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reconciler.cli.plain import plain
+from reconciler.cli.terminal.plain import plain
 from reconciler.gitops.status import STAGES
 from reconciler.records.binding import verdict_line
 

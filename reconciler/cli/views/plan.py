@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from reconciler.cli.output import Output, print_encoded, print_table, print_text
+from reconciler.cli.terminal.output import Output, print_encoded, print_table, print_text
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Cost, Placement, Plan
 from reconciler.records.binding import binding_to_json, verdict_line

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.cli.output import Output, print_data, print_encoded, print_table, print_text
+from reconciler.cli.terminal.output import (
+    Output,
+    print_data,
+    print_encoded,
+    print_table,
+    print_text,
+)
 from reconciler.model.plan import Plan
 from reconciler.planner.explain.answers import Explanations
 from reconciler.records.explanations import encode_explained_plan, explanations_to_json

@@ -4,7 +4,7 @@ import os
 import sys
 import traceback
 
-from reconciler.cli.plain import plain
+from reconciler.cli.terminal.plain import plain
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry.scrubbing import scrub, secrets_of
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TextIO
 from rich.console import Console
 from rich.table import Table
 
-from reconciler.cli.output import use_colours
+from reconciler.cli.terminal.output import use_colours
 from reconciler.records.reasons import printable
 from reconciler.telemetry.logging import is_dumb_terminal
 

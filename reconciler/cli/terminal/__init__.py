@@ -1,0 +1,1 @@
+"""What every command writes to, and reads from, a terminal or a pipe."""

@@ -182,8 +182,8 @@ class PlanBuilder:
         """Return how many nodes the plan asks the fleet for."""
         return self._new_nodes.get(key, 0) + self._replacements.get(key, 0)
 
-    def said_of(self, key: FleetKey, policy: PolicyName) -> str:
-        """Return what a policy said of the fleet's target so far; empty when it said nothing."""
+    def reasons_of(self, key: FleetKey, policy: PolicyName) -> str:
+        """Return why a policy has changed the fleet's target so far; empty when it has not."""
         said = self._target_reasons.get(key, ())
         return "; ".join(each.because for each in said if each.policy == policy)
 

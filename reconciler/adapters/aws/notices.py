@@ -119,14 +119,14 @@ class SqsNotices:
         by_url: dict[str, list[tuple[MessageId, _Held]]] = {}
         for message, held in found:
             if message in emptied and held.hook is not None:
-                self._pool.submit(self._go_on, message, held, held.hook)
+                self._pool.submit(self._complete_hook, message, held, held.hook)
                 continue
             by_url.setdefault(held.url, []).append((message, held))
         for url, settled in by_url.items():
             for some in chunks(settled, BATCH):
                 self._pool.submit(self._delete, url, some)
 
-    def _go_on(self, message: MessageId, held: _Held, hook: HeldByHook) -> None:
+    def _complete_hook(self, message: MessageId, held: _Held, hook: HeldByHook) -> None:
         """Let an emptied instance end, then delete the message; after a failure it comes again."""
         try:
             complete_action(self._clients, hook)

@@ -16,19 +16,19 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 
 
-def go_on(run: VoluntaryRun) -> None:
+def continue_sets(run: VoluntaryRun) -> None:
     """Begin the next drains of each set, as far as the limits allow; give up what cannot go on."""
     builder, sets = run.context.builder, run.context.sets
     for node in sets.unreadable:
         because = "which nodes were to be replaced together cannot be read"
         builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for each in sets.found:
-        why = _over(run, each) or _drain(run, each)
+        why = _why_over(run, each) or _drain(run, each)
         if why is not None:
             _give_up(run, each, why)
 
 
-def _over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+def _why_over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     """Return why the set is not gone on with; None while it may be."""
     view = run.context.view
     if not view.settings.consolidation:

@@ -6,7 +6,7 @@ Their pods go to nodes that stay, or to one cheaper node that is asked for first
 
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.disruption.set_drains import go_on
+from reconciler.planner.disruption.set_drains import continue_sets
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -16,8 +16,8 @@ def selects(candidate: Candidate) -> bool:
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow, sets that were decided on before others."""
-    go_on(run)
+    """Drain such nodes as far as the limits allow, first those of sets that were decided on."""
+    continue_sets(run)
     run.drain(selects)
 
 

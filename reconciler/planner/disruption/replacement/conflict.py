@@ -59,12 +59,12 @@ class ReplacementConflict:
             return None
         mark = self._simulator.mark()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
-        found = next((c for c in others if self._does(c, candidate, arrived)), None)
+        found = next((c for c in others if self._conflicts(c, candidate, arrived)), None)
         self._simulator.undo(mark)
         if found is None:
             idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
             self._simulator.spread(moves, idle)
-            found = next((c for c in others if self._does(c, candidate, {})), None)
+            found = next((c for c in others if self._conflicts(c, candidate, {})), None)
             self._simulator.undo(mark)
         return found
 
@@ -75,7 +75,7 @@ class ReplacementConflict:
             self._served[key] = [c for c in self._candidates if better(c, key)]
         return self._served[key]
 
-    def _does(
+    def _conflicts(
         self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> bool:
         """Return whether the other's pods fit nowhere but on a new node of the candidate's fleet.

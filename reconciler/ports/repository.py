@@ -176,29 +176,3 @@ class Checkout(Protocol):
     def state(self, directory: str) -> CheckoutState | None:
         """Return the commit a directory is at; None outside of a git work tree."""
         ...
-
-
-class CheckoutHistory(Protocol):
-    """What a checkout contains and how it differs from an older commit."""
-
-    def files(self, directory: str) -> tuple[str, ...]:
-        """Return the tracked files below the directory, relative to it; none outside of git.
-
-        As with `Repository.files`: no links, no submodules, no names that are not UTF-8.
-        """
-        ...
-
-    def submodules(self, directory: str) -> tuple[str, ...]:
-        """Return the paths of the submodules below the directory, relative to it."""
-        ...
-
-    def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
-        """Return a file's content at a commit; None when there was none, or no such commit."""
-        ...
-
-    def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
-        """Return the paths below the directory that differ between a commit and the checkout.
-
-        None when the commit is not there (a first push, a shallow clone, a rewritten branch).
-        """
-        ...

@@ -26,7 +26,7 @@ _RUNS_NOTHING = (
 
 
 class GitCheckout:
-    """Checkout and CheckoutHistory of the git work tree around a directory; read-only."""
+    """A Checkout of the git work tree around a directory, its files and its history; read-only."""
 
     def state(self, directory: str) -> CheckoutState | None:
         """See Checkout.state."""
@@ -42,20 +42,26 @@ class GitCheckout:
         )
 
     def files(self, directory: str) -> tuple[str, ...]:
-        """See CheckoutHistory.files."""
+        """Return the tracked files below the directory, relative to it; none outside of git.
+
+        As with `Repository.files`: no links, no submodules, no names that are not UTF-8.
+        """
         return _entries(directory, REGULAR_MODES)
 
     def submodules(self, directory: str) -> tuple[str, ...]:
-        """See CheckoutHistory.submodules."""
+        """Return the paths of the submodules below the directory, relative to it."""
         return _entries(directory, {SUBMODULE_MODE})
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
-        """See CheckoutHistory.content_at."""
+        """Return a file's content at a commit; None when there was none, or no such commit."""
         _check_revision(revision)
         return _ask(directory, "show", "--no-textconv", f"{revision}:./{name}")
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
-        """See CheckoutHistory.changed_since."""
+        """Return the paths below the directory that differ between a commit and the checkout.
+
+        None when the commit is not there (a first push, a shallow clone, a rewritten branch).
+        """
         _check_revision(revision)
         listed = _ask(
             directory,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from reconciler.gitops.binding import essence, is_part_of
 from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.kept_fleets import kept_variables
-from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import (
     PlannedFleet,
@@ -22,6 +21,7 @@ from reconciler.gitops.planned import (
     resources_to_apply,
 )
 from reconciler.gitops.pools import PoolEdit, pool_edits
+from reconciler.gitops.remaining_nodes import Clouds, cluster_of, nodes_of
 from reconciler.model.errors import (
     Conflict,
     Forbidden,

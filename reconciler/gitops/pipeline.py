@@ -11,7 +11,6 @@ from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
 from reconciler.gitops.binding import Binding, essence
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
-from reconciler.gitops.leaving import Clouds, nodes_of
 from reconciler.gitops.left_behind import (
     LeftBehind,
     clear_imports,
@@ -24,6 +23,7 @@ from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sh
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
+from reconciler.gitops.remaining_nodes import Clouds, nodes_of
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import assert_only_ours, foreign_files

@@ -64,8 +64,8 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     names = {node.name for node in staying}
     able = len(staying) < len(each.members)
     with run.simulator.closed(names):
-        leaving = (c for c in run.candidates if c.node.name in names)
-        for candidate in sorted(leaving, key=Candidate.order_in_set):
+        members = (c for c in run.candidates if c.node.name in names)
+        for candidate in sorted(members, key=Candidate.order_in_set):
             able |= _drain_next(run, candidate)
     return None if able or not staying else "none of its nodes can leave any more"
 

@@ -71,8 +71,8 @@ class VoluntaryRun:
             if candidate.node.name not in looked_at:
                 self._leave_for_later(candidate)
         row_of = context.view.row_of
-        leaving = [(row_of[c.node.name], self.departures.grouped(c)) for c in self._examined]
-        self.simulator.room_at_first.expect(leaving)
+        emptied = [(row_of[c.node.name], self.departures.grouped(c)) for c in self._examined]
+        self.simulator.room_at_first.expect(emptied)
 
     def _leave_for_later(self, candidate: Candidate) -> None:
         """Leave the candidate to a later plan; it keeps its timer, if any, and its soft taint."""

@@ -45,14 +45,14 @@ def _verdict(
     for action in made.actions:
         if isinstance(action, SetCapacity) and (action.fleet, action.region) == here:
             return _direction(planned), action.because
-    leaving = [
+    ending = [
         action
         for action in made.actions
         if isinstance(action, TerminateInstance) and (action.fleet, action.region) == here
     ]
-    if leaving:
-        reasons = "; ".join(sorted({action.because for action in leaving}))
-        return _direction(planned), f"{counted_noun(len(leaving), 'node')} of it end: {reasons}"
+    if ending:
+        reasons = "; ".join(sorted({action.because for action in ending}))
+        return _direction(planned), f"{counted_noun(len(ending), 'node')} of it end: {reasons}"
     if planned.removal:
         return "stays", f"it is to go: {planned.removal}"
     if planned.unavailable:

@@ -94,18 +94,18 @@ class NodeVerdicts:
     """
 
     def __init__(self, made: Plan) -> None:
-        self._leaving: dict[NodeName, AnyAction] = {}
+        self._endings: dict[NodeName, AnyAction] = {}
         for action in made.actions:
             if not isinstance(action, SetCapacity) and action.node is not None and _ends(action):
-                self._leaving.setdefault(action.node, action)
+                self._endings.setdefault(action.node, action)
         self._held = {each.node: each for each in reversed(made.held)}
         self._kept = {each.node: each for each in reversed(made.kept)}
 
     def of(self, name: NodeName) -> tuple[NodeVerdict, str, str] | None:
         """Return the verdict, its code and the same in words; None when the plan says nothing."""
-        leaving = self._leaving.get(name)
-        if leaving is not None:
-            return "leaves", leaving.policy, leaving.because
+        ending = self._endings.get(name)
+        if ending is not None:
+            return "leaves", ending.policy, ending.because
         held = self._held.get(name)
         if held is not None:
             return "held", held.code, HELD.get(held.code, held.code)

@@ -166,14 +166,14 @@ def _came(
     status = view.statuses.get(key)
     if status is None:
         return []
-    leaving = {node.name for node in members} | view.inventory.leaving
+    going = {node.name for node in members} | view.inventory.leaving
     joined = sorted(
         (node.created_at, node.name)
         for node in status.nodes
         if node.created_at is not None
         and node.created_at > at
         and takes_pods(node)
-        and node.name not in leaving
+        and node.name not in going
         and node.name not in view.unequipped
         and not is_draining(node)
     )

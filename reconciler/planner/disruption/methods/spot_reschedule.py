@@ -112,11 +112,11 @@ class _Search:
         context = run.context
         view, builder, simulator = context.view, context.builder, run.simulator
         self._idle = [view.row_of[name] for name in sorted(context.idle)]
-        leaving = set(view.inventory.outdated)
+        outdated = view.inventory.outdated
         staying = {
             row
             for name, row in view.row_of.items()
-            if simulator.staying[row] and name not in leaving
+            if simulator.staying[row] and name not in outdated
         }
         self._rows = spot_rows(builder, rules, staying | set(self._idle))
         self._spot = {view.row_of[n] for n, node in view.nodes.items() if is_spot(node, rules)}

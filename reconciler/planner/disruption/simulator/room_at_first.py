@@ -12,7 +12,7 @@ TOGETHER_MAX = 2**18
 """Classes times rows that are looked at together: a few arrays of two megabytes."""
 
 
-Leaving = tuple[int, Sequence[Group]]
+Emptied = tuple[int, Sequence[Group]]
 """A row, and the pods that would leave it."""
 
 
@@ -33,7 +33,7 @@ class RoomAtFirst:
         self._may_stay = may_stay.copy()
         self._free = sim.free.copy()
         self._kinds = sim.kinds.copy()
-        self._expected: Sequence[Leaving] = ()
+        self._expected: Sequence[Emptied] = ()
         self._lacking: dict[int, tuple[Sequence[Group], bool]] = {}
         """By row: the pods that were expected to leave it, and whether they lack room."""
 
@@ -48,29 +48,29 @@ class RoomAtFirst:
         expected, lacking = self._lacking.get(row, (None, False))
         return lacking if expected is groups else self._look([(row, groups)])[0]
 
-    def expect(self, leaving: Sequence[Leaving]) -> None:
+    def expect(self, emptied: Sequence[Emptied]) -> None:
         """Look at the room for pods that may be asked about: together it costs less."""
-        self._expected = leaving
-        found = zip(leaving, self._look(leaving), strict=True)
+        self._expected = emptied
+        found = zip(emptied, self._look(emptied), strict=True)
         self._lacking = {row: (groups, lacking) for (row, groups), lacking in found}
 
-    def _look(self, leaving: Sequence[Leaving]) -> list[bool]:
+    def _look(self, emptied: Sequence[Emptied]) -> list[bool]:
         """Whether the pods of one of the classes lack room, for each row that they would leave."""
         places: dict[int, int] = {}
         classes: list[PodClass] = []
         place_of: list[int] = []
-        for _, groups in leaving:
+        for _, groups in emptied:
             for pod_class, _ in groups:
                 place = places.setdefault(pod_class.number, len(classes))
                 if place == len(classes):
                     classes.append(pod_class)
                 place_of.append(place)
-        asked = [len(pods) for _, groups in leaving for _, pods in groups]
-        asker = np.repeat(np.arange(len(leaving)), [len(groups) for _, groups in leaving])
-        rows = np.array([row for row, _ in leaving], dtype=np.int64)[asker]
+        asked = [len(pods) for _, groups in emptied for _, pods in groups]
+        asker = np.repeat(np.arange(len(emptied)), [len(groups) for _, groups in emptied])
+        rows = np.array([row for row, _ in emptied], dtype=np.int64)[asker]
         room = self._elsewhere(classes, np.array(place_of, dtype=np.int64), rows)
         short = set(asker[room < asked].tolist())
-        return [number in short for number in range(len(leaving))]
+        return [number in short for number in range(len(emptied))]
 
     def _elsewhere(self, classes: Sequence[PodClass], place: IntArray, rows: IntArray) -> IntArray:
         """Room for `classes[place[i]]` on all rows but `rows[i]`."""

@@ -1,4 +1,4 @@
-"""Fleets and groups that a plan would end, and their remaining nodes."""
+"""Reads the remaining nodes of the fleets and groups that a plan would end."""
 
 from collections.abc import Callable, Collection, Sequence
 

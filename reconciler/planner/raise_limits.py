@@ -77,7 +77,7 @@ def with_raise(raises: Sequence[SavedRaise], added: SavedRaise) -> tuple[SavedRa
 
 
 def ran_before(view: ClusterView) -> tuple[int, int]:
-    """Return nodes that there are or that are asked for, and what they cost, before this plan."""
+    """Return how many nodes there were or were asked for before this plan, and their cost."""
     fleets = view.inventory.fleets
     sizes = [(max(s.current, s.joined), view.offers[s.key].nano_usd_per_hour) for s in fleets]
     return sum(size for size, _ in sizes), sum(size * price for size, price in sizes)

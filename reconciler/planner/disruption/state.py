@@ -118,7 +118,7 @@ def _under_way(view: ClusterView, node: Node) -> Disruption:
 
 
 def _chosen(view: ClusterView, node: Node) -> Disruption | None:
-    """Return a node that a method has chosen, and whose drain has not begun."""
+    """Return what awaits a node that a method has chosen and that is not drained yet."""
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _LAUNCHES_FOR)
     launching = asked is not None
     chosen = (policy for key, policy in _REQUESTED if key in node.annotations)
@@ -138,7 +138,7 @@ def _is_in_batch(view: ClusterView, node: Node) -> bool:
 
 
 def _resting(view: ClusterView, node: Node) -> Disruption | None:
-    """Return a node whose last drain failed a short time ago."""
+    """Return the rest of a node whose last drain failed a short time ago."""
     failure, rests = last_failure(view, node), rests_until(view, node)
     if failure is None or rests is None:
         return None

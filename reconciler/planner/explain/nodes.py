@@ -123,7 +123,7 @@ def _ends(action: AnyAction) -> bool:
 
 
 def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
-    """Return a node about which no policy has anything to say."""
+    """Return the verdict on a node of which the plan itself says nothing."""
     view = builder.view
     busy, taken = counted(view.pods_on.get(node.name, ())), _room_taken(builder, node)
     if busy:

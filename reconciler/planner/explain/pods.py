@@ -167,7 +167,7 @@ def _explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplan
 
 
 def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
-    """Return the answer without who took the place of the pod."""
+    """Return the answer without a word on pods that took the place of this one."""
     pod = asked.pod
     if pod.node_name is not None and not pod.finished:
         because = f"it runs on {pod.node_name}" if pod.ready else f"it is bound to {pod.node_name}"

@@ -48,7 +48,7 @@ class Orphans:
 
     @property
     def nodes(self) -> frozenset[NodeName]:
-        """Return the nodes that they are."""
+        """Return the names of those instances that are nodes."""
         return frozenset(each.node.name for each in self.found if each.node is not None)
 
 

@@ -240,7 +240,7 @@ def _by_drift(
 
 
 def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
-    """Return a pod that was restarted again and again, by node."""
+    """Return one of the pods that were restarted again and again, by node."""
     return {
         pod.node_name: pod
         for pod in pods

@@ -99,7 +99,7 @@ class _Fleet:
 
     @classmethod
     def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
-        """Return the fleet as the plan stands."""
+        """Return what the plan so far leaves of a fleet."""
         row, most = builder.view.offers[status.key].row, status.max
         full = most is not None and builder.size_of(status.key) >= most
         return cls(

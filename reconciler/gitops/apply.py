@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
-from reconciler.gitops.binding import essence, is_part_of
 from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.kept_fleets import kept_variables
 from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.plan_inputs import essence, is_part_of
 from reconciler.gitops.planned import (
     PlannedFleet,
     changes_outputs,

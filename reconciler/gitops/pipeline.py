@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
-from reconciler.gitops.binding import Binding, essence
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.left_behind import (
@@ -20,6 +19,7 @@ from reconciler.gitops.left_behind import (
 )
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
+from reconciler.gitops.plan_inputs import PlanInputs, essence
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
@@ -112,7 +112,7 @@ class Pipeline:
         impacts, replay = self._settings.impacts, self._settings.replay
         return self._kept(
             PlanReport(
-                binding=self._binding(state, planned),
+                inputs=self._inputs(state, planned),
                 essence=essence(shown),
                 terraform_version=self._terraform.version(),
                 changes=saved.changes,
@@ -144,7 +144,7 @@ class Pipeline:
         """Return the report on a root module that Terraform must not read."""
         checkout = self._checkout.state(str(self._settings.module))
         return PlanReport(
-            binding=Binding(
+            inputs=PlanInputs(
                 commit=checkout.commit if checkout else "",
                 tree_sha256="",
                 plan_sha256="",
@@ -189,12 +189,12 @@ class Pipeline:
         if self._settings.plans.hand_over_locks(self._settings.module):
             self._assert_only_ours()
         self._terraform.init(self._settings.backend_config)
-        now = self._binding(self._terraform.state_version(), ())
+        now = self._inputs(self._terraform.state_version(), ())
         untouched = self._settings.untouched_since
-        planned_at = approved.binding.commit
+        planned_at = approved.inputs.commit
         if untouched is not None and planned_at not in {"", now.commit} and untouched(planned_at):
             now = replace(now, commit=planned_at)
-        moved = approved.binding.differences(now)
+        moved = approved.inputs.differences(now)
         if moved:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
         if not approved.changes:
@@ -317,10 +317,10 @@ class Pipeline:
             where = first.where or str(self._settings.module)
             raise ToolError(where, f"{first.summary}: {first.detail}{more}") from None
 
-    def _binding(self, state: StateVersion, planned: tuple[PlannedFleet, ...]) -> Binding:
+    def _inputs(self, state: StateVersion, planned: tuple[PlannedFleet, ...]) -> PlanInputs:
         settings = self._settings
         checkout = self._checkout.state(str(settings.module))
-        return Binding(
+        return PlanInputs(
             commit=checkout.commit if checkout else "",
             tree_sha256=tree_sha256(settings.module, without=settings.plans.path),
             plan_sha256=file_sha256(settings.plans.plan_file),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.binding import Binding, binding_from, binding_json, canonical
 from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
+from reconciler.gitops.plan_inputs import PlanInputs, canonical, inputs_from, inputs_json
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, impact_json
 from reconciler.gitops.replay import Replay, replay_json
@@ -24,9 +24,9 @@ _MALFORMED = (ArithmeticError, ValueError, LookupError, TypeError, AttributeErro
 class PlanReport:
     """What a reviewer decides about, and what an apply is bound to."""
 
-    binding: Binding
+    inputs: PlanInputs
     essence: str
-    """See `binding.essence`: what the plan does, without live capacity."""
+    """See `plan_inputs.essence`: what the plan does, without live capacity."""
     terraform_version: str
     changes: bool
     fleets: tuple[PlannedFleet, ...]
@@ -106,7 +106,7 @@ def _without_digest(report: PlanReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "allowed": report.allowed,
         "changes": report.changes,
-        "binding": binding_json(report.binding),
+        "binding": inputs_json(report.inputs),
         "essence": report.essence,
         "subject": report.subject,
         "terraform_version": report.terraform_version,
@@ -162,7 +162,7 @@ def _number(value: Decimal | None) -> float | None:
 class ApprovedPlan:
     """The parts of a report that an apply reads back."""
 
-    binding: Binding
+    inputs: PlanInputs
     digest: str
     essence: str
     allowed: bool
@@ -180,7 +180,7 @@ def approved_from(text: str, *, where: str) -> ApprovedPlan:
         if data["schema"] != SCHEMA:
             raise InputError(where, f"schema {data['schema']} is not {SCHEMA}", "plan again")
         approved = ApprovedPlan(
-            binding=binding_from(data["binding"]),
+            inputs=inputs_from(data["binding"]),
             digest=str(data["digest"]),
             essence=str(data["essence"]),
             allowed=data["allowed"] is True,

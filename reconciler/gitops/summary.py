@@ -44,7 +44,7 @@ def _head(report: PlanReport) -> list[str]:
         verdict = f"**{_counts(report)}**"
     else:
         verdict = "**No changes.** The infrastructure is what the config asks for."
-    commit = report.binding.commit[:12]
+    commit = report.inputs.commit[:12]
     at = f" at {code(commit)} {code(report.subject)}" if commit else ""
     return [f"## Fleet plan{cluster}{at}".rstrip(), "", verdict, ""]
 
@@ -162,7 +162,7 @@ def _usd(value: Decimal | None) -> str:
 
 
 def _foot(report: PlanReport) -> list[str]:
-    state = report.binding.state
+    state = report.inputs.state
     digest = code(report_json(report)["digest"])
     version = code(report.terraform_version)
     return [f"Digest {digest}, state serial {state.serial}, Terraform {version}."]

@@ -40,7 +40,7 @@ def test_unmoved_capacity_applies_the_approved_plan_itself(tmp_path: Path) -> No
     cloud = OneFleetCloud(4)
     terraform = ScriptedTerraform(cloud)
     pipeline = stages(tmp_path, cloud, terraform)
-    assert pipeline.plan().binding.targets == {FLEET_ID: 4}
+    assert pipeline.plan().inputs.targets == {FLEET_ID: 4}
     assert pipeline.apply().replans == 0
     assert (len(terraform.plans), terraform.applied) == (1, [4])
 

@@ -3,10 +3,10 @@
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.binding import Binding, essence
 from reconciler.gitops.commit_message import RenderSource
 from reconciler.gitops.guard import GuardPolicy, guard
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
+from reconciler.gitops.plan_inputs import PlanInputs, essence
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import fleets
 from reconciler.gitops.targets import RenderTarget
@@ -29,7 +29,7 @@ FACTS = ConfigFacts(
 def report(shown: dict[str, Any], *, facts: ConfigFacts = FACTS, subject: str = "") -> PlanReport:
     """The report of a plan."""
     return PlanReport(
-        binding=Binding(
+        inputs=PlanInputs(
             commit="c" * 40,
             tree_sha256="t",
             plan_sha256="p",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.binding import is_part_of
+from reconciler.gitops.plan_inputs import is_part_of
 from reconciler.gitops.planned import fleets
 from reconciler.gitops.pools import pool_edits
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.binding import essence
+from reconciler.gitops.plan_inputs import essence
 from reconciler.gitops.plan_report import approved_from, report_json
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.summary import BYTES_MAX, summary
@@ -104,7 +104,7 @@ def test_report_reads_back_as_what_was_approved() -> None:
     """Apply is held to what plan wrote."""
     made = report(plan(fleet_change(["create"])))
     approved = approved_from(json.dumps(report_json(made)), where="report.json")
-    assert approved.binding == made.binding
+    assert approved.inputs == made.inputs
     assert approved.digest == report_json(made)["digest"]
     assert approved.allowed
 

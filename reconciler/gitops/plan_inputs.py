@@ -20,7 +20,7 @@ _LIVE_TARGETS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class PlanInputs:
     """The inputs and the outcome of one plan."""
 
     commit: str
@@ -33,7 +33,7 @@ class Binding:
     targets: Mapping[str, int]
     """Live target of each existing fleet, by fleet id, as the plan saw it."""
 
-    def differences(self, other: "Binding") -> tuple[str, ...]:
+    def differences(self, other: "PlanInputs") -> tuple[str, ...]:
         """Return what changed between the approved plan (self) and now (other), for people."""
         pairs = (
             ("the commit", self.commit[:12] or "none", other.commit[:12] or "none"),
@@ -45,25 +45,25 @@ class Binding:
         return tuple(f"{what} was {a}, is {b}" for what, a, b in pairs if a != b)
 
 
-def binding_json(binding: Binding) -> dict[str, Any]:
-    """Return the binding as plain JSON data."""
+def inputs_json(inputs: PlanInputs) -> dict[str, Any]:
+    """Return the inputs as plain JSON data."""
     return {
-        "commit": binding.commit,
-        "tree_sha256": binding.tree_sha256,
-        "plan_sha256": binding.plan_sha256,
-        "state": {"lineage": binding.state.lineage, "serial": binding.state.serial},
-        "targets": dict(sorted(binding.targets.items())),
+        "commit": inputs.commit,
+        "tree_sha256": inputs.tree_sha256,
+        "plan_sha256": inputs.plan_sha256,
+        "state": {"lineage": inputs.state.lineage, "serial": inputs.state.serial},
+        "targets": dict(sorted(inputs.targets.items())),
     }
 
 
-def binding_from(data: Mapping[str, Any]) -> Binding:
-    """Return the binding of such data: the inverse of `binding_json`.
+def inputs_from(data: Mapping[str, Any]) -> PlanInputs:
+    """Return the inputs from such data: the inverse of `inputs_json`.
 
     Raises:
         KeyError: Something is missing.
         ValueError: Something is of another type.
     """
-    return Binding(
+    return PlanInputs(
         commit=str(data["commit"]),
         tree_sha256=str(data["tree_sha256"]),
         plan_sha256=str(data["plan_sha256"]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, TerminateInstance
+from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import InstanceId
@@ -29,6 +29,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import raised
 
 SMALL = make_fleet_settings(provider="asg", auto_scaling_group="workers", scale_in=idle(60))
 OTHER = make_fleet_settings(
@@ -46,12 +47,6 @@ def group(target: int = 0, **changed: Any) -> Fleet:
 def more(target: int = 0, **changed: Any) -> Fleet:
     """The other group."""
     return replace(make_fleet(OTHER, target, id="more"), name="more", **changed)
-
-
-def raised(made: Plan) -> list[tuple[str, int, int]]:
-    """Targets that are set: fleet, from, to."""
-    found = [a for a in made.actions if isinstance(a, SetCapacity)]
-    return [(a.fleet, a.from_capacity, a.to_capacity) for a in found]
 
 
 def ended(made: Plan) -> list[tuple[str | None, bool]]:

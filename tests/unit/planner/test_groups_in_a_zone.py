@@ -36,7 +36,7 @@ from tests.builders import (
     near,
     spread,
 )
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 SMALL = make_fleet_settings("small", cpu=5, price="0.10", zones=ZONES)
@@ -162,8 +162,8 @@ def test_chain_of_pods_that_need_each_other_is_placed_by_one_plan(names: tuple[s
     node = make_node("n", SMALL)
     cloud = make_cloud(make_fleet(SMALL, 1))
     made = plan(make_snapshot(*pods, node, cloud=cloud), make_settings(SMALL))
-    assert seats(made) == dict.fromkeys(names, ("n",))
-    assert seats(planned(*pods, fleets=(SMALL,))) == dict.fromkeys(
+    assert places(made) == dict.fromkeys(names, ("n",))
+    assert places(planned(*pods, fleets=(SMALL,))) == dict.fromkeys(
         names, ("primary-small", None, 0)
     )
 

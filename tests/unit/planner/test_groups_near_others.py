@@ -24,7 +24,7 @@ from tests.builders import (
     near,
     spread,
 )
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 A, B = "us-west-2a", "us-west-2b"
 
@@ -99,7 +99,7 @@ def test_nothing_is_bought_again_when_the_others_are_bound_first() -> None:
     ]
     again = plan(make_snapshot(*nodes, *seated, *followers()), make_settings(*fleets.values()))
     assert raises(again) == {}
-    assert len(seats(again)) == 5
+    assert len(places(again)) == 5
 
 
 def test_group_goes_with_a_class_that_others_spread_before_it() -> None:

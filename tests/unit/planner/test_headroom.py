@@ -28,7 +28,7 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import noticed
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 from tests.unit.planner.scale_in.scene import full, on, unneeded
 from tests.unit.planner.scale_in.scene import planned as on_cluster
 
@@ -65,7 +65,7 @@ def test_node_is_asked_for_while_nothing_waits() -> None:
         "scale-up",
         "headroom of sector primary (4 CPU and 8Gi): 1 more node needs to come",
     )
-    assert seats(made) == {}
+    assert places(made) == {}
     assert made.unplaceable == ()
 
 
@@ -78,7 +78,7 @@ def test_room_that_is_there_or_coming_is_enough() -> None:
 def test_pods_that_wait_take_the_room_and_it_is_bought_anew() -> None:
     """Room that is never used, or never there again, is none."""
     made = planned(make_node("n", FLEET), make_pod(cpu=4), target=1)
-    assert seats(made) == {"pod": ("n",)}
+    assert places(made) == {"pod": ("n",)}
     assert raises(made) == {("primary-small", HOME): 2}
 
 

@@ -26,7 +26,7 @@ from tests.builders import (
 )
 from tests.properties.optimum import dozen
 from tests.properties.reached import asked_for
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 
 def _launched(pods: Sequence[Pod], fleets: Sequence[FleetSettings]) -> Snapshot:
@@ -42,7 +42,7 @@ def test_pods_that_first_fit_would_leave_over_have_places_on_launching_nodes() -
     pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
     made = plan(_launched(pods, [fleet]), make_settings(fleet))
     assert raises(made) == {}
-    assert sorted(set(seats(made).values()), key=str) == [
+    assert sorted(set(places(made).values()), key=str) == [
         ("primary-small", 0, None),
         ("primary-small", 1, None),
     ]
@@ -54,7 +54,7 @@ def test_purchase_is_not_repeated_while_its_nodes_launch(seed: int) -> None:
     pods, fleets = dozen(seed)
     again = plan(_launched(pods, fleets), make_settings(*fleets))
     assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
-    assert len(seats(again)) == len(pods)
+    assert len(places(again)) == len(pods)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -74,7 +74,7 @@ def test_purchase_for_pods_of_many_rules_is_not_repeated(seed: int) -> None:
     )
     again = plan(_launched(pods, fleets), make_settings(*fleets))
     assert [each for each in again.actions if isinstance(each, SetCapacity)] == []
-    assert len(seats(again)) == len(pods)
+    assert len(places(again)) == len(pods)
 
 
 def test_pods_dealt_to_zones_find_the_nodes_that_were_bought_for_them() -> None:
@@ -93,7 +93,7 @@ def test_pods_dealt_to_zones_find_the_nodes_that_were_bought_for_them() -> None:
     first = _launched(pods, fleets)
     again = plan(first, make_settings(*fleets))
     assert raises(again) == {}
-    assert len(seats(again)) == 5
+    assert len(places(again)) == 5
 
 
 def test_pod_that_comes_later_costs_one_node_and_not_two() -> None:
@@ -105,7 +105,7 @@ def test_pod_that_comes_later_costs_one_node_and_not_two() -> None:
     cluster = replace(launched.cluster, pods=(*launched.cluster.pods, later))
     made = plan(replace(launched, cluster=cluster), make_settings(fleet))
     assert raises(made) == {("primary-small", "us-west-2"): 3}
-    assert len(seats(made)) == len(pods) + 1
+    assert len(places(made)) == len(pods) + 1
 
 
 def test_launching_capacity_comes_before_cheaper_nodes_that_could_be_bought() -> None:
@@ -141,7 +141,7 @@ def test_pods_of_two_sectors_find_their_places_each_in_its_own() -> None:
     ]
     made = plan(_launched(pods, [web, batch]), make_settings(web, batch))
     assert raises(made) == {}
-    assert {pod.split("-")[0] + str(seat) for pod, seat in seats(made).items()} == {
+    assert {pod.split("-")[0] + str(seat) for pod, seat in places(made).items()} == {
         f"{sector}('{sector}-small', {number}, None)"
         for sector in ("web", "batch")
         for number in (0, 1)

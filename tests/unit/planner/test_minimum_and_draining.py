@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.model.actions import DRAINING_TAINT, SetCapacity, TerminateInstance, UntaintNode
+from reconciler.model.actions import DRAINING_TAINT, TerminateInstance, UntaintNode
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
@@ -23,6 +23,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import new_targets
 
 
 def interrupted(name: str, fleet: FleetSettings) -> Node:
@@ -39,17 +40,12 @@ def planned(fleet: FleetSettings, *objects: Node, target: int | None) -> Plan:
     return plan(make_snapshot(*objects, cloud=cloud), make_settings(fleet))
 
 
-def raises(made: Plan) -> list[int]:
-    """The targets that are asked for."""
-    return [a.to_capacity for a in made.actions if isinstance(a, SetCapacity)]
-
-
 @pytest.mark.parametrize("maximum", [None, 5])
 def test_draining_node_below_new_minimum_is_taken_back_not_replaced(maximum: int | None) -> None:
     """A raised minimum would launch a node beside one that is only being emptied."""
     fleet = make_fleet_settings(min_capacity=2, max_capacity=maximum)
     made = planned(fleet, make_node("a", fleet), make_node("b", fleet, draining=True), target=2)
-    assert raises(made) == []
+    assert new_targets(made) == []
     assert [a.node for a in made.actions if isinstance(a, UntaintNode)] == ["b"]
     assert not [a for a in made.actions if isinstance(a, TerminateInstance)]
 
@@ -69,13 +65,13 @@ def test_interrupted_node_of_a_minimum_is_replaced_before_it_goes(maximum: int |
     """A fleet would be below its minimum for as long as a launch takes."""
     fleet = make_fleet_settings(min_capacity=1, max_capacity=maximum)
     made = planned(fleet, interrupted("a", fleet), target=1)
-    assert raises(made) == [2]
+    assert new_targets(made) == [2]
 
 
 def test_interrupted_node_without_a_minimum_raises_nothing() -> None:
     """Empty fleets would launch a node for each interruption."""
     fleet = make_fleet_settings()
-    assert raises(planned(fleet, interrupted("a", fleet), target=1)) == []
+    assert new_targets(planned(fleet, interrupted("a", fleet), target=1)) == []
 
 
 def test_nodes_beyond_the_target_count_for_the_minimum() -> None:
@@ -84,7 +80,7 @@ def test_nodes_beyond_the_target_count_for_the_minimum() -> None:
     nodes = [make_node(n, fleet, unschedulable=True) for n in "abc"]
     cloud = make_cloud_of(nodes, make_fleet(fleet, 1))
     made = plan(make_snapshot(*nodes, make_pod(), cloud=cloud), make_settings(fleet))
-    assert raises(made) == [4]
+    assert new_targets(made) == [4]
     assert [p.new_node for p in made.placements] == [0]
 
 
@@ -100,7 +96,7 @@ def test_raise_after_a_crashed_scale_in_ends_the_node_with_its_target() -> None:
     tainted = make_node("old", fleet, draining=True, labels={"size": "other"})
     cloud = make_cloud_of(nodes, make_fleet(fleet, 1))
     made = plan(make_snapshot(nodes[0], tainted, *pods, cloud=cloud), make_settings(fleet))
-    assert raises(made) == [3]
+    assert new_targets(made) == [3]
     assert [a.decrement for a in made.actions if isinstance(a, TerminateInstance)] == [True]
     assert [f.target for f in made.fleets] == [2]
 
@@ -113,7 +109,7 @@ def test_surplus_target_of_an_unavailable_fleet_is_taken_back_to_the_maximum() -
         make_snapshot(cloud=make_cloud(make_fleet(fleet), away)),
         make_settings(fleet, regions=(HOME, AWAY)),
     )
-    assert raises(made) == [1]
+    assert new_targets(made) == [1]
 
 
 def test_instance_that_never_joins_is_not_replaced_above_the_maximum() -> None:
@@ -123,5 +119,5 @@ def test_instance_that_never_joins_is_not_replaced_above_the_maximum() -> None:
     stuck = make_instance(make_node("x", fleet), live, launched_at=ago(5000))
     cloud = make_cloud(live, instances=[stuck])
     made = plan(make_snapshot(cloud=cloud, **kept_proof(live)), make_settings(fleet))
-    assert raises(made) == [0]
+    assert new_targets(made) == [0]
     assert [a.instance for a in made.actions if isinstance(a, TerminateInstance)] == [stuck.id]

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from reconciler.model.actions import DO_NOT_DISRUPT, SetCapacity
 from reconciler.model.ids import InstanceId
-from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOME,
@@ -18,14 +17,10 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import new_targets
 from tests.unit.planner.scale_in.scene import full, on, planned
 
 FLEET = make_fleet_settings()
-
-
-def targets(made: Plan) -> list[int]:
-    """The targets that the plan sets."""
-    return [a.to_capacity for a in made.actions if isinstance(a, SetCapacity)]
 
 
 def test_target_below_the_nodes_in_use_is_raised_to_them() -> None:
@@ -33,7 +28,7 @@ def test_target_below_the_nodes_in_use_is_raised_to_them() -> None:
     made = planned(
         FLEET, make_node("a", FLEET), full("a"), make_node("b", FLEET), full("b"), target=1
     )
-    assert targets(made) == [2]
+    assert new_targets(made) == [2]
     (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
     assert raised.because == "2 nodes of it hold pods or are protected, its target is 1"
 
@@ -42,15 +37,15 @@ def test_silent_node_that_somebody_protected_counts_as_in_use() -> None:
     """Nobody ends it, so the target would stay below what is there for good."""
     silent = make_node("b", FLEET, ready=False, annotations={DO_NOT_DISRUPT: "true"})
     made = planned(FLEET, make_node("a", FLEET), full("a"), silent, target=1)
-    assert targets(made) == [2]
+    assert new_targets(made) == [2]
     mortal = make_node("b", FLEET, ready=False)
-    assert targets(planned(FLEET, make_node("a", FLEET), full("a"), mortal, target=1)) == []
+    assert new_targets(planned(FLEET, make_node("a", FLEET), full("a"), mortal, target=1)) == []
 
 
 def test_target_below_nodes_that_are_idle_is_left() -> None:
     """It is what is left after a crash between the lower target and the termination."""
     made = planned(FLEET, make_node("a", FLEET), full("a"), make_node("b", FLEET), target=1)
-    assert targets(made) == []
+    assert new_targets(made) == []
 
 
 def test_target_is_not_raised_above_the_maximum_for_nodes_in_use() -> None:
@@ -59,7 +54,7 @@ def test_target_is_not_raised_above_the_maximum_for_nodes_in_use() -> None:
     made = planned(
         fleet, make_node("a", fleet), full("a"), make_node("b", fleet), full("b"), target=1
     )
-    assert targets(made) == []
+    assert new_targets(made) == []
 
 
 def test_node_whose_instance_is_not_known_asks_for_no_target() -> None:
@@ -68,7 +63,7 @@ def test_node_whose_instance_is_not_known_asks_for_no_target() -> None:
     here, gone = make_node("here", FLEET), make_node("gone", FLEET)
     cloud = make_cloud(live, instances=[make_instance(here, live)])
     snapshot = make_snapshot(here, gone, on("here"), on("gone"), cloud=cloud)
-    assert targets(plan(snapshot, make_settings(FLEET))) == []
+    assert new_targets(plan(snapshot, make_settings(FLEET))) == []
 
 
 def test_maximum_below_instances_on_their_way_waits_for_them() -> None:
@@ -80,5 +75,5 @@ def test_maximum_below_instances_on_their_way_waits_for_them() -> None:
     cloud = make_cloud(live, instances=pending)
     waiting = make_pod("waits", cpu="3", sector="primary")
     made = plan(make_snapshot(waiting, cloud=cloud), make_settings(fleet))
-    assert targets(made) == [2]
+    assert new_targets(made) == [2]
     assert live.region == HOME

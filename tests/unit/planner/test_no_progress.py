@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedDemandState
@@ -28,6 +27,7 @@ from tests.builders import (
     make_snapshot,
     spread,
 )
+from tests.unit.planner.placed import bought
 
 FLEET = make_fleet_settings(labels={"team": "data"})
 POD = make_pod(node_selector={"team": "data"}, sector="primary")
@@ -50,11 +50,6 @@ def planned(
     count = sum(isinstance(o, Node) for o in objects)
     cloud = make_cloud(make_fleet(fleet, count, **live))
     return plan(make_snapshot(*objects, cloud=cloud, demands=demands), make_settings(fleet))
-
-
-def bought(made: Plan) -> int:
-    """How many nodes the plan asks for."""
-    return sum(a.to_capacity - a.from_capacity for a in made.actions if isinstance(a, SetCapacity))
 
 
 def first_purchase() -> SavedDemandState:

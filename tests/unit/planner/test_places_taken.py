@@ -6,7 +6,6 @@ import pytest
 
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Pod
-from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
@@ -22,15 +21,11 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import bought
 
 FLEET = make_fleet_settings(labels={"team": "data"})
 POD = make_pod(node_selector={"team": "data"}, sector="primary")
 OTHERS = make_fleet_settings("large", "default", labels={"team": "web"})
-
-
-def bought(made: Plan) -> int:
-    """Return how many nodes the plan asks for."""
-    return sum(a.to_capacity - a.from_capacity for a in made.actions if isinstance(a, SetCapacity))
 
 
 def taken_by(

@@ -26,7 +26,7 @@ from tests.builders import (
 ZONES = ("us-west-2a", "us-west-2b")
 
 
-def seats(made: Plan) -> list[tuple[object, ...]]:
+def places(made: Plan) -> list[tuple[object, ...]]:
     """Where each placed pod goes."""
     return [(p.node, p.fleet, p.launching, p.new_node) for p in made.placements]
 
@@ -39,7 +39,7 @@ def test_zonal_anti_affinity_never_shares_one_new_node(target: int) -> None:
     cloud = make_cloud(make_fleet(fleet, target))
     made = plan(make_snapshot(*pods, cloud=cloud), make_settings(fleet))
     assert len(made.placements) == 2
-    assert max(Counter(seats(made)).values()) == 1
+    assert max(Counter(places(made)).values()) == 1
 
 
 @pytest.mark.parametrize("target", [0, 1, 2, 3])
@@ -61,7 +61,7 @@ def test_zonal_anti_affinity_to_another_app_never_shares_one_new_node(target: in
     b = make_pod("b", labels={"app": "b"})
     cloud = make_cloud(make_fleet(fleet, target))
     made = plan(make_snapshot(a, b, cloud=cloud), make_settings(fleet))
-    assert max(Counter(seats(made)).values()) == 1
+    assert max(Counter(places(made)).values()) == 1
 
 
 def test_many_pods_that_one_pod_avoids_still_share_nodes() -> None:
@@ -99,7 +99,7 @@ def test_running_pods_anti_affinity_keeps_newcomers_off_its_node() -> None:
         make_snapshot(make_node("n", fleet), guard, make_pod("b", labels={"app": "b"})),
         make_settings(fleet),
     )
-    assert seats(made) == [(None, "primary-small", None, 0)]
+    assert places(made) == [(None, "primary-small", None, 0)]
 
 
 def test_large_pod_joins_the_small_pod_that_it_wants_to_be_near() -> None:
@@ -142,7 +142,7 @@ def test_first_pod_gets_a_node_that_takes_those_that_must_be_with_it(
         made = plan(make_snapshot(*objects), make_settings(*SIZES))
         assert made.unplaceable == ()
         assert {(f.fleet, f.target) for f in made.fleets if f.target} == {("primary-large", 1)}
-        assert len(set(seats(made))) == 1
+        assert len(set(places(made))) == 1
 
 
 def test_pod_whose_followers_no_node_takes_gets_the_cheapest_one() -> None:
@@ -161,7 +161,7 @@ def test_zonal_affinity_shares_a_node_where_the_zone_is_open(target: int) -> Non
     made = plan(
         make_snapshot(*pods, cloud=make_cloud(make_fleet(fleet, target))), make_settings(fleet)
     )
-    assert len(set(seats(made))) == 1
+    assert len(set(places(made))) == 1
     assert [u.reasons[0].code for u in made.unplaceable] == ["zone", "zone"]
 
 
@@ -195,11 +195,11 @@ def test_spread_by_node_fills_new_nodes_as_far_as_those_there_are() -> None:
     """Each pod got a node of its own, beside nodes with three each."""
     made = beside_full_nodes(3)
     assert made.unplaceable == ()
-    assert sorted(Counter(seats(made)).values()) == [3, 3]
+    assert sorted(Counter(places(made)).values()) == [3, 3]
 
 
 def test_spread_by_node_counts_from_nodes_without_pods() -> None:
     """Two pods on a new node would exceed the skew against the nodes that have none."""
     made = beside_full_nodes(0)
     assert made.unplaceable == ()
-    assert set(Counter(seats(made)).values()) == {1}
+    assert set(Counter(places(made)).values()) == {1}

@@ -23,7 +23,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 # ---- nodes that exist, then capacity on its way, then new nodes ---------------------------
 
@@ -34,7 +34,7 @@ def test_pods_use_existing_nodes_then_launching_ones_then_new_ones() -> None:
     node = make_node("n", fleet)
     cloud = make_cloud(make_fleet(fleet, 2))
     made = plan(make_snapshot(node, *make_pods(3, cpu=4), cloud=cloud), make_settings(fleet))
-    assert sorted(seats(made).values(), key=str) == [
+    assert sorted(places(made).values(), key=str) == [
         ("n",),
         ("primary-small", 0, None),
         ("primary-small", None, 0),
@@ -53,7 +53,7 @@ def test_node_that_takes_no_pods_is_no_destination(changed: dict[str, Any]) -> N
     """Pods would be promised a node that the scheduler never uses."""
     fleet = make_fleet_settings()
     made = plan(make_snapshot(make_node("n", fleet, **changed), make_pod()), make_settings(fleet))
-    assert seats(made) == {"pod": ("primary-small", None, 0)}
+    assert places(made) == {"pod": ("primary-small", None, 0)}
 
 
 def test_young_node_that_is_not_ready_counts_as_launching() -> None:
@@ -61,7 +61,7 @@ def test_young_node_that_is_not_ready_counts_as_launching() -> None:
     fleet = make_fleet_settings()
     booting = make_node("n", fleet, ready=False, created_at=ago(60))
     made = plan(make_snapshot(booting, make_pod()), make_settings(fleet))
-    assert seats(made) == {"pod": ("primary-small", 0, None)}
+    assert places(made) == {"pod": ("primary-small", 0, None)}
     assert (made.fleets[0].joined, made.fleets[0].launching) == (0, 1)
 
 
@@ -71,7 +71,7 @@ def test_instance_shutting_down_is_no_destination_and_no_capacity() -> None:
     node, live = make_node("n", fleet), make_fleet(fleet, 0)
     cloud = make_cloud(live, instances=[make_instance(node, live, state="shutting-down")])
     made = plan(make_snapshot(node, make_pod(), cloud=cloud), make_settings(fleet))
-    assert seats(made) == {"pod": ("primary-small", None, 0)}
+    assert places(made) == {"pod": ("primary-small", None, 0)}
     assert made.fleets[0].joined == 0
 
 
@@ -93,8 +93,8 @@ def test_nominated_node_is_taken_by_its_pod() -> None:
         make_snapshot(make_node("n", fleet), waits, victim, make_pod("other", cpu=3)),
         make_settings(fleet),
     )
-    assert seats(made)["nominated"] == ("n",)
-    assert seats(made)["other"] == ("primary-small", None, 0)
+    assert places(made)["nominated"] == ("n",)
+    assert places(made)["other"] == ("primary-small", None, 0)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_nomination_for_a_node_that_takes_nobody_is_void(changed: dict[str, Any]
     full = make_pod("full", node="n", cpu=4)
     pod = make_pod(cpu=4, nominated_node_name=NodeName("n"))
     made = plan(make_snapshot(make_node("n", fleet, **changed), full, pod), make_settings(fleet))
-    assert seats(made) == {"pod": ("primary-small", None, 0)}
+    assert places(made) == {"pod": ("primary-small", None, 0)}
 
 
 def test_room_held_by_running_balloons_is_free_for_real_pods() -> None:
@@ -116,7 +116,7 @@ def test_room_held_by_running_balloons_is_free_for_real_pods() -> None:
     made = plan(
         make_snapshot(make_node("n", fleet), balloon, make_pod(cpu=4)), make_settings(fleet)
     )
-    assert seats(made) == {"pod": ("n",)}
+    assert places(made) == {"pod": ("n",)}
     assert raises(made) == {}
 
 
@@ -126,7 +126,7 @@ def test_waiting_balloon_does_not_take_a_running_balloons_room() -> None:
     runs = make_pod("runs", node="n", cpu=4, priority=-10)
     waits = make_pod("waits", cpu=4, priority=-10)
     made = plan(make_snapshot(make_node("n", fleet), runs, waits), make_settings(fleet))
-    assert seats(made) == {"waits": ("primary-small", None, 0)}
+    assert places(made) == {"waits": ("primary-small", None, 0)}
 
 
 def test_waiting_balloon_makes_headroom() -> None:
@@ -147,7 +147,7 @@ def test_draining_node_that_is_needed_is_taken_back_before_anything_is_launched(
         "n", fleet, draining=True, annotations=FrozenMap({DRAIN_STARTED: "2026-01-31T11:59:00Z"})
     )
     made = plan(make_snapshot(node, make_pod(cpu=4)), make_settings(fleet))
-    assert seats(made) == {"pod": ("n",)}
+    assert places(made) == {"pod": ("n",)}
     assert [type(a) for a in made.actions] == [UntaintNode, AnnotateNode, AnnotateNode]
     assert made.fleets[0].target == 1
 
@@ -159,7 +159,7 @@ def test_launching_node_goes_to_the_pod_that_it_was_bought_for() -> None:
     pods = [make_pod("a", cpu=2), make_pod("b", cpu=2, node_selector={ZONE: "us-west-2a"})]
     cloud = make_cloud(make_fleet(zoned, 1), make_fleet(open_to_all, 1))
     made = plan(make_snapshot(*pods, cloud=cloud), make_settings(zoned, open_to_all))
-    assert seats(made) == {"a": ("primary-open", 0, None), "b": (zoned.name, 0, None)}
+    assert places(made) == {"a": ("primary-open", 0, None), "b": (zoned.name, 0, None)}
     assert raises(made) == {}
 
 
@@ -236,7 +236,7 @@ def test_priorities_decide_who_waits_under_a_maximum() -> None:
     fleet = make_fleet_settings(cpu=4, max_capacity=1)
     pods = [make_pod("a-low", cpu=4), make_pod("z-high", cpu=4, priority=100)]
     made = plan(make_snapshot(*pods), make_settings(fleet))
-    assert list(seats(made)) == ["z-high"]
+    assert list(places(made)) == ["z-high"]
     assert [(u.pod.name, u.reasons[0].code) for u in made.unplaceable] == [
         ("a-low", "max-capacity")
     ]

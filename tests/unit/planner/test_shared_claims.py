@@ -23,7 +23,7 @@ from tests.builders import (
     make_snapshot,
     near,
 )
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 EBS = StorageClass(name="disk", provisioner="ebs.csi.aws.com", wait_for_first_consumer=True)
@@ -78,7 +78,7 @@ def test_users_of_one_new_volume_get_nodes_of_one_zone(made_by: StorageClass) ->
     """Nodes in the other zones would be bought for pods that cannot reach the volume there."""
     made = planned(*sharing(), fleets=FIXED, made_by=made_by)
     assert raises(made) == {("primary-fixed-us-west-2a", HOME): 1}
-    assert len(seats(made)) == 2
+    assert len(places(made)) == 2
     assert codes(made) == [{"max-capacity", "volume-zone"}] * 3
 
 
@@ -138,4 +138,4 @@ def test_pod_that_must_be_near_others_goes_where_they_are() -> None:
     database = make_pod("db", node="n", cpu="1", labels={"app": "db"})
     user = make_pod("user", cpu="2", claims=("data",), pod_affinity=(near(ZONE, app="db"),))
     made = planned(node, database, user, *sharing(1), fleets=FIXED)
-    assert seats(made)["user"] == ("n",)
+    assert places(made)["user"] == ("n",)

@@ -30,11 +30,11 @@ from tests.unit.planner.disruption.updated_fleet import (
     NEW,
     RULES,
     TAINT,
-    drained,
     made_of,
     marked,
     node,
 )
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, told
 
 

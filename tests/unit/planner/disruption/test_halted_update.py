@@ -20,15 +20,8 @@ from tests.builders import (
     make_node,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.updated_fleet import (
-    FLEET,
-    NEW,
-    drained,
-    made_of,
-    marked,
-    node,
-    state,
-)
+from tests.unit.planner.disruption.updated_fleet import FLEET, NEW, made_of, marked, node, state
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
     full,
     make_scene_fleet,

@@ -19,7 +19,7 @@ from tests.builders import (
     make_settings,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.updated_fleet import drained as emptied
+from tests.unit.planner.placed import drained as emptied
 from tests.unit.planner.scale_in.scene import (
     drained,
     full,

@@ -25,6 +25,7 @@ from reconciler.planner.settings import DisruptionBudget, PlannerSettings
 from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
     full,
     kept,
@@ -58,11 +59,6 @@ def rebalance(name: str) -> Node:
 def scheduled(name: str, in_seconds: float) -> Node:
     """A node whose instance EC2 will change."""
     return announced(name, f"scheduled-change/{rfc3339(ago(-in_seconds))}")
-
-
-def drained(made: Plan) -> list[str]:
-    """The nodes that get our draining taint."""
-    return [a.node for a in made.actions if isinstance(a, TaintNode)]
 
 
 def asked_of(made: Plan) -> list[AnnotateNode]:

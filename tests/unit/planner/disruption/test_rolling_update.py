@@ -39,12 +39,12 @@ from tests.unit.planner.disruption.updated_fleet import (
     NEW,
     OLD,
     TAINT,
-    drained,
     made_of,
     marked,
     node,
     state,
 )
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     full,

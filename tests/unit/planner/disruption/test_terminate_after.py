@@ -14,7 +14,6 @@ from reconciler.model.actions import (
     AnnotateNode,
     DeletePod,
     EvictPod,
-    TaintNode,
     TerminateInstance,
     UntaintNode,
 )
@@ -34,6 +33,7 @@ from tests.builders import (
     make_settings,
     selecting,
 )
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, on, planned, told
 
 DAY = 86_400.0
@@ -64,11 +64,6 @@ def guarded(**changed: Any) -> Pod:
 def deleted(made: Plan) -> list[tuple[str, int]]:
     """The pods that are deleted, and their grace."""
     return [(a.pod.name, a.grace_seconds) for a in made.actions if isinstance(a, DeletePod)]
-
-
-def drained(made: Plan) -> list[str]:
-    """Nodes that are tainted."""
-    return [a.node for a in made.actions if isinstance(a, TaintNode)]
 
 
 def test_time_begins_when_a_pod_first_keeps_the_node() -> None:

@@ -16,11 +16,11 @@ from tests.unit.planner.disruption.updated_fleet import (
     OLD,
     RULES,
     TAINT,
-    drained,
     made_of,
     marked,
     node,
 )
+from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     full,

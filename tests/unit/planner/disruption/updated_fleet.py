@@ -6,7 +6,6 @@ from typing import Any
 from reconciler.model.actions import (
     DRAINING_TAINT,
     ROLLING_UPDATE,
-    TaintNode,
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
@@ -102,11 +101,6 @@ def marked(made: Plan) -> dict[str, str | None]:
         for name, key, value in sorted(annotations_set(made), key=str)
         if key == "rolling-update"
     }
-
-
-def drained(made: Plan) -> list[str]:
-    """The nodes that get our draining taint."""
-    return [a.node for a in made.actions if isinstance(a, TaintNode)]
 
 
 def state(made: Plan) -> str:

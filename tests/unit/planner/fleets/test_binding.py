@@ -40,6 +40,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import ended
 from tests.unit.planner.scale_in.scene import FLEET, full, instance, unneeded
 
 LIVE = make_fleet(FLEET, 6)
@@ -220,15 +221,10 @@ def with_node(stuck: int, **changed: Any) -> Plan:
     return seen(*nodes, *busy, instances=[*at_work, *dead], **changed)
 
 
-def ends(made: Plan) -> list[str]:
-    """The instances that the plan ends."""
-    return [a.instance for a in made.actions if isinstance(a, TerminateInstance)]
-
-
 def test_one_plan_ends_only_as_many_as_the_limit_the_oldest_first() -> None:
     """One wrong picture in a right cluster would end everything that has just been launched."""
     made = with_node(8)
-    assert ends(made) == [f"i-{n}" for n in range(5)]
+    assert ended(made) == [f"i-{n}" for n in range(5)]
     assert codes(made) == {f"i-{n}": "stuck-cap" for n in range(5, 8)}
     assert len(made.stuck_ends) == 5
 
@@ -238,10 +234,10 @@ def test_limit_of_an_hour_holds_over_plans_and_restarts() -> None:
     limits = replace(SETTINGS, stuck_ends=StuckEndSettings(per_cycle=5, per_hour=6))
     before = tuple(StuckEnd(instance=InstanceId(f"x-{n}"), at=ago(1800)) for n in range(4))
     made = with_node(8, stuck_ends=before, settings=limits)
-    assert ends(made) == ["i-0", "i-1"]
+    assert ended(made) == ["i-0", "i-1"]
     assert len(made.stuck_ends) == 6
     old = tuple(replace(each, at=ago(3601)) for each in before)
-    assert len(ends(with_node(8, stuck_ends=old, settings=limits))) == 5
+    assert len(ended(with_node(8, stuck_ends=old, settings=limits))) == 5
 
 
 def test_end_that_is_asked_for_again_counts_once() -> None:
@@ -249,7 +245,7 @@ def test_end_that_is_asked_for_again_counts_once() -> None:
     limits = replace(SETTINGS, stuck_ends=StuckEndSettings(per_cycle=5, per_hour=2))
     asked = tuple(StuckEnd(instance=InstanceId(f"i-{n}"), at=ago(60)) for n in range(2))
     made = with_node(3, stuck_ends=asked, settings=limits)
-    assert ends(made) == ["i-0", "i-1"]
+    assert ended(made) == ["i-0", "i-1"]
     assert made.stuck_ends == tuple(sorted(asked))
 
 
@@ -278,25 +274,25 @@ def test_pods_do_not_wait_for_instances_that_stay_dead_for_an_hour(kept: bool, b
     made = plan(snapshot, limits)
     raised = [a.to_capacity - 22 for a in made.actions if isinstance(a, SetCapacity)]
     assert sum(raised) == bought
-    assert len(ends(made)) == (0 if kept else 2)
+    assert len(ended(made)) == (0 if kept else 2)
 
 
 def test_zero_ends_none() -> None:
     """A person who wants to look at such instances first could not say so."""
     limits = replace(SETTINGS, stuck_ends=StuckEndSettings(per_cycle=0, per_hour=20))
-    assert ends(with_node(3, settings=limits)) == []
+    assert ended(with_node(3, settings=limits)) == []
 
 
 def test_second_list_alone_does_not_lift_the_safety_stop_for_instances_never_seen() -> None:
     """An API server that lost its nodes (etcd from an old backup) would cost them all."""
     first = with_node(30, relists=1)
-    assert ends(first) == []
+    assert ended(first) == []
     assert set(codes(first).values()) == {"safety-stop"}
     again = with_node(30, relists=2)
-    assert ends(again) == ["i-0"]
+    assert ended(again) == ["i-0"]
     assert list(codes(again).values()) == ["stuck-cap"] * 29
     used = tuple(StuckEnd(instance=InstanceId(f"x-{n}"), at=ago(60)) for n in range(3))
-    assert ends(with_node(30, relists=9, stuck_ends=used)) == []
+    assert ended(with_node(30, relists=9, stuck_ends=used)) == []
 
 
 def test_kept_proof_is_written_again_only_now_and_then() -> None:

@@ -31,7 +31,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.placed import places, raises
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_launching_capacity_of_a_failing_fleet_no_longer_counts() -> None:
         make_fleet(failing, 2, capacity_errors=(capacity_error(),)), make_fleet(other)
     )
     made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(failing, other))
-    assert seats(made) == {"pod": ("primary-medium", None, 0)}
+    assert places(made) == {"pod": ("primary-medium", None, 0)}
 
 
 @pytest.mark.parametrize(("fallback", "moves"), [(True, True), (False, False)])

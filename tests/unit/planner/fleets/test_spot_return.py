@@ -14,7 +14,6 @@ from reconciler.model.actions import (
     SPOT_RETURN,
     AnnotateNode,
     EvictPod,
-    SetCapacity,
     TaintNode,
 )
 from reconciler.model.cluster import Node, Pod
@@ -41,6 +40,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import raised
 
 SPOT = make_fleet_settings(spot_fallback=True)
 STEADY = make_fleet_settings("steady", spot=False, price="0.3")
@@ -115,12 +115,6 @@ def marked(made: Plan) -> list[tuple[str, str | None]]:
     return [(a.node, a.value) for a in found]
 
 
-def asked(made: Plan) -> list[tuple[str, int, int]]:
-    """Targets that change."""
-    found = [a for a in made.actions if isinstance(a, SetCapacity)]
-    return [(a.fleet, a.from_capacity, a.to_capacity) for a in found]
-
-
 def drained(made: Plan) -> list[tuple[str, str]]:
     """Nodes that are tainted, and with what."""
     found = [a for a in made.actions if isinstance(a, TaintNode)]
@@ -133,13 +127,13 @@ def test_batch_is_as_large_as_the_budget_allows_and_cheapest_first() -> None:
     pods = [*busy(nodes[0], 3), *busy(nodes[1], 1), *busy(nodes[2], 2)]
     made = planned(*nodes, pods=pods)
     assert marked(made) == [("b", rfc3339(NOW)), ("c", rfc3339(NOW))]
-    assert (asked(made), drained(made)) == ([], [])
+    assert (raised(made), drained(made)) == ([], [])
 
 
 def test_spot_node_is_asked_for_before_a_pod_moves() -> None:
     """Its pods would wait for a launch that EC2 may refuse."""
     made = planned(stand_in("a", batch=10))
-    assert asked(made) == [(SPOT.name, 0, 1)]
+    assert raised(made) == [(SPOT.name, 0, 1)]
     assert drained(made) == []
     assert [each.code for each in made.kept if each.node == "a"] == ["replacement"]
     assert [(f.nodes, f.going_back) for f in made.fallbacks] == [(1, 1)]
@@ -156,7 +150,7 @@ def test_node_is_drained_when_the_spot_node_has_come() -> None:
 def test_nothing_happens_while_it_is_off() -> None:
     """By default nodes stay where they are."""
     made = planned(stand_in("a"), spot_return=None)
-    assert (marked(made), asked(made)) == ([], [])
+    assert (marked(made), raised(made)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -209,7 +203,7 @@ def test_batch_is_over_when_spot_runs_out_again() -> None:
     """No pod moves towards capacity that is not to be had."""
     made = planned(stand_in("a", batch=60), saved=error(30))
     assert marked(made) == [("a", None)]
-    assert asked(made) == []
+    assert raised(made) == []
 
 
 def test_drain_that_has_begun_is_finished_all_the_same() -> None:
@@ -258,7 +252,7 @@ def test_no_on_demand_node_comes_in_its_place() -> None:
     )
     fleets = make_fleet(SPOT, 0), make_fleet(STEADY, 1), make_fleet(cheap, 0)
     made = plan(make_snapshot(node, *pods, cloud=make_cloud_of((node,), *fleets)), settings)
-    assert asked(made) == []
+    assert raised(made) == []
     (why,) = [each for each in made.kept if each.node == "a"]
     assert why.code == "no-destination"
     assert why.detail.endswith("; its pods fit on no other node")

@@ -25,12 +25,8 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import ended
 from tests.unit.planner.scale_in.scene import FLEET, full, instance, with_instances
-
-
-def ended(made: Plan) -> list[str]:
-    """The instances that the plan ends."""
-    return [a.instance for a in made.actions if isinstance(a, TerminateInstance)]
 
 
 @pytest.mark.parametrize(("seconds", "stuck"), [(899, []), (900, ["i-0"])])

@@ -353,10 +353,7 @@ def make_cloud(*fleets: Fleet, instances: Iterable[Instance] = (), **changed: An
 def make_cloud_of(
     objects: Iterable[Pod | Node], *fleets: Fleet, others: Iterable[Instance] = (), **changed: Any
 ) -> CloudState:
-    """EC2's answers where an instance runs behind each of these fleets' nodes.
-
-    `others` are shown too, in place of the instances with their ids.
-    """
+    """EC2's answers with an instance behind each of these fleets' nodes, or one of `others`."""
     lives = {each.name: each for each in fleets}
     nodes = [o for o in objects if isinstance(o, Node) and o.labels.get("fleet") in lives]
     found = {

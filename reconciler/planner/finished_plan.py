@@ -14,6 +14,7 @@ from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Re
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew
+from reconciler.planner.cost_limits import cost_of_targets, extra_nano_usd
 from reconciler.planner.disruption.limits.unproven import (
     check_removals,
 )
@@ -27,7 +28,7 @@ from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stand_ins import find_fallbacks
 from reconciler.planner.fleets.stuck_ends import ends_after
-from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
+from reconciler.planner.money import usd
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of
 from reconciler.planner.raise_limits import (

@@ -1,12 +1,9 @@
 """Money in billionths of a dollar per hour, so that sums and comparisons are exact."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
-from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes import NANO, NewNode
+NANO = 1_000_000_000
+"""Parts of a dollar."""
 
 
 def nano_usd(price: Decimal) -> int:
@@ -15,65 +12,5 @@ def nano_usd(price: Decimal) -> int:
 
 
 def usd(nano: int) -> float:
-    """Billionths of a dollar as dollars, rounded to what a bill shows."""
+    """Return billionths of a dollar as dollars, rounded to what a bill shows."""
     return round(nano / NANO, 6)
-
-
-def extra_nano_usd(node: NewNode, instead_of: NewNode) -> int:
-    """Return what a node costs beyond another per hour.
-
-    0 where it is cheaper, or a price is not known.
-    """
-    if not (node.priced and instead_of.priced):
-        return 0
-    return max(0, node.nano_usd_per_hour - instead_of.nano_usd_per_hour)
-
-
-def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
-    """Return what the targets planned so far cost per hour."""
-    return sum(
-        builder.targets[s.key] * builder.view.offers[s.key].nano_usd_per_hour for s in fleets
-    )
-
-
-def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
-    """Return what targets cost, and nodes of fleets whose targets EC2 does not tell now."""
-    unseen = (s for s in fleets if s.out_of_reach)
-    nodes = sum(s.joined * builder.view.offers[s.key].nano_usd_per_hour for s in unseen)
-    return nodes + cost_of_targets(builder, (s for s in fleets if not s.out_of_reach))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostLimit:
-    """A `max_hourly_usd` that holds for a sector's fleets, and what is spent of it."""
-
-    of_sector: str
-    """The sector whose limit it is; empty for the cluster's."""
-    nano_usd_per_hour: int
-    spent: int
-    """What the targets that it counts cost, as planned so far."""
-
-    @property
-    def left(self) -> int:
-        """Negative where it is exceeded already."""
-        return self.nano_usd_per_hour - self.spent
-
-
-def cost_limits(builder: PlanBuilder, sector: str) -> list[CostLimit]:
-    """Return the cluster's limit and the sector's, as far as the config sets them."""
-    view = builder.view
-    fleets = view.inventory.fleets
-    own = [status for status in fleets if status.settings.sector == sector]
-    settings = next(s for s in view.settings.sectors if s.name == sector)
-    return [
-        CostLimit(
-            of_sector=name,
-            nano_usd_per_hour=nano_usd(limit),
-            spent=_spent(builder, counted),
-        )
-        for name, limit, counted in (
-            ("", view.settings.usd_per_hour_max, fleets),
-            (sector, settings.usd_per_hour_max, own),
-        )
-        if limit is not None
-    ]

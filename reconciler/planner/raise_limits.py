@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from reconciler.model.plan import NewNodes
 from reconciler.model.saved_state import SavedRaise
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.new_nodes import NANO
-from reconciler.planner.money import nano_usd
+from reconciler.planner.money import NANO, nano_usd
 from reconciler.planner.view import ClusterView
 
 HOUR = timedelta(hours=1)

@@ -7,10 +7,10 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import FLEET, SECTOR, SIZE, SectorFinder, wanted_values
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import cost_limits
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.view import ClusterView
 

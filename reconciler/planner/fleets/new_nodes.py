@@ -11,6 +11,7 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
+from reconciler.planner.money import NANO
 from reconciler.planner.placement.filters import taints
 from reconciler.planner.placement.kinds import (
     ARCH,
@@ -26,7 +27,6 @@ from reconciler.planner.placement.kinds import (
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.pod_groups import PodGroup
 
-NANO = 1_000_000_000
 _USUAL_USD_PER_CPU = 0.035
 _USUAL_USD_PER_GIB = 0.0045
 """About what m5, c5 and r5 cost on demand in us-east-1 (2026-07): only where no price is known."""

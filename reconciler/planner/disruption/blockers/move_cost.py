@@ -11,7 +11,7 @@ from decimal import Decimal
 from reconciler.model.cluster import Pod
 from reconciler.model.text import counted_noun
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.money import NANO
 
 
 def move_cost_nano_usd(pods: Collection[Pod], move_cost_usd: Decimal) -> int:

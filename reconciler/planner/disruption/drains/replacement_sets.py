@@ -17,8 +17,8 @@ from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.fleets.starting import takes_pods
+from reconciler.planner.money import NANO
 from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)

@@ -22,7 +22,7 @@ from reconciler.planner.disruption.turns import begins_a_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.money import NANO
 from reconciler.planner.view import ClusterView
 
 

@@ -14,6 +14,7 @@ from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
+from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
 from reconciler.planner.disruption.candidates import Candidate
@@ -23,7 +24,7 @@ from reconciler.planner.disruption.drains.attempts import Attempts, read_attempt
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import cost_limits, usd
+from reconciler.planner.money import usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec

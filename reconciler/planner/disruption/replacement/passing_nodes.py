@@ -17,7 +17,7 @@ from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.money import NANO
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)

@@ -26,7 +26,7 @@ from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCEN
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
-from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.money import NANO
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.simulation import RowSpec

@@ -3,12 +3,12 @@
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
+from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import Outdated
-from reconciler.planner.money import cost_limits
 
 
 def ask_for_successor(

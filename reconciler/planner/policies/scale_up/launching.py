@@ -21,7 +21,8 @@ from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
-from reconciler.planner.fleets.new_nodes import NANO, NewNode, usual_usd_per_hour
+from reconciler.planner.fleets.new_nodes import NewNode, usual_usd_per_hour
+from reconciler.planner.money import NANO
 from reconciler.planner.offers import offer_of
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass

@@ -11,8 +11,9 @@ from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import cost_limits, usd
+from reconciler.planner.money import usd
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links

@@ -25,7 +25,7 @@ from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import parse_rfc3339
-from reconciler.planner.fleets.interruptions import read_notice
+from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings

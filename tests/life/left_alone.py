@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.planner.fleets.interruptions import read_notice
+from reconciler.planner.nodes.interruptions import read_notice
 
 LAST_CALL = timedelta(seconds=30)
 """With so little time left the pods of Jobs have to leave too: they cannot finish there."""

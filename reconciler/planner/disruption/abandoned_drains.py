@@ -12,13 +12,13 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import drain_started, end_of_drain, give_back
-from reconciler.planner.fleets.drain_taints import (
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.nodes.drain_taints import (
     is_draining,
     is_draining_by_us,
     is_draining_voluntarily,
 )
-from reconciler.planner.fleets.interruptions import read_notice
-from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.view import ClusterView
 

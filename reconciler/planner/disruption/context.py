@@ -14,7 +14,7 @@ from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.fleets.drain_taints import is_draining, is_draining_voluntarily
+from reconciler.planner.nodes.drain_taints import is_draining, is_draining_voluntarily
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView

@@ -16,7 +16,7 @@ from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.starting import is_joining
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.view import ClusterView
 

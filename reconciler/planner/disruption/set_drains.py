@@ -13,7 +13,7 @@ from reconciler.planner.disruption.drains.replacement_sets import (
     failed_again,
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.nodes.drain_taints import is_draining
 
 
 def continue_sets(run: VoluntaryRun) -> None:

@@ -25,7 +25,7 @@ from reconciler.planner.disruption.drains.actions import drain_started, last_fai
 from reconciler.planner.disruption.drains.attempts import read_attempts
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.rounds import DrainProgress, drain_progress
-from reconciler.planner.fleets.drain_taints import drain_policy, is_draining_voluntarily
+from reconciler.planner.nodes.drain_taints import drain_policy, is_draining_voluntarily
 from reconciler.planner.view import ClusterView
 
 Stage = Literal[

@@ -22,8 +22,8 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.state import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
+from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import judge_of
 
 SHOWN_PODS = 10

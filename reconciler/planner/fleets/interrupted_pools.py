@@ -17,7 +17,7 @@ from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.model.saved_state import InterruptedPool
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import is_skewed
-from reconciler.planner.fleets.interruptions import (
+from reconciler.planner.nodes.interruptions import (
     FORCED_AHEAD,
     InterruptionNotice,
     notice_of,

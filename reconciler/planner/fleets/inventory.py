@@ -15,13 +15,6 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
-from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.duplicate_nodes import (
-    DuplicateNodes,
-    find_duplicate_nodes,
-    names_only,
-)
-from reconciler.planner.fleets.ending import ending_nodes
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -32,7 +25,6 @@ from reconciler.planner.fleets.health import (
 )
 from reconciler.planner.fleets.in_service import in_service, names_set_aside
 from reconciler.planner.fleets.interrupted_pools import pools_after
-from reconciler.planner.fleets.interruptions import InterruptionNotice, find_noticed
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.outdated import Outdated, find_outdated
@@ -42,8 +34,16 @@ from reconciler.planner.fleets.rolling_update import (
     halted_after,
     with_resumed,
 )
-from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.duplicate_nodes import (
+    DuplicateNodes,
+    find_duplicate_nodes,
+    names_only,
+)
+from reconciler.planner.nodes.ending import ending_nodes
+from reconciler.planner.nodes.interruptions import InterruptionNotice, find_noticed
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings

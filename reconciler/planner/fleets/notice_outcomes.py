@@ -17,8 +17,8 @@ from reconciler.model.interruption_annotation import (
 )
 from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
-from reconciler.planner.fleets.drain_taints import drain_reasons
-from reconciler.planner.fleets.interruptions import read_notice
+from reconciler.planner.nodes.drain_taints import drain_reasons
+from reconciler.planner.nodes.interruptions import read_notice
 
 STAYING: Final = frozenset({"pending", "running"})
 """States of an instance after which nothing is to be done."""

@@ -24,11 +24,11 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.calendar import in_window
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.starting import startup_taint, takes_pods
 from reconciler.planner.fleets.stuck import StuckInstance
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import startup_taint, takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 
 CRASH_LOOP_RESTARTS: Final = 3

@@ -16,10 +16,10 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.fleets.stand_ins import FallbackNode, find_fallbacks
+from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.settings import PlannerSettings
 
 BATCH_EVERY: Final = timedelta(hours=1)

@@ -12,8 +12,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
-from reconciler.planner.fleets.duplicate_nodes import find_duplicate_nodes, names_only
 from reconciler.planner.fleets.live import fleet_keys_by_instance
+from reconciler.planner.nodes.duplicate_nodes import find_duplicate_nodes, names_only
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3

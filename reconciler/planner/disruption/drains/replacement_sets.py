@@ -16,9 +16,9 @@ from reconciler.model.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
-from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.starting import takes_pods
 from reconciler.planner.money import NANO
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)

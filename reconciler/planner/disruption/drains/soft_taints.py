@@ -23,7 +23,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.fleets.drain_taints import is_draining, is_marked
+from reconciler.planner.nodes.drain_taints import is_draining, is_marked
 from reconciler.planner.view import ClusterView
 
 CHANGES_MAX = 10

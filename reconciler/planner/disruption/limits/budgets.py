@@ -15,9 +15,9 @@ from reconciler.model.ids import FleetKey
 from reconciler.model.text import counted_noun
 from reconciler.planner.calendar import after_schedule, in_window
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.starting import is_joining
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.settings import DisruptionBudget, DisruptionReason
 from reconciler.planner.view import ClusterView
 

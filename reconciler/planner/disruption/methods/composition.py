@@ -20,9 +20,9 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
 from reconciler.planner.disruption.turns import begins_a_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import NANO
+from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.view import ClusterView
 
 

@@ -28,11 +28,11 @@ from reconciler.planner.disruption.replacement.successor import (
 )
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import chosen_by_update
 from reconciler.planner.fleets.rolling_update import BatchMark, Update
+from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "rolling-update"
 PATIENCE: Final = timedelta(minutes=15)

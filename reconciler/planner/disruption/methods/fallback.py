@@ -7,8 +7,8 @@ from reconciler.model.actions import FALLBACK_FROM
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.stand_ins import find_fallbacks
+from reconciler.planner.nodes.drain_taints import is_draining
 
 
 def propose(builder: PlanBuilder) -> None:

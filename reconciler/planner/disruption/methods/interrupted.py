@@ -38,8 +38,8 @@ from reconciler.planner.disruption.drains.actions import (
 from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.fleets.drain_taints import drain_reasons
-from reconciler.planner.fleets.interruptions import (
+from reconciler.planner.nodes.drain_taints import drain_reasons
+from reconciler.planner.nodes.interruptions import (
     FORCED_AHEAD,
     InterruptionNotice,
     read_notice,

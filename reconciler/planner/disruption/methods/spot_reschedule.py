@@ -34,7 +34,7 @@ from reconciler.planner.disruption.spot_rules import (
     spot_rows,
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.drain_taints import drain_reasons
+from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.settings import SpotRescheduler

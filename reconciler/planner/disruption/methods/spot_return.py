@@ -24,9 +24,9 @@ from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
 from reconciler.planner.fleets.stand_ins import FallbackNode
+from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "spot-return"
 

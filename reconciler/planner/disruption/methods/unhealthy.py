@@ -14,8 +14,8 @@ from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
-from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.starting import is_joining
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView

@@ -18,8 +18,8 @@ from reconciler.planner.disruption.simulator.spreading import (
     orders_of_arrival,
     spread_over,
 )
-from reconciler.planner.fleets.drain_taints import is_draining, is_marked
 from reconciler.planner.node_rows import node_row
+from reconciler.planner.nodes.drain_taints import is_draining, is_marked
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness

@@ -5,9 +5,9 @@ The minimum is bought before demand, so that demand can use it.
 
 from reconciler.model.fleet import CAPABILITIES
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.drain_taints import POLICY_OF_DRAIN, drain_reasons
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.nodes.drain_taints import POLICY_OF_DRAIN, drain_reasons
 
 
 def propose(builder: PlanBuilder) -> None:

@@ -20,10 +20,10 @@ from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
 from reconciler.planner.disruption.drains.idleness import counted, is_empty
-from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.fleets.version import version_of
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import IN_HOPE

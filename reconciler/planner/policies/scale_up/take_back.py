@@ -9,8 +9,8 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import end_of_drain, untaint
-from reconciler.planner.fleets.drain_taints import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
+from reconciler.planner.nodes.drain_taints import is_draining_voluntarily
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_untorn
 from reconciler.planner.view import ClusterView

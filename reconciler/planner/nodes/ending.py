@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.fleets.drain_taints import is_draining_voluntarily
+from reconciler.planner.nodes.drain_taints import is_draining_voluntarily
 
 
 def ending_nodes(

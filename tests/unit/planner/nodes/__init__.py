@@ -1,0 +1,1 @@
+"""What each fleet is, has, and will launch."""

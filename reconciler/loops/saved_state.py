@@ -18,7 +18,6 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -28,6 +27,7 @@ from reconciler.model.saved_state import (
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
+    StuckEnd,
 )
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from reconciler.model.ids import FleetId, InstanceId
+from reconciler.model.ids import FleetId
 
 IDENTITY_NAMESPACE = "kube-system"
 """Every cluster has it, it cannot be deleted, and its UID is the cluster's identity. Source:
@@ -43,11 +43,3 @@ class Binding:
     def contradicted(self) -> bool:
         """Return whether cluster and fleets seem not to belong together: a person has to look."""
         return self.verdict == "unproven"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class StuckEnd:
-    """An instance that never became a node and was terminated by a plan."""
-
-    at: datetime
-    instance: InstanceId

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from reconciler.model.actions import AnyAction
-from reconciler.model.binding import Binding, StuckEnd
+from reconciler.model.binding import Binding
 from reconciler.model.fleet import PriceSource
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.notices import NoticeOutcome
@@ -16,6 +16,7 @@ from reconciler.model.saved_state import (
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
+    StuckEnd,
 )
 from reconciler.model.snapshot import Ignored
 

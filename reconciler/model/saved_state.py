@@ -1,4 +1,4 @@
-"""State that must survive a restart: of fleets, of demand, of lost fleets, of interruptions.
+"""State that must survive a restart: of fleets, demand, lost fleets, interruptions, ends.
 
 All of it is kept in the Lease annotation `fleet-state` (docs/failures.md).
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.cluster import NO_RESOURCES, Resources
-from reconciler.model.ids import FleetId, Region
+from reconciler.model.ids import FleetId, InstanceId, Region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +101,11 @@ class LostFleet:
     region: Region
     since: datetime
     """When it was first missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class StuckEnd:
+    """An instance that never became a node and was terminated by a plan."""
+
+    at: datetime
+    instance: InstanceId

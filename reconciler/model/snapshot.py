@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from reconciler.model.binding import IDENTITY_NAMESPACE, KeptProof, StuckEnd
+from reconciler.model.binding import IDENTITY_NAMESPACE, KeptProof
 from reconciler.model.cluster import (
     CsiNode,
     DaemonSet,
@@ -24,6 +24,7 @@ from reconciler.model.saved_state import (
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
+    StuckEnd,
 )
 
 

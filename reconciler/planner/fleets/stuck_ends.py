@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import AnyAction, TerminateInstance
-from reconciler.model.binding import Binding, StuckEnd
+from reconciler.model.binding import Binding
 from reconciler.model.ids import InstanceId
+from reconciler.model.saved_state import StuckEnd
 from reconciler.planner.settings import StuckEndSettings
 
 STUCK_CAP = "stuck-cap"

@@ -16,7 +16,7 @@ from reconciler.model.actions import (
     LAST_DRAIN,
     RESUME_UPDATE,
 )
-from reconciler.model.binding import KeptProof, StuckEnd
+from reconciler.model.binding import KeptProof
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
 from reconciler.model.saved_state import (
@@ -25,6 +25,7 @@ from reconciler.model.saved_state import (
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
+    StuckEnd,
 )
 from reconciler.records.kubernetes.fields import (
     MetadataWire,

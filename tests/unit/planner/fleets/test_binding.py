@@ -15,13 +15,12 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
 )
-from reconciler.model.binding import StuckEnd
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan
-from reconciler.model.saved_state import LostFleet
+from reconciler.model.saved_state import LostFleet, StuckEnd
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import StuckEndSettings
 from tests.builders import (

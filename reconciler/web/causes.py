@@ -11,6 +11,7 @@ from reconciler.loops.describe import describe
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.errors import (
     Forbidden,
+    InsufficientCapacity,
     ObservationError,
     OutcomeUnknown,
     ReconcilerError,
@@ -21,7 +22,7 @@ from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
-from reconciler.planner.fleets.health import MISSING
+from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.board import LeadershipView, PastAction, View
 
 Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
@@ -231,7 +232,7 @@ def cause_of_failure(past: PastAction) -> Cause:
             if cloud
             else "compare the ClusterRole with `reconciler manifest`",
         )
-    if outcome.error == "InsufficientCapacity":
+    if outcome.error == InsufficientCapacity.__name__:
         return Cause(
             kind="no-capacity",
             level="degraded",
@@ -317,7 +318,7 @@ def _capacity(seen: Seen) -> Iterator[Cause]:
     if plan is None:
         return
     waiting = _waiting_for(plan, frozenset({"fleet-unavailable"}))
-    short = [f for f in plan.fleets if f.unavailable and f.state not in {"missing", "unknown"}]
+    short = [f for f in plan.fleets if f.unavailable and f.state not in {MISSING, SILENT}]
     if not waiting or not short:
         return
     named = "; ".join(f"{f.fleet}: {f.unavailable}" for f in short[:FLEETS_NAMED])

@@ -15,6 +15,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.fleets.health import MISSING
 from reconciler.records.binding import binding_to_json
 from reconciler.telemetry import events
 from reconciler.telemetry.repeats import Repeats
@@ -208,7 +209,7 @@ class LogReporter:
         """Log missing fleets, held nodes, silent regions and unreadable objects, at intervals."""
         answered = snapshot.cloud.regions if snapshot.cloud is not None else frozenset()
         for fleet in plan.fleets:
-            news = fleet.state == "missing" and fleet.region in answered
+            news = fleet.state == MISSING and fleet.region in answered
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
         for fleet in plan.fleets:

@@ -2,13 +2,16 @@
 
 Nobody else would take our taint off. Only what is certainly ours is touched: what EC2 shows in a
 fleet with the cluster's tag that the config does not name there, and what is left of our own fleets
-that are gone. Where EC2 is not asked any more, nothing but the age of a drain tells.
+that are gone. Where EC2 is not asked any more, about a region or for one kind of fleet, nothing but
+the age of a drain tells.
 """
 
 from datetime import timedelta
+from typing import get_args
 
 from reconciler.model.actions import DRAIN_STARTED
 from reconciler.model.cluster import Node
+from reconciler.model.fleet import Provider
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import drain_started, end_of_drain, give_back
@@ -24,6 +27,8 @@ from reconciler.planner.view import ClusterView
 
 _ABANDONED_AFTER = timedelta(days=1)
 """No drain takes that long. Another program may have sooner begun one in a region of its own."""
+
+_ALL_PROVIDERS = frozenset[Provider](get_args(Provider))
 
 
 def give_back_abandoned(builder: PlanBuilder, node: Node) -> None:
@@ -54,11 +59,12 @@ def _why_abandoned(view: ClusterView, node: Node) -> str | None:
         certain = any(each.certain and each.node is node for each in orphans.found)
         # As orphans, those that are drained voluntarily are ended or given back.
         return "its fleet is gone" if certain and not is_draining_voluntarily(node) else None
-    if _is_in_unasked_region(view, node):
-        started = drain_started(view, node)
-        if started is not None and view.at - started > _ABANDONED_AFTER:
-            return "the config does not name its region any more"
-    return None
+    started = drain_started(view, node)
+    if started is None or view.at - started <= _ABANDONED_AFTER or not _is_out_of_sight(view, node):
+        return None
+    if node.labels.get(REGION) not in view.settings.observed_regions:
+        return "the config does not name its region any more"
+    return "the config has no fleet of its kind any more"
 
 
 def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
@@ -75,10 +81,15 @@ def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
     )
 
 
-def _is_in_unasked_region(view: ClusterView, node: Node) -> bool:
-    """Whether EC2 is not asked about its region: one that does not answer now is another matter."""
+def _is_out_of_sight(view: ClusterView, node: Node) -> bool:
+    """Whether EC2 is not asked about its region, or one of the providers is not asked at all.
+
+    What does not answer now is another matter.
+    """
     region, cloud = node.labels.get(REGION), view.snapshot.cloud
-    if region is None or cloud is None or not cloud.instances_known:
+    if region is None or cloud is None or not cloud.instances_known or region in cloud.silent:
         return False
-    asked = {*view.settings.observed_regions, *cloud.regions, *cloud.silent}
-    return region not in asked and node.name not in view.inventory.instance_of_node
+    if node.name in view.inventory.instance_of_node:
+        return False
+    asked = {*view.settings.observed_regions, *cloud.regions}
+    return region not in asked or bool(cloud.providers and _ALL_PROVIDERS - cloud.providers)

@@ -299,7 +299,7 @@ def _tend_clock(
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
-    kept = kept or rests_until(view, node) is not None
+    kept = kept or last_failure(view, node) is not None
     tend_clock(context.builder, node, settings, blocked=kept)
 
 

@@ -14,7 +14,11 @@ from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.nodes.drain_taints import is_draining, is_draining_voluntarily
+from reconciler.planner.nodes.drain_taints import (
+    is_draining,
+    is_draining_by_us,
+    is_draining_voluntarily,
+)
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -126,8 +130,11 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
 
 
 def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
-    """Return whether pods leave the draining node: not while a voluntary drain cannot go on."""
-    if not counted(view.pods_on.get(node.name, ())):
+    """Return whether pods leave the draining node.
+
+    They do not while a voluntary drain cannot go on, nor where a person set the taint.
+    """
+    if not is_draining_by_us(node) or not counted(view.pods_on.get(node.name, ())):
         return False
     halted = is_draining_voluntarily(node) and cannot_end(view, node, view.statuses[key])
     return not halted

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Snapshot
@@ -13,9 +14,12 @@ def ending_nodes(
 ) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
     """Return nodes whose instance ends, and those of them to be left alone.
 
-    What a lifecycle hook holds still has pods, unless we emptied it before its group was told.
+    What a lifecycle hook holds is emptied, unless we had emptied it before its group was told.
     """
     ended = frozenset(name for name, each in instances.items() if each.ends)
-    nodes = (each for each in snapshot.cluster.nodes if each.name in ended)
-    left = (n for n in nodes if instances[n.name].gone or is_draining_voluntarily(n))
-    return ended, frozenset(each.name for each in left)
+    nodes = [each for each in snapshot.cluster.nodes if each.name in ended]
+    gone = {node.name for node in nodes if instances[node.name].gone}
+    drained = {node.name for node in nodes if is_draining_voluntarily(node)} - gone
+    pods = snapshot.cluster.pods if drained else ()
+    used = {pod.node_name for pod in pods if pod.node_name in drained and counts(pod)}
+    return ended, frozenset(gone | (drained - used))

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
-from reconciler.model.cluster import Node
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    INTERRUPTION,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Taint
 from reconciler.model.fleet import Fleet
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.notices import HeldByHook, MessageId, Notice, emptied_messages
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOME,
@@ -207,6 +215,31 @@ def test_node_that_its_group_ends_is_emptied_and_counts_for_nothing() -> None:
     assert [a.node for a in made.actions if isinstance(a, TaintNode)] == ["a"]
     assert [(f.joined, f.current, f.target) for f in made.fleets] == [(1, 1, 1)]
     assert ended(made) == []
+
+
+@pytest.mark.parametrize("reason", ["scale-in", "rebalance"])
+def test_node_whose_drain_its_group_overtakes_is_emptied_all_the_same(reason: str) -> None:
+    """The group may end the node while we drain it: its pods would end with the machine."""
+    snapshot = held(pods=True)
+    taint = Taint(key=DRAINING_TAINT, value=reason, effect="NoSchedule")
+    nodes = tuple(
+        replace(node, taints=(taint,)) if node.name == "a" else node
+        for node in snapshot.cluster.nodes
+    )
+    snapshot = replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes))
+    made = plan(snapshot, make_settings(SMALL))
+    assert [a.pod.name for a in made.actions if isinstance(a, EvictPod)] == ["web"]
+
+
+def test_node_that_its_group_replaces_by_itself_raises_no_target() -> None:
+    """The group has launched its new node beyond the target: another would come in addition."""
+    recommended = {INTERRUPTION: f"rebalance-recommendation/{rfc3339(ago(300))}"}
+    nodes = [make_node("old", SMALL, annotations=FrozenMap(recommended)), make_node("new", SMALL)]
+    pods = [make_pod(f"on-{node.name}", node=node.name, cpu="3500m") for node in nodes]
+    live = replace(group(1), rebalances_capacity=True)
+    cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
+    made = plan(make_snapshot(*nodes, *pods, cloud=cloud), make_settings(SMALL))
+    assert raised(made) == []
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,14 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _in_use(builder: PlanBuilder, node: Node) -> bool:
-    """Whether a node of the target holds pods that count, gets some now, or is to be kept."""
+    """Whether a node of the target holds pods that count, gets some now, or is to be kept.
+
+    What its group replaces by itself is not: its new node has come beyond the target, or will.
+    """
     view = builder.view
+    outdated = view.inventory.outdated.get(node.name)
+    if outdated is not None and outdated.replaced_by_group:
+        return False
     instance = view.inventory.instance_of_node.get(node.name)
     if instance is None or not instance.counts:
         return False

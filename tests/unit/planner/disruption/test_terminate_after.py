@@ -136,6 +136,13 @@ def test_drains_that_failed_count() -> None:
     assert drained(planned(FLEET, over, make_node("b", FLEET), on("a"), on("b"))) == ["a"]
 
 
+def test_next_attempt_does_not_begin_the_time_again() -> None:
+    """No rest is as long as such a time: a webhook that denies would keep the node for good."""
+    failed = {DRAIN_FAILED: f"{rfc3339(ago(HOUR))}/3"}
+    made = planned(FLEET, blocked(HOUR + 300, annotations=failed), make_node("b", FLEET), on("a"))
+    assert (drained(made), clock(made)) == (["a"], [])
+
+
 def test_drain_goes_on_to_its_end() -> None:
     """A crash after the first deletion must not leave the rest, and no pod is deleted twice."""
     taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")

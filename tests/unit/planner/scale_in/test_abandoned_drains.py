@@ -90,6 +90,14 @@ def test_drain_in_a_region_that_is_not_asked_any_more_ends_after_a_day() -> None
         assert told(made, UntaintNode) == result
 
 
+def test_drain_of_a_kind_of_fleets_that_is_not_asked_for_any_more_ends_after_a_day() -> None:
+    """With its last Auto Scaling group out of the config, nothing shows the group's nodes."""
+    for seconds, result in ((DAY - 1, []), (DAY + 1, ["a"])):
+        node = tainted(seconds=seconds)
+        asked: Any = {"asked": frozenset({HOME}), "providers": frozenset({"ec2-fleet"})}
+        assert told(planned(node, **asked), UntaintNode) == result
+
+
 def test_region_that_does_not_answer_now_is_not_one_that_left_the_config() -> None:
     """An outage of EC2 would open every draining node of the region."""
     silent = frozenset({AWAY})

@@ -12,7 +12,7 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
 )
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import GracePeriod, ScaleInSettings
 from tests.builders import (
@@ -186,6 +186,16 @@ def test_rules_between_pods_hold_where_they_go() -> None:
     assert told(made, TaintNode) == []
     more = planned(fleet, *nodes, on("a", **apart), full("b"))
     assert moves(more) == {"on-a": "b"}
+
+
+def test_node_that_a_person_tainted_is_none_of_those_being_emptied() -> None:
+    """A word of maintenance on one node would keep all others from being emptied."""
+    fleet = make_scene_fleet()
+    taint = Taint(key=DRAINING_TAINT, value="maintenance", effect="NoSchedule")
+    theirs = make_node("m", fleet, taints=(taint,))
+    nodes = unneeded("a", fleet), make_node("b", fleet), theirs
+    made = planned(fleet, *nodes, on("a"), on("b"), on("m"))
+    assert told(made, TaintNode) == ["a"]
 
 
 def test_one_node_with_pods_at_a_time_one_under_way_counted() -> None:

@@ -49,21 +49,18 @@ class CostLimit:
         return self.nano_usd_per_hour - self.spent
 
 
-def cost_limits(builder: PlanBuilder, sector: str) -> list[CostLimit]:
-    """Return the cluster's limit and the sector's, as far as the config sets them."""
+def cost_limits(builder: PlanBuilder, *sectors: str) -> list[CostLimit]:
+    """Return the cluster's limit and those of the sectors, as far as the config sets them."""
     view = builder.view
     fleets = view.inventory.fleets
-    own = [status for status in fleets if status.settings.sector == sector]
-    settings = next(s for s in view.settings.sectors if s.name == sector)
+    limits = [("", view.settings.usd_per_hour_max)]
+    limits += [(s.name, s.usd_per_hour_max) for s in view.settings.sectors if s.name in sectors]
     return [
         CostLimit(
             of_sector=name,
             nano_usd_per_hour=nano_usd(limit),
-            spent=_spent(builder, counted),
+            spent=_spent(builder, [s for s in fleets if not name or s.settings.sector == name]),
         )
-        for name, limit, counted in (
-            ("", view.settings.usd_per_hour_max, fleets),
-            (sector, settings.usd_per_hour_max, own),
-        )
+        for name, limit in limits
         if limit is not None
     ]

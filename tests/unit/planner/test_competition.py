@@ -13,7 +13,12 @@ from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseReque
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.planner import plan
 from tests.builders import (
+    AWAY,
+    HOME,
     ZONE,
+    capacity_error,
+    make_cloud,
+    make_fleet,
     make_fleet_settings,
     make_node,
     make_pod,
@@ -231,3 +236,99 @@ def test_followers_are_asked_again_only_once_their_leader_has_a_place(
     made = plan(make_snapshot(*pods), make_settings(*fleets, default_sector="s0"))
     assert len(made.placements) > CHAIN_MAX
     assert len(asked) < 3 * len(sets)
+
+
+@pytest.mark.parametrize(("limit", "bought"), [("10", {"b-small": 2}), ("0.15", {"b-small": 2})])
+def test_limit_of_a_sector_that_does_not_bind_changes_no_purchase(
+    limit: str, bought: dict[str, int]
+) -> None:
+    """Whatever its limit, the dearer sector is not to be asked first."""
+    fleets = (
+        make_fleet_settings(sector="a", price="0.40"),
+        make_fleet_settings(sector="b", price="0.20"),
+    )
+    settings = make_settings(*fleets, sectors={"a": {"usd_per_hour_max": Decimal(limit)}})
+    pods = make_pods(2, cpu=3, node_affinity=EITHER)
+    made = plan(make_snapshot(*pods), settings)
+    assert {f.fleet: f.target for f in made.fleets if f.target} == bought
+    assert made.cost.hourly_usd_lower_bound == pytest.approx(0.40)
+
+
+def test_bound_counts_the_sector_that_was_not_asked_as_the_limit_of_another_binds() -> None:
+    """What a purchase in parts costs is no proof: another order of the parts may be cheaper."""
+    fleets = (
+        make_fleet_settings("large", sector="a", cpu=8, price="0.30", max_capacity=1),
+        make_fleet_settings("tiny", sector="b", cpu=1, price="0.01", max_capacity=4),
+    )
+    settings = make_settings(*fleets, sectors={"b": {"usd_per_hour_max": Decimal("0.03")}})
+    pods = make_pods(4, cpu="800m", node_affinity=EITHER)
+    made = plan(make_snapshot(*pods), settings)
+    assert made.unplaceable == ()
+    assert made.cost.hourly_usd_after <= 0.31
+    assert made.cost.hourly_usd_lower_bound <= 0.04
+
+
+def test_room_that_a_later_sector_brings_goes_to_pods_that_an_earlier_one_left() -> None:
+    """A pod that names no sector may use every sector's nodes, whichever was bought last."""
+    fleets = (
+        make_fleet_settings(sector="a", price="0.20", max_capacity=1),
+        make_fleet_settings(sector="b", price="0.20"),
+    )
+    pods = [
+        make_pod("a-0", cpu=3, priority=100),
+        make_pod("a-1", cpu=3, priority=100),
+        make_pod("b-0", cpu="500m", node_selector={"sector": "b"}),
+    ]
+    made = plan(make_snapshot(*pods), make_settings(*fleets, default_sector="a"))
+    assert {p.pod.name for p in made.placements} == {"a-0", "a-1", "b-0"}
+
+
+def short_of_spot(*pods: Pod, **limits: int | None) -> Plan:
+    """The plan while the small spot fleet, which has no fallback, has no capacity."""
+    small = make_fleet_settings("small", cpu=4, memory="4Gi", spot=True, price="0.10")
+    medium = make_fleet_settings(
+        "medium", cpu=8, memory="64Gi", spot=True, price="0.40", max_capacity=limits.get("medium")
+    )
+    large = make_fleet_settings(
+        "large", cpu=16, memory="64Gi", price="2.00", max_capacity=limits.get("large")
+    )
+    cloud = make_cloud(
+        make_fleet(small, capacity_errors=(capacity_error(),)),
+        make_fleet(medium),
+        make_fleet(large),
+    )
+    return plan(make_snapshot(*pods, cloud=cloud), make_settings(small, medium, large))
+
+
+def test_pods_that_wait_for_spot_share_new_nodes_with_those_that_do_not() -> None:
+    """While a pool has no capacity every pod would get a node of its own kind."""
+    made = short_of_spot(make_pod("x", cpu=1), make_pod("y", cpu=1, memory="8Gi"))
+    assert {p.pod.name: p.fleet for p in made.placements} == {
+        "x": "primary-medium",
+        "y": "primary-medium",
+    }
+    assert made.cost.hourly_usd_after == pytest.approx(0.40)
+
+
+def test_last_node_beside_a_shortage_goes_by_priority() -> None:
+    """Pods that only fewer fleets may serve must not bring their low priorities to the front."""
+    made = short_of_spot(
+        make_pod("first", cpu=4, memory="8Gi", priority=100),
+        make_pod("second", cpu=3, memory="1Gi", priority=50),
+        make_pod("last", cpu=3, memory="8Gi"),
+        medium=1,
+        large=0,
+    )
+    assert {p.pod.name for p in made.placements} == {"first", "second"}
+
+
+def test_money_goes_by_priority_where_the_home_region_has_no_capacity() -> None:
+    """A low priority that the home region serves must not spend what a high one needs abroad."""
+    first = make_fleet_settings("small", cpu=2, price="0.10", regions=(HOME, AWAY))
+    second = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.10", regions=(HOME, AWAY))
+    failing = make_fleet(second, capacity_errors=(capacity_error(),))
+    others = [make_fleet(first), *(make_fleet(f, region=AWAY) for f in (first, second))]
+    settings = make_settings(first, second, regions=(HOME, AWAY), usd_per_hour_max=Decimal("0.10"))
+    pods = make_pod("low", cpu=1), make_pod("high", cpu=8, priority=100)
+    made = plan(make_snapshot(*pods, cloud=make_cloud(failing, *others)), settings)
+    assert [p.pod.name for p in made.placements][:1] == ["high"]

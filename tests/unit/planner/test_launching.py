@@ -154,3 +154,19 @@ def test_fleet_at_its_maximum_takes_what_its_launching_nodes_can_hold() -> None:
     pods = (*make_pods(2, "large", cpu=3), *make_pods(4, "small", cpu=2))
     made = plan(_launched(pods, [fleet]), make_settings(fleet))
     assert (raises(made), made.unplaceable) == ({}, ())
+
+
+def test_room_that_the_tighter_packing_leaves_on_launching_nodes_is_used() -> None:
+    """A third node would be bought for a pod that the second one, on its way, has a place for."""
+    fleet = make_fleet_settings(cpu=4, max_capacity=2)
+    even = (spread(HOSTNAME, app="even"),)
+    pods = [
+        make_pod(f"even-{n}", cpu=1, labels={"app": "even"}, topology_spread=even) for n in range(3)
+    ]
+    pods += [
+        make_pod(f"other-{n}", cpu=cpu) for n, cpu in enumerate(("2500m", "1500m", "500m", "500m"))
+    ]
+    cloud = make_cloud(make_fleet(fleet, 2))
+    made = plan(make_snapshot(*pods, cloud=cloud), make_settings(fleet))
+    assert made.unplaceable == ()
+    assert len(places(made)) == len(pods)

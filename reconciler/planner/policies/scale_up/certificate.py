@@ -68,6 +68,11 @@ class Offered:
             if purchase.lowered and not purchase.lowered.keys().isdisjoint(taken.rows.tolist())
         }
 
+    def note_choice(self, table: OfferTable) -> None:
+        """Remember offers of which the purchases that follow are each made from a part only."""
+        self.tables.append(table)
+        self.optimal = False
+
 
 def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
     """Return the offers of several purchases, each fleet's as it was while most was left of it."""

@@ -51,7 +51,7 @@ def place_on_existing(builder: PlanBuilder) -> None:
     Soft terms say which of several nodes, as long as that leaves the same pods waiting.
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
-    What launches is packed again when it could hold more of them.
+    What launches is packed again when it could hold more of them; what room that leaves is used.
     """
     view = builder.view
     planned = np.zeros(builder.sim.rows, dtype=np.bool_)
@@ -72,7 +72,10 @@ def place_on_existing(builder: PlanBuilder) -> None:
             builder.sim.revert(mark)
         placed = _better(builder, placed, able, choice, parts, order)
         on_nodes = partial(_attempt, builder, able, parts[:1], order, preferences)
-        placed = packed_again(builder, placed, mark, on_nodes)
+        packed = packed_again(builder, placed, mark, on_nodes)
+        if packed is not placed:
+            packed += _attempt(builder, able, parts, order, before=packed)
+        placed = packed
     for waiting, taken in placed:
         _reserve(builder, waiting, taken)
 
@@ -141,15 +144,16 @@ def _attempt(
     parts: Sequence[BoolArray],
     order: IntArray,
     preferences: Preferences | None = None,
+    before: Placed | None = None,
 ) -> Placed:
     """Place the classes one after the other in the simulation; nothing is reserved yet.
 
     Pods that must be near others may find those only when a class after theirs has its places,
     and a spread lets a domain have more when the others have: what is left of such classes is
-    asked about again for as long as that places any.
+    asked about again for as long as that places any. What was placed before is not placed again.
     """
     placed: Placed = []
-    left = {id(waiting): waiting.left for waiting in classes}
+    left = _waiting_still(builder, before or [])
     asked = list(classes)
     for _ in range(CHAIN_MAX):
         found = 0

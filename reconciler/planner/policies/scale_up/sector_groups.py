@@ -169,9 +169,7 @@ def _competing(
     For money, where the cluster or a sector has a limit; for nodes, where a fleet of several groups
     or one plan may have fewer than they may ask for.
     """
-    nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
-    scarce = nodes is not None and sum(w.left for w in builder.waiting) > nodes
-    if builder.view.settings.usd_per_hour_max is not None or scarce:
+    if builder.view.settings.usd_per_hour_max is not None or nodes_are_short(builder):
         return [list(groups)]
     asked = np.array([chances.nodes_for(group) for group in groups], dtype=np.int64)
     short = (chances.most < UNLIMITED) & (asked.sum(axis=0) > chances.most)
@@ -181,6 +179,12 @@ def _competing(
             named = [sector.name in group.sectors for group in groups]
             rivals.append(np.array(named, dtype=np.bool_).nonzero()[0])
     return connected(groups, [[groups[n] for n in numbers.tolist()] for numbers in rivals])
+
+
+def nodes_are_short(builder: PlanBuilder) -> bool:
+    """Whether `raise_limits` may allow fewer nodes than the waiting pods need."""
+    nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
+    return nodes is not None and sum(w.left for w in builder.waiting) > nodes
 
 
 def connected(

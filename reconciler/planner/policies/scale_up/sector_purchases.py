@@ -1,5 +1,6 @@
 """Buying new nodes per group of sectors and tier of regions, within limits and money."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -13,11 +14,11 @@ from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
+from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.policies.scale_up.certificate import Offered
 from reconciler.planner.policies.scale_up.overflow import (
     any_spot_without_fallback,
     awaits_answer,
@@ -31,12 +32,11 @@ from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
     SectorGroup,
     in_turn,
+    nodes_are_short,
     sector_groups,
 )
 from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
-from reconciler.planner.settings import SectorSettings
-from reconciler.planner.view import ClusterView
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
@@ -44,6 +44,8 @@ def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
     groups = sector_groups(builder)
     for turn in in_turn(builder, groups) if groups else ():
         _buy_for_group(builder, turn.group, turn.members)
+    if len(groups) > 1:
+        _use_what_was_bought(builder, [w for g in groups for w in g.members if w.left])
     _buy_for_followers(builder, groups)
     note_bounds(builder, groups, free_before)
     for group in groups:
@@ -77,73 +79,88 @@ def _fleets_of(builder: PlanBuilder, group: SectorGroup) -> list[FleetStatus]:
 
 
 def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[WaitingClass]) -> None:
-    view = builder.view
-    _use_what_was_bought(builder, members)
     fleets = _fleets_of(builder, group)
-    silent = silent_for_a_moment(view, fleets, group.sectors)
-    tiers = max((s.tier + 1 for s in fleets), default=0)
+    silent = silent_for_a_moment(builder.view, fleets, group.sectors)
     before = builder.purchases.nano_usd_per_hour
-    for tier in range(tiers) if any(w.left for w in members) else ():
-        usable = [s for s in fleets if s.tier == tier and not s.unavailable]
-        for settings, choice in _by_money(view, group.sectors, usable):
+    for level in _levels(builder, group, members, fleets):
+        _use_what_was_bought(builder, level)
+        for tier in _tiers(fleets) if any(w.left for w in level) else ():
+            usable = [s for s in fleets if s.tier == tier and not s.unavailable]
             wanting = [
                 w
-                for w in members
+                for w in level
                 if w.left
                 and w.pod_class.number not in builder.purchases.quarantined
                 and w.pod_class.number not in builder.purchases.awaiting_bind
                 and (tier == 0 or moves_on(builder, w, fleets, tier))
                 and not awaits_answer(builder, w, silent, tier)
             ]
-            if choice and wanting and _buy_tier(builder, settings, wanting, choice, group.offered):
-                group.over_budget.update(w.pod_class.number for w in members)
+            if usable and wanting and _buy_tier(builder, group, wanting, usable):
+                group.over_budget.update(w.pod_class.number for w in level)
     group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
     group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in members)
 
 
-def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> None:
-    """Place pods on nodes that this plan bought for another priority or group of sectors."""
+def _tiers(fleets: Sequence[FleetStatus]) -> range:
+    return range(max((s.tier + 1 for s in fleets), default=0))
+
+
+def _levels(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    members: list[WaitingClass],
+    fleets: Sequence[FleetStatus],
+) -> list[list[WaitingClass]]:
+    """The classes, those together that are bought for before the others.
+
+    One purchase serves its pods by priority. Where several are made that may use the same nodes or
+    the same money, each of them is made for one priority after the other.
+    """
+    spot = any_spot_without_fallback(builder.view)
+    limits = cost_limits(builder, *group.sectors)
+    limited = bool(limits) or nodes_are_short(builder)
+    if not limited and not (spot and any(s.max is not None for s in fleets)):
+        return [members]
+    own = len(group.sectors) > 1 and any(limit.of_sector for limit in limits)
+    moving = any(moves_on(builder, w, fleets, tier) for tier in _tiers(fleets)[1:] for w in members)
+    if not (spot or moving or own):
+        return [members]
+    levels: dict[int, list[WaitingClass]] = {}
+    for waiting in members:
+        levels.setdefault(waiting.pod_class.spec.priority, []).append(waiting)
+    return [levels[priority] for priority in sorted(levels, reverse=True)]
+
+
+def _use_what_was_bought(builder: PlanBuilder, members: Sequence[WaitingClass]) -> None:
+    """Place pods, by priority, on nodes that this plan bought for others."""
     if not builder.purchases.nano_usd_per_hour:
         return
     among = np.zeros(builder.sim.rows, dtype=np.bool_)
     among[[row for row, planned in builder.planned_nodes.items() if not planned.launching]] = True
     order = tightness(builder.sim)
-    for waiting in members:
+    for waiting in sorted(members, key=lambda w: -w.pod_class.spec.priority):
         fill_untorn(builder, waiting, among, order)
-
-
-def _by_money(
-    view: ClusterView, sectors: tuple[str, ...], usable: Sequence[FleetStatus]
-) -> list[tuple[SectorSettings, Sequence[FleetStatus]]]:
-    """Return the purchases to make: one, or one per sector where a sector has its own limit."""
-    settings = [s for s in view.settings.sectors if s.name in sectors]
-    if len(settings) == 1 or all(s.usd_per_hour_max is None for s in settings):
-        return [(settings[0], usable)]
-    return [(s, [f for f in usable if f.settings.sector == s.name]) for s in settings]
 
 
 def _buy_tier(
     builder: PlanBuilder,
-    settings: SectorSettings,
+    group: SectorGroup,
     wanting: list[WaitingClass],
     usable: Sequence[FleetStatus],
-    offered: Offered,
 ) -> bool:
-    """Buy from the fleets of one tier; return whether a limit on purchases left something out."""
+    """Buy from the fleets of one tier; return whether a limit on purchases left something out.
+
+    Pods that fewer fleets may serve come first: the others may use the room that these leave.
+    """
     over_budget = False
-    for allowed, classes in _by_allowed(builder, wanting, usable).items():
-        table = OfferTable(builder.sim, [offer_of(builder, usable[i]) for i in allowed])
-        request = PurchaseRequest(
-            wants=[(w.pod_class, w.left) for w in classes],
-            table=table,
-            expander=settings.expander,
-            budget=purchase_budget(builder, settings.name),
-            search_seconds=builder.view.settings.search_budget_seconds,
-        )
-        purchase = buy_holding_spreads(builder.sim, request)
-        offered.note(table, purchase)
-        over_budget |= purchase.over_budget
-        _record(builder, classes, purchase)
+    by_allowed = _by_allowed(builder, wanting, usable)
+    for allowed in sorted(by_allowed, key=len):
+        classes = by_allowed[allowed]
+        if len(by_allowed) > 1:
+            _use_what_was_bought(builder, classes)
+            classes = [w for w in classes if w.left]
+        if classes:
+            over_budget |= _buy_from(builder, group, classes, [usable[i] for i in allowed])
     return over_budget
 
 
@@ -160,6 +177,68 @@ def _by_allowed(
         groups.setdefault(allowed, []).append(waiting)
     groups.pop((), None)
     return groups
+
+
+def _buy_from(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    classes: list[WaitingClass],
+    fleets: Sequence[FleetStatus],
+) -> bool:
+    """Buy from these fleets; return whether a limit on purchases left something out.
+
+    Where sectors of the group have limits of their own, what is cheapest of all counts if it keeps
+    them, and else what each sector gives, one after the other.
+    """
+    limits = {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
+    several = len(group.sectors) > 1
+    mark = builder.sim.fork()
+    table = OfferTable(builder.sim, [offer_of(builder, status) for status in fleets])
+    purchase = _bought(builder, group, classes, table, () if several else group.sectors)
+    spent: Counter[str] = Counter()
+    for _, node in purchase.rows:
+        spent[builder.view.statuses[node.key].settings.sector] += node.nano_usd_per_hour
+    if all(cost <= limits.get(sector, cost) for sector, cost in spent.items()):
+        group.offered.note(table, purchase)
+        _record(builder, classes, purchase)
+        return purchase.over_budget
+    builder.sim.revert(mark)
+    group.offered.note_choice(table)
+    over_budget = False
+    for sector in _in_order(builder, group):
+        own = [offer_of(builder, s) for s in fleets if s.settings.sector == sector]
+        left = [w for w in classes if w.left]
+        if own and left:
+            table = OfferTable(builder.sim, own)
+            purchase = _bought(builder, group, left, table, (sector,))
+            group.offered.note(table, purchase)
+            over_budget |= purchase.over_budget
+            _record(builder, left, purchase)
+    return over_budget
+
+
+def _in_order(builder: PlanBuilder, group: SectorGroup) -> list[str]:
+    """The group's sectors in the order of the config."""
+    return [s.name for s in builder.view.settings.sectors if s.name in group.sectors]
+
+
+def _bought(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    classes: Sequence[WaitingClass],
+    table: OfferTable,
+    limited_by: Sequence[str],
+) -> Purchase:
+    """Return a purchase within the limits of the cluster and of these sectors; not recorded."""
+    first = _in_order(builder, group)[0]
+    request = PurchaseRequest(
+        wants=[(w.pod_class, w.left) for w in classes],
+        table=table,
+        expander=next(s.expander for s in builder.view.settings.sectors if s.name == first),
+        budget=purchase_budget(builder, *limited_by),
+        search_seconds=builder.view.settings.search_budget_seconds,
+    )
+    return buy_holding_spreads(builder.sim, request)
 
 
 def _record(builder: PlanBuilder, classes: list[WaitingClass], purchase: Purchase) -> None:

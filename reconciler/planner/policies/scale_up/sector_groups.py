@@ -52,7 +52,7 @@ def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
 
     Groups that compete for what is limited are bought for by priority; of equal ones those with
     fewer sectors come first, and then those whose pods fewer sectors' nodes take: the others may
-    go elsewhere, or use the room that is left. What no fleet takes has no say in the order.
+    go elsewhere, or use the room that is left. Pods that no fleet takes do not change the order.
     """
     if len(groups) == 1:
         return [Turn(groups[0], groups[0].members)]
@@ -84,8 +84,9 @@ class _Chances:
         self._place = {id(waiting): place for place, waiting in enumerate(builder.waiting)}
         self._possible: set[int] = set()
         """Classes of which the fleets of their sectors may take pods."""
-        self._say: dict[int, float] = {}
-        """Those of them whose neighbours have a place or may get one, and with which priority."""
+        self._priority: dict[int, float] = {}
+        """The priority that counts for the order, of those of them that need no neighbour, or whose
+        neighbours have a place or may get one."""
         self._followers: set[int] = set()
         """Those of these that wait for others, which have no place yet."""
         self._choice: dict[int, tuple[int, int]] = {}
@@ -122,10 +123,10 @@ class _Chances:
         return self._nodes[id(group)]
 
     def _weigh(self, builder: PlanBuilder) -> None:
-        """Find out which classes have a say.
+        """Find out with which priority each class counts for the order.
 
-        What waits for pods that have no place yet has it with the lowest priority of these, if
-        that is lower than its own, and has none where they may never come.
+        Pods that wait for others without a place count with the lowest priority of these, if that
+        is lower than their own, and not at all where these may never get a place.
         """
         possible = [w for w in builder.waiting if id(w) in self._possible]
         links_of = {id(w): builder.sim.links(w.pod_class) for w in possible}
@@ -133,17 +134,19 @@ class _Chances:
         for _ in range(CHAIN_MAX + 1):
             left = []
             for waiting in possible:
-                links, say = links_of[id(waiting)], float(waiting.pod_class.spec.priority)
+                links = links_of[id(waiting)]
+                priority = float(waiting.pod_class.spec.priority)
                 if links.lacks_neighbour:
                     awaited = [id(counter) for counter in links.affinity if not counter.total]
                     if not coming.keys() >= set(awaited):
                         left.append(waiting)
                         continue
                     self._followers.add(id(waiting))
-                    say = min(say, *(coming[counter] for counter in awaited))
-                self._say[id(waiting)] = say
+                    priority = min(priority, *(coming[counter] for counter in awaited))
+                self._priority[id(waiting)] = priority
                 for feed in links.feeds:
-                    coming[id(feed.counter)] = max(say, coming.get(id(feed.counter), say))
+                    known = coming.get(id(feed.counter), priority)
+                    coming[id(feed.counter)] = max(priority, known)
             if len(left) == len(possible):
                 break
             possible = left
@@ -153,11 +156,11 @@ class _Chances:
 
         Of equal priority, what waits for others comes after them.
         """
-        serious = [waiting for waiting in turn.members if id(waiting) in self._say]
-        priority = max((self._say[id(waiting)] for waiting in serious), default=-np.inf)
-        first = [waiting for waiting in serious if self._say[id(waiting)] == priority]
+        counted = [waiting for waiting in turn.members if id(waiting) in self._priority]
+        priority = max((self._priority[id(waiting)] for waiting in counted), default=-np.inf)
+        first = [waiting for waiting in counted if self._priority[id(waiting)] == priority]
         follows = all(id(waiting) in self._followers for waiting in first)
-        place = min(self._place[id(waiting)] for waiting in serious or turn.members)
+        place = min(self._place[id(waiting)] for waiting in counted or turn.members)
         return -priority, follows, *self._choice[id(turn.group)], place
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from reconciler.executor.pacing import PacedCloud
 from reconciler.executor.ports import PacedPorts
 from reconciler.model.actions import Precondition, TerminateInstance
-from reconciler.model.errors import NotFound, PortError
+from reconciler.model.errors import NotFound, PortError, TerminationProtected
 from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
@@ -19,6 +19,7 @@ Targets = dict[tuple[Region, FleetId], int]
 Ends = dict[TerminateInstance, End]
 ENDS_EMPTY: Final[frozenset[Precondition]] = frozenset({"empty", "orphan"})
 """Preconditions under which no pod that counts may run on the node."""
+DONE: End = ("applied", "", "")
 DONE_ALREADY: End = ("already-done", "", "")
 
 
@@ -41,7 +42,7 @@ def end_together(
     ready = _still_stuck(ready, instances, ports, ends)
     ready = [e for e in ready if _is_lost(e, ports, ends) and _is_free(e, ports, ends)]
     if ready:
-        ends.update(dict.fromkeys(ready, _end(ready, ports.cloud(ready[0].provider), targets)))
+        ends.update(_end(ready, ports.cloud(ready[0].provider), targets))
     seconds = monotonic_seconds() - began
     for action in actions:
         kind, detail, error = ends[action]
@@ -154,7 +155,7 @@ def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     return not remaining
 
 
-def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets) -> End:
+def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets) -> Ends:
     first = ready[0]
     place = (first.region, first.fleet_id)
     try:
@@ -165,8 +166,12 @@ def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets
             lower_target=first.decrement,
             expected_target=targets.get(place, first.from_capacity),
         )
+    except TerminationProtected as error:
+        lowered, protected, refusal = error.target, error.instances, _of(error)
     except PortError as error:
-        return _of(error)
+        return dict.fromkeys(ready, _of(error))
+    else:
+        protected, refusal = frozenset(), DONE
     if lowered is not None:
         targets[place] = lowered
-    return "applied", "", ""
+    return {each: refusal if each.instance in protected else DONE for each in ready}

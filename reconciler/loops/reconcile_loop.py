@@ -11,6 +11,7 @@ from reconciler.loops.saved_state import (
     annotations_to_save,
     with_raises,
     with_refusals,
+    with_refused_ends,
     with_stuck_ends,
 )
 from reconciler.model.actions import INTERRUPTION, SetCapacity
@@ -201,7 +202,7 @@ class ReconcileLoop:
                 plan.actions, self.reporter.action_ended, self.changes.demand_waits
             )
             plan = with_raises(with_refusals(plan, outcomes), outcomes)
-            plan = with_stuck_ends(plan, outcomes)
+            plan = with_refused_ends(with_stuck_ends(plan, outcomes), outcomes)
             self._unsaved.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:

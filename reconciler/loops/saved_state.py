@@ -18,12 +18,13 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.errors import InsufficientCapacity
+from reconciler.model.errors import InsufficientCapacity, TerminationProtected
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
+    ProtectedInstance,
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
@@ -31,6 +32,7 @@ from reconciler.model.saved_state import (
 )
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused
+from reconciler.planner.fleets.protected_instances import with_protected
 from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
 from reconciler.records.times import rfc3339_exact
@@ -82,6 +84,21 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     return replace(plan, fleet_states=tuple(fleet_states[place] for place in sorted(fleet_states)))
 
 
+def with_refused_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
+    """Return the plan with the instances that its execution found protected from termination."""
+    found = [
+        outcome.action.instance
+        for outcome in outcomes
+        if isinstance(outcome.action, TerminateInstance) and _is_protected(outcome)
+    ]
+    known = with_protected(plan.protected_instances, found, plan.at)
+    return replace(plan, protected_instances=known)
+
+
+def _is_protected(outcome: Outcome) -> bool:
+    return outcome.error == TerminationProtected.__name__
+
+
 def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     """Return the plan with the raises for pods and headroom counted that EC2 accepted.
 
@@ -109,13 +126,14 @@ def with_stuck_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     """Return the plan without its ends of stuck instances that were refused: nothing was ended.
 
     They would use up the limit of the hour. Ends together with their part of the target count all
-    the same, since several are one call, of which a part may have been carried out.
+    the same, since several are one call, of which a part may have been carried out; not those of
+    instances that are protected.
     """
     refusals = {
         outcome.action.instance
         for outcome in outcomes
         if isinstance(outcome.action, TerminateInstance)
-        and not outcome.action.decrement
+        and (not outcome.action.decrement or _is_protected(outcome))
         and outcome.kind == "refused"
     }
     kept = [e for e in plan.stuck_ends if e.at != plan.at or e.instance not in refusals]
@@ -150,6 +168,7 @@ class UnsavedState:
                 observed.cluster.last_descheduled_at, plan.last_descheduled_at
             ),
             interrupted_pools=plan.interrupted_pools,
+            protected_instances=plan.protected_instances,
         )
         return replace(observed, cluster=cluster)
 
@@ -181,6 +200,7 @@ _Parts = tuple[
     tuple[StuckEnd, ...],
     tuple[SavedRaise, ...],
     tuple[InterruptedPool, ...],
+    tuple[ProtectedInstance, ...],
 ]
 
 
@@ -193,6 +213,7 @@ def _parts(of: Plan | ClusterState) -> _Parts:
         of.stuck_ends,
         of.raises,
         of.interrupted_pools,
+        of.protected_instances,
     )
 
 

@@ -12,13 +12,17 @@ ReconcilerError
 │   ├── NotFound               the object is gone
 │   ├── Forbidden              not allowed, by identity or by policy
 │   ├── Refused                a well-formed request that the server will not do now (a budget, say)
+│   │   └── TerminationProtected   instances that nobody may end; the others of the call were ended
 │   ├── InsufficientCapacity   the provider has none of what was asked
 │   ├── Unavailable            could not be reached or answered with a server error; not applied
 │   └── OutcomeUnknown         sent, but the reply was lost; observe before deciding again
 └── InvariantViolated          our bug: the process ends with a non-zero code
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from reconciler.model.ids import InstanceId
 
 _CAUSES_MAX = 32
 """How many causes of a failed connection are examined."""
@@ -168,6 +172,29 @@ class Refused(PortError):
     def __init__(self, where: str, what: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(where, what)
         self.retry_after_seconds = retry_after_seconds
+
+
+class TerminationProtected(Refused):
+    """Instances that EC2 does not end: somebody has protected them; all others were ended.
+
+    Args:
+        where: The call and its object.
+        what: What EC2 said of the first of them.
+        instances: The protected ones.
+        target: What the fleet's target was lowered to before, theirs included; None when it was
+            not lowered.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        what: str,
+        instances: Iterable[InstanceId],
+        target: int | None = None,
+    ) -> None:
+        super().__init__(where, what)
+        self.instances = frozenset(instances)
+        self.target = target
 
 
 class InsufficientCapacity(PortError):

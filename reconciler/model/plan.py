@@ -13,6 +13,7 @@ from reconciler.model.notices import NoticeOutcome
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
+    ProtectedInstance,
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
@@ -263,6 +264,8 @@ class Plan:
     """The same of earlier raises of targets; this plan's raises are not in it yet."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """The same of the places where EC2 took our spot instances back in the last half hour."""
+    protected_instances: tuple[ProtectedInstance, ...] = ()
+    """The same of instances that EC2 refused to end, as they are protected from termination."""
     fallbacks: tuple[FallbackNodes, ...] = ()
     """On-demand nodes that were bought because a spot fleet was unavailable."""
     headroom: tuple[HeadroomPlan, ...] = ()

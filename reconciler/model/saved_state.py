@@ -93,6 +93,15 @@ class InterruptedPool:
     """When EC2 took the last one, or will take it according to its notice."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ProtectedInstance:
+    """An instance that EC2 refused to end, as it is protected from termination."""
+
+    instance: InstanceId
+    at: datetime
+    """When EC2 last refused it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostFleet:
     """A fleet that instances with our tags name, and that EC2 does not list."""

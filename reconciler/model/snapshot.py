@@ -21,6 +21,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
+    ProtectedInstance,
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
@@ -76,6 +77,8 @@ class ClusterState:
     """Fleets whose halted rolling update a person has resumed, from the Lease."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """Where EC2 recently took our spot instances back."""
+    protected_instances: tuple[ProtectedInstance, ...] = ()
+    """Instances that EC2 refused to end, as they are protected from termination."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1

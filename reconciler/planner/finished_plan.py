@@ -26,6 +26,7 @@ from reconciler.planner.fleets.drift import count_drifted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
+from reconciler.planner.fleets.protected_instances import still_protected
 from reconciler.planner.fleets.stand_ins import find_fallbacks
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import usd
@@ -83,6 +84,7 @@ def finished(builder: PlanBuilder) -> Plan:
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         raises=recent_raises(snapshot.cluster.raises, view.at),
         interrupted_pools=view.inventory.interrupted_pools,
+        protected_instances=still_protected(snapshot),
         fallbacks=_fallbacks(view),
         headroom=tuple(builder.headroom),
         new_nodes=new_nodes_of(builder),

@@ -17,12 +17,14 @@ from reconciler.planner.demand import (
     find_demand,
     without_namespaces,
 )
+from reconciler.planner.disruption.blockers.nodes import termination_protection
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import Daemon, NewNode, daemons_of, new_node
+from reconciler.planner.fleets.protected_instances import still_protected
 from reconciler.planner.fleets.spot_return import with_spot_returns
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.node_rows import node_row
@@ -111,6 +113,7 @@ def open_builder(
         displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
         spot_returns=spot_returns,
         unequipped=unequipped,
+        refused_ends={each.instance: each.at for each in still_protected(snapshot)},
     )
     stuck_ends = _stuck_end_ledger(snapshot, settings, inventory)
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
@@ -305,13 +308,17 @@ def _plan_launching(builder: PlanBuilder) -> None:
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
     """Return how many instances of each fleet never joined and are not replaced within the hour.
 
-    None of them is while its fleet may end nothing, and those do not count towards the limit.
+    None of them is while its fleet may end nothing, or while it is protected from termination; and
+    those do not count towards the limit.
     """
     view, inventory = builder.view, builder.view.inventory
     if inventory.doubtful:
         return Counter()
-    stuck = [(each.instance.id, each.key) for each in inventory.stuck]
-    left = [key for _, key in stuck if view.statuses[key].may_end_nothing]
-    fleet_of = dict(each for each in stuck if not view.statuses[each[1]].may_end_nothing)
-    kept = builder.stuck_ends.kept_for_now(list(fleet_of))
-    return Counter([*left, *(fleet_of[each] for each in kept)])
+    fleet_of = {each.instance.id: each.key for each in inventory.stuck}
+    left = {
+        name
+        for name, key in fleet_of.items()
+        if view.statuses[key].may_end_nothing or termination_protection(view, name)
+    }
+    kept = builder.stuck_ends.kept_for_now([name for name in fleet_of if name not in left])
+    return Counter(fleet_of[each] for each in [*sorted(left), *kept])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.ids import FleetKey, NodeName, PodKey
+from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
@@ -46,6 +46,8 @@ class ClusterView:
     """Spot fleets with nodes that stand in for theirs, while `spot_return` is on."""
     unequipped: frozenset[NodeName] = frozenset()
     """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
+    refused_ends: Mapping[InstanceId, datetime] = field(default_factory=dict)
+    """Instances that are protected from termination, and when EC2 last refused to end them."""
 
     @property
     def at(self) -> datetime:

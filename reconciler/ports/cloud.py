@@ -86,6 +86,8 @@ class Cloud(Protocol):
                 lost. Nothing was changed.
             NotFound: The fleet is gone.
             Conflict: The fleet is being modified; nothing was changed.
+            TerminationProtected: EC2 refuses to end some of the instances; the others are
+                terminated. A target that was lowered before is still lowered for all of them.
         """
         ...
 

@@ -57,6 +57,7 @@ NOTICES: Final = _name("notices_total")
 QUEUE_READABLE: Final = _name("interruption_queue_readable")
 NODES_INTERRUPTED: Final = _name("nodes_interrupted")
 POOLS_INTERRUPTED: Final = _name("interrupted_pools")
+INSTANCES_PROTECTED: Final = _name("protected_instances")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
 NODES_FALLBACK: Final = _name("fallback_nodes")
 FALLBACK_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
@@ -77,6 +78,7 @@ ALL: Final = (
     QUEUE_READABLE,
     NODES_INTERRUPTED,
     POOLS_INTERRUPTED,
+    INSTANCES_PROTECTED,
     INTERRUPTION_SECONDS,
     NODES_FALLBACK,
     FALLBACK_EXTRA_COST,

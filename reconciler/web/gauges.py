@@ -139,6 +139,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
+        names.INSTANCES_PROTECTED,
+        "Instances that EC2 refused to end in the last 24 hours.",
+        len(plan.protected_instances),
+    )
+    yield _gauge(
         names.DEMAND_QUARANTINED,
         "Kinds of pods for which nothing is bought any more.",
         plan.quarantined,

@@ -17,6 +17,7 @@ TIMERS: Final = {
     "max-empty-at-once": "to be removed in later batches of empty nodes",
     "max-non-empty-at-once": "to be drained one after another",
     "not-ready": "to be looked at again when Ready",
+    "termination-protected": "to be tried again: EC2 refused to end their instances",
 }
 """Codes of nodes that stay for now, with what happens to them."""
 

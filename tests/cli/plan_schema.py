@@ -168,7 +168,15 @@ HELD_INSTANCE = closed(
     {
         "node": {"const": None},
         "instance": TEXT,
-        "code": {"enum": ["safety-stop", "unproven-cluster", "stuck-cap", "clock-skew"]},
+        "code": {
+            "enum": [
+                "safety-stop",
+                "unproven-cluster",
+                "stuck-cap",
+                "clock-skew",
+                "termination-protected",
+            ]
+        },
     }
 )
 BINDING = closed(

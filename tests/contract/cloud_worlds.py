@@ -47,6 +47,10 @@ class CloudWorld(ABC):
         """EC2 has no capacity from now on."""
 
     @abstractmethod
+    def protect_from_termination(self, instance_id: InstanceId, *, protected: bool = True) -> None:
+        """Somebody sets `DisableApiTermination`, or takes it back."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 
@@ -80,6 +84,10 @@ class InMemory(CloudWorld):
     def refuse_launches(self, fleet_id: FleetId, code: str) -> None:
         """See CloudWorld."""
         self._world.refuse_launches(fleet_id, code)
+
+    def protect_from_termination(self, instance_id: InstanceId, *, protected: bool = True) -> None:
+        """See CloudWorld."""
+        self._world.protect_from_termination(instance_id, protected=protected)
 
     def close(self) -> None:
         """See CloudWorld."""
@@ -159,6 +167,12 @@ class OverHttp(CloudWorld):
     def refuse_launches(self, fleet_id: FleetId, code: str) -> None:
         """See CloudWorld."""
         self.server.faults.limit(CapacityLimit(code=code))
+
+    def protect_from_termination(self, instance_id: InstanceId, *, protected: bool = True) -> None:
+        """See CloudWorld."""
+        self._ec2.modify_instance_attribute(
+            InstanceId=instance_id, DisableApiTermination={"Value": protected}
+        )
 
     def close(self) -> None:
         """See CloudWorld."""

@@ -26,9 +26,9 @@ def xml(action: str, content: str = "") -> Answer:
     return Answer(body=f"<{action}Response>{content}</{action}Response>".encode())
 
 
-def refusal(code: str, status: int = 400) -> Answer:
+def refusal(code: str, status: int = 400, message: str = "no") -> Answer:
     """EC2's error."""
-    errors = f"<Errors><Error><Code>{code}</Code><Message>no</Message></Error></Errors>"
+    errors = f"<Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
     return Answer(status, f"<Response>{errors}<RequestID>r</RequestID></Response>".encode())
 
 

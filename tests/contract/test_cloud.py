@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.model.errors import NotFound, Refused
+from reconciler.model.errors import NotFound, Refused, TerminationProtected
 from reconciler.model.ids import FleetId
 from tests.contract.cloud_worlds import (
     AWAY,
@@ -189,6 +189,28 @@ def test_one_unknown_instance_does_not_save_the_others(world: CloudWorld) -> Non
     world.port.terminate(HOME, fleet_id, [UNKNOWN, member.id], lower_target=True)
     world.advance(60)
     assert world.members(fleet_id) == []
+
+
+@fleets_only
+def test_instance_protected_from_termination_stays_alone(world: CloudWorld) -> None:
+    """EC2 refuses the whole call for one of them: the others would be paid for without an end."""
+    fleet_id = world.add_fleet("primary-small", 4)
+    world.advance(60)
+    first, second, third, fourth = sorted(each.id for each in world.members(fleet_id))
+    for each in (first, third):
+        world.protect_from_termination(each)
+    with pytest.raises(TerminationProtected) as caught:
+        world.port.terminate(
+            HOME, fleet_id, [UNKNOWN, first, second, third], lower_target=True, expected_target=4
+        )
+    assert caught.value.instances == {first, third}
+    assert caught.value.target == world.port.fleet(HOME, fleet_id).target_capacity == 0
+    world.advance(60)
+    assert {each.id for each in world.members(fleet_id)} == {first, third, fourth}
+    world.protect_from_termination(first, protected=False)
+    world.port.terminate(HOME, fleet_id, [first], lower_target=False)
+    world.advance(60)
+    assert {each.id for each in world.members(fleet_id)} == {third, fourth}
 
 
 def test_unknown_ids_are_left_out(world: CloudWorld) -> None:

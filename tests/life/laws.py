@@ -356,7 +356,7 @@ class Laws:
     def _terminating(self, call: Call) -> None:
         for each in call.arguments:
             instance = self._live(InstanceId(str(each)))
-            if instance is not None:
+            if instance is not None and instance.id not in self._world.fleets.termination_protected:
                 self.endings.append((self._now(), instance.id))
                 self.broken += [
                     f"{self._now():.1f} s: {instance.id} ended: {why}"

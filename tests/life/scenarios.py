@@ -151,30 +151,26 @@ def _scale_up(scene: Scene) -> None:
     scene.later(5, lambda: scene.pods("web", "1500m", 5))
 
 
-def _capacity_error(scene: Scene) -> None:
-    for name in ("primary-small", "primary-large"):
-        scene.world.refuse_launches(scene.stage.fleets[name, HOME], "InsufficientInstanceCapacity")
-    scene.later(5, lambda: scene.pods("web", "1500m", 3))
+def _no_capacity(scene: Scene, pods: int, seconds: float) -> None:
+    fleets = [scene.stage.fleets[name, HOME] for name in ("primary-small", "primary-large")]
+    for each in fleets:
+        scene.world.refuse_launches(each, "InsufficientInstanceCapacity")
+    scene.later(5, lambda: scene.pods("web", "1500m", pods))
 
     def end() -> None:
-        for name in ("primary-small", "primary-large"):
-            scene.world.refuse_launches(scene.stage.fleets[name, HOME], None)
+        for each in fleets:
+            scene.world.refuse_launches(each, None)
 
-    scene.later(300, end)
+    scene.later(seconds, end)
+
+
+def _capacity_error(scene: Scene) -> None:
+    _no_capacity(scene, 3, 300)
 
 
 def _spot_is_back(scene: Scene) -> None:
     """Spot capacity runs out for two minutes: what was bought on demand meanwhile goes back."""
-    names = "primary-small", "primary-large"
-    for name in names:
-        scene.world.refuse_launches(scene.stage.fleets[name, HOME], "InsufficientInstanceCapacity")
-    scene.later(5, lambda: scene.pods("web", "1500m", 2))
-
-    def end() -> None:
-        for name in names:
-            scene.world.refuse_launches(scene.stage.fleets[name, HOME], None)
-
-    scene.later(125, end)
+    _no_capacity(scene, 2, 125)
 
 
 def _idle(scene: Scene) -> None:
@@ -182,6 +178,14 @@ def _idle(scene: Scene) -> None:
     jobs = scene.pods("batch", "3", 2, kind="Job")
     scene.world.advance(60)
     scene.later(20, lambda: scene.finish(jobs))
+
+
+def _protected(scene: Scene) -> None:
+    """EC2 does not end one of three idle nodes."""
+    _idle(scene)
+    node = next(each for each in scene.world.nodes() if each.instance_id is not None)
+    assert node.instance_id is not None
+    scene.world.protect_from_termination(node.instance_id)
 
 
 def _under_used(scene: Scene) -> None:
@@ -345,6 +349,7 @@ SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
     Scenario("capacity errors, on to the next fleet", _capacity_error, 240),
     Scenario("idle nodes leave", _idle, 300),
+    Scenario("one of the idle nodes is protected from termination", _protected, 300),
     Scenario("under-used nodes are drained", _under_used, 420, evicts=True),
     Scenario("a drain fails and is taken back", _failed_drain, 800, evicts=True),
     Scenario("a draining node is needed again", _take_back, 420, evicts=True),

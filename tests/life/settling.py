@@ -152,7 +152,7 @@ def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
             home = place[1] == stage.process.settings.home_region
             least = fleet.min_capacity if home else 0
             target = stage.world.target(fleet_id)
-            empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(laws, n)]
+            empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(stage, laws, n)]
             free = kept.get(fleet.sector, 0)  # each piece of headroom keeps one node at most
             kept[fleet.sector] = max(0, free - len(empty))
             if len(empty) > free and target > least:
@@ -167,6 +167,7 @@ def _nodes_of(stage: Stage, fleet_id: str) -> Iterator[Node]:
             yield node
 
 
-def _is_idle(laws: Laws, node: Node) -> bool:
+def _is_idle(stage: Stage, laws: Laws, node: Node) -> bool:
     guarded = DO_NOT_DISRUPT in node.annotations
+    guarded |= node.instance_id in stage.world.fleets.termination_protected
     return node.ready and not guarded and not laws.counted_on(node.name) and not laws.guards(node)

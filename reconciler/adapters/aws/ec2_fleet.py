@@ -15,7 +15,7 @@ from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
-from reconciler.model.errors import Forbidden, NotFound
+from reconciler.model.errors import Forbidden, NotFound, Refused, TerminationProtected
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
@@ -149,35 +149,76 @@ class Ec2FleetCloud:
         """See ports.cloud; the target is lowered first, or EC2 would replace the instances.
 
         It is lowered from what EC2 shows, also where that may be older than our last change: if
-        somebody else has set it back, theirs must not be overwritten.
+        somebody else has set it back, theirs must not be overwritten. For instances that turn out
+        to be protected from termination it is not raised here: the fleet is still being modified,
+        and the next plan raises it, as after a crash between the two steps.
         """
         target: int | None = None
         if lower_target:
             shown = self._read(region, fleet_id, lambda answer: answer)
             target = lowered_target(shown, ids, expected_target)
             self.set_target_capacity(region, fleet_id, target)
-        self.terminate_instances(region, ids)
+        try:
+            self.terminate_instances(region, ids)
+        except TerminationProtected as error:
+            error.target = target
+            raise
         return target
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """Terminate instances; those that are gone already count as terminated."""
-        for chunk in chunks(sorted(set(ids)), TERMINATE_MAX):
-            try:
-                self._terminate(region, chunk)
-            except (NotFound, Forbidden):
-                # With rights scoped by tag, EC2 answers 403 also for an instance that is gone,
-                # since that has no tags any more. The call is repeated for the remaining ones.
-                left = [
-                    e.id
-                    for e in self.instances(region, list(map(InstanceId, chunk)))
-                    if e.state not in {"terminated", "shutting-down"}
-                ]
-                if len(left) == len(chunk):
-                    raise
-                if left:
-                    self._terminate(region, left)
+        """Terminate instances; those that are gone already count as terminated.
 
-    def _terminate(self, region: Region, ids: Sequence[str]) -> None:
+        Raises:
+            TerminationProtected: EC2 refuses to end some; all others are terminated.
+        """
+        refusals: list[TerminationProtected] = []
+        for chunk in chunks(sorted(set(ids)), TERMINATE_MAX):
+            refusals += self._terminate_unprotected(region, chunk)
+        if refusals:
+            named = frozenset().union(*(each.instances for each in refusals))
+            raise TerminationProtected(refusals[0].where, refusals[0].what, named)
+
+    def _terminate_unprotected(
+        self, region: Region, ids: Sequence[InstanceId]
+    ) -> list[TerminationProtected]:
+        """Terminate instances, but for the protected ones, which are returned as EC2's refusals.
+
+        EC2 names one of them at a time, and then ends no instance of its zone. So each call leaves
+        out at least one more.
+        """
+        refusals: list[TerminationProtected] = []
+        left = list(ids)
+        while left:
+            try:
+                self._terminate_living(region, left)
+            except TerminationProtected as error:
+                named = error.instances.intersection(left)
+                if not named:
+                    raise Refused(error.where, error.what) from error
+                refusals.append(error)
+                left = [each for each in left if each not in named]
+            else:
+                break
+        return refusals
+
+    def _terminate_living(self, region: Region, ids: Sequence[InstanceId]) -> None:
+        """Terminate instances, without those that are gone already."""
+        try:
+            self._terminate(region, ids)
+        except (NotFound, Forbidden):
+            # With rights scoped by tag, EC2 answers 403 also for an instance that is gone, since
+            # that has no tags any more. The call is repeated for the remaining ones.
+            left = [
+                each.id
+                for each in self.instances(region, ids)
+                if each.state not in {"terminated", "shutting-down"}
+            ]
+            if len(left) == len(ids):
+                raise
+            if left:
+                self._terminate(region, left)
+
+    def _terminate(self, region: Region, ids: Sequence[InstanceId]) -> None:
         try:
             change(
                 f"instances {', '.join(ids)}"[:200],

@@ -1,5 +1,6 @@
 """Translates AWS's error codes and network failures into the program's errors."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,9 +25,11 @@ from reconciler.model.errors import (
     OutcomeUnknown,
     PortError,
     Refused,
+    TerminationProtected,
     Throttled,
     Unavailable,
 )
+from reconciler.model.ids import InstanceId
 
 # Source: EC2 API reference, "Common client errors" and "Server errors"; botocore's own list of
 # throttling codes (botocore.retries.standard).
@@ -81,6 +84,9 @@ BUSY = frozenset({"ResourceContention", "ResourceInUse", "ScalingActivityInProgr
 """Auto Scaling's codes for an object that is busy with an earlier change."""
 _NOT_FOUND = ("not found", "no managed instance found")
 """Part of messages of Auto Scaling's ValidationError, which has no separate code for this."""
+_PROTECTED = "disableapitermination"
+"""The attribute, in the message of EC2's OperationNotPermitted, which has other causes too."""
+_INSTANCE_ID = re.compile(r"\bi-[0-9a-f]+\b")
 SERVER = frozenset({"InternalError", "InternalFailure", "RequestTimeout"})
 UNAVAILABLE = frozenset({"Unavailable", "ServiceUnavailable", "ServerInternal"})
 TEXT_MAX = 300
@@ -144,9 +150,19 @@ def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortEr
         return Throttled(where, what)
     if code in SERVER or (status >= 500 and code not in UNAVAILABLE | CAPACITY):
         return OutcomeUnknown(where, what) if changing else Unavailable(where, what)
+    protected = _protected(code, message)
+    if protected:
+        return TerminationProtected(where, what, protected)
     if code == "ValidationError" and any(each in message.lower() for each in _NOT_FOUND):
         return NotFound(where, what)
     return _kind_of(code)(where, what)
+
+
+def _protected(code: str, message: str) -> frozenset[InstanceId]:
+    """Return the instances that a refusal of TerminateInstances names as protected."""
+    if code != "OperationNotPermitted" or _PROTECTED not in message.lower():
+        return frozenset()
+    return frozenset(map(InstanceId, _INSTANCE_ID.findall(message)))
 
 
 def _kind_of(code: str) -> type[PortError]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from reconciler.adapters.memory.fleets import FleetRecord
 from reconciler.adapters.memory.world import MemoryWorld
-from reconciler.model.errors import NotFound, Refused, Unavailable
+from reconciler.model.errors import NotFound, Refused, TerminationProtected, Unavailable
 from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
@@ -120,7 +120,11 @@ class MemoryCloud:
         if lower_target:
             target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
             self.set_target_capacity(region, fleet_id, target)
-        self.terminate_instances(region, ids)
+        try:
+            self.terminate_instances(region, ids)
+        except TerminationProtected as error:
+            error.target = target
+            raise
         return target
 
     def _end_in_group(
@@ -149,11 +153,19 @@ class MemoryCloud:
         return live.target_capacity - len(alive) if lower_target else None
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """Terminate instances; those that are gone count as terminated."""
+        """Terminate instances; those that are gone count as terminated.
+
+        Raises:
+            TerminationProtected: Some are protected; the others are terminated.
+        """
+        protected = self._fleets.termination_protected.intersection(ids)
         with self._world.log.call("terminate_instances", ", ".join(ids), arguments=tuple(ids)):
             self._require(region)
             for each in ids:
-                self._fleets.terminate(each)
+                if each not in protected:
+                    self._fleets.terminate(each)
+        if protected:
+            raise TerminationProtected(", ".join(sorted(protected)), "is protected", protected)
 
     def _silent(self, region: Region) -> bool:
         return region in self.silent_regions

@@ -82,6 +82,8 @@ class MemoryFleets:
         """From running to a Ready node, called for each launch when it begins."""
         self.watchers: list[Callable[[Instance], None]] = []
         """Called with each launch."""
+        self.termination_protected: set[InstanceId] = set()
+        """Instances that EC2 ends only by itself: their DisableApiTermination is set."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, with EC2's error code."""
         self.refused_spot_pools: dict[Pool, str] = {}

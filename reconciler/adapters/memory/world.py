@@ -168,6 +168,11 @@ class MemoryWorld:
         """Protect a member of a group from scale-in, or end the protection."""
         self.fleets.protect(instance_id, protected=protected)
 
+    def protect_from_termination(self, instance_id: InstanceId, *, protected: bool = True) -> None:
+        """Make EC2 refuse to end an instance, or let it be ended again."""
+        found = self.fleets.termination_protected
+        (found.add if protected else found.discard)(instance_id)
+
     def exit_standby(self, instance_id: InstanceId) -> None:
         """Return a member to service; its group's desired capacity grows by one."""
         self.fleets.back_in_service(instance_id)

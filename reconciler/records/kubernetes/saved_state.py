@@ -22,6 +22,7 @@ from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
+    ProtectedInstance,
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
@@ -36,6 +37,11 @@ from reconciler.records.kubernetes.fields import (
 )
 from reconciler.records.kubernetes.pools import PoolWire, decode_pools, encode_pools
 from reconciler.records.kubernetes.proof import decode_proof
+from reconciler.records.kubernetes.protected import (
+    ProtectedWire,
+    decode_protected,
+    encode_protected,
+)
 
 LEASE_NAME = "fleet-reconciler"
 LEASE_NAMESPACE = "fleet-reconciler"
@@ -75,6 +81,7 @@ class SavedState:
     resumed_updates: tuple[str, ...] = ()
     """Names of fleets, as a person has written them."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
+    protected_instances: tuple[ProtectedInstance, ...] = ()
     namespace: str = ""
     """Namespace of the Lease."""
     written: bool = False
@@ -156,6 +163,7 @@ class _FleetStateWire(Struct, gc=False):
     stuck_ends: tuple[_StuckEndWire, ...] = ()
     raises: tuple[_RaiseWire, ...] | UnsetType = UNSET
     interrupted_pools: tuple[PoolWire, ...] | UnsetType = UNSET
+    protected_instances: tuple[ProtectedWire, ...] | UnsetType = UNSET
     version: int = VERSION
 
 
@@ -242,6 +250,7 @@ def decode_fleet_state(text: str) -> SavedState:
         ),
         raises=() if state.raises is UNSET else tuple(map(_raise, state.raises[:RAISES_MAX])),
         interrupted_pools=decode_pools(state.interrupted_pools or ()),
+        protected_instances=decode_protected(state.protected_instances or ()),
     )
 
 
@@ -301,6 +310,7 @@ def encode_fleet_state(
     stuck_ends: Iterable[StuckEnd] = (),
     raises: Iterable[SavedRaise] = (),
     interrupted_pools: Iterable[InterruptedPool] = (),
+    protected_instances: Iterable[ProtectedInstance] = (),
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets in their default state.
 
@@ -331,6 +341,7 @@ def encode_fleet_state(
         ),
         raises=tuple(map(_raise_wire, latest)) or UNSET,
         interrupted_pools=encode_pools(interrupted_pools) or UNSET,
+        protected_instances=encode_protected(protected_instances) or UNSET,
     )
     return _ENCODER.encode(state).decode()
 

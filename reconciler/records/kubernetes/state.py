@@ -114,6 +114,7 @@ def assemble(
         raises=saved.raises,
         resumed_updates=saved.resumed_updates,
         interrupted_pools=saved.interrupted_pools,
+        protected_instances=saved.protected_instances,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -155,6 +156,9 @@ def _without_repeats(saved: SavedState) -> SavedState:
         stuck_ends=tuple(sorted({each.instance: each for each in saved.stuck_ends}.values())),
         raises=tuple(sorted(saved.raises, key=lambda each: each.at)),
         interrupted_pools=tuple(sorted(set(saved.interrupted_pools))),
+        protected_instances=tuple(
+            sorted({each.instance: each for each in saved.protected_instances}.values())
+        ),
     )
 
 

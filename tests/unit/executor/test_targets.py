@@ -41,6 +41,20 @@ def test_stuck_instance_is_ended_without_lowering_the_target(scene: Scene) -> No
     assert scene.world.target(scene.fleet) == 3
 
 
+def test_protected_instance_is_refused_and_the_others_of_its_call_are_ended(scene: Scene) -> None:
+    """They would be reported as refused, and be planned for as if they stayed."""
+    protected, other, last = (replace(scene.ended(n), from_capacity=3) for n in range(3))
+    scene.world.protect_from_termination(protected.instance)
+    assert scene.run(protected, other) == ["refused", "applied"]
+    assert [each.error for each in scene.reported] == ["TerminationProtected", ""]
+    assert protected.instance in scene.reported[0].detail
+    # The next plan raises the target of the one that stays; until then it is not lowered again.
+    assert scene.world.target(scene.fleet) == 1
+    assert scene.run(replace(protected, decrement=False)) == ["refused"]
+    assert scene.world.target(scene.fleet) == 1
+    assert scene.run(replace(last, from_capacity=1)) == ["applied"]
+
+
 def test_target_that_is_not_the_plans_any_more_is_not_lowered(scene: Scene) -> None:
     """After a lost reply a stale describe shows the old target: it would go down twice."""
     ending = replace(scene.ended(), from_capacity=3)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetId, Region
+from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
+    ProtectedInstance,
     SavedDemandState,
     SavedFleetState,
     SavedRaise,
@@ -132,6 +133,26 @@ def test_of_many_interrupted_pools_the_latest_are_kept() -> None:
     assert set(kept) == set(pools[-200:])
 
 
+PROTECTED = ProtectedInstance(instance=InstanceId("i-1"), at=AT)
+
+
+def test_lease_gives_back_which_instances_ec2_refused_to_end() -> None:
+    """The next leader would ask for each of them once more."""
+    text = encode_fleet_state([], protected_instances=[PROTECTED])
+    assert decode(lease(fleet_state=text)).protected_instances == (PROTECTED,)
+    assert "protected_instances" not in encode_fleet_state([])
+
+
+def test_of_many_protected_instances_the_latest_are_kept() -> None:
+    """A launch template that protects every instance would fill the Lease."""
+    known = [
+        replace(PROTECTED, instance=InstanceId(f"i-{n:05}"), at=AT + timedelta(seconds=n))
+        for n in range(1000)
+    ]
+    kept = decode(lease(fleet_state=encode_fleet_state([], protected_instances=known)))
+    assert kept.protected_instances == tuple(known[-200:])
+
+
 def test_state_is_written_the_same_whatever_its_order() -> None:
     """The Lease would be written with every cycle."""
     other = replace(DEMAND, demand="a")
@@ -181,6 +202,8 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
         '{"interrupted_pools":[{"instance_type":"a","zone":"b","at":"soon"}]}',
         '{"interrupted_pools":[{"instance_type":"","zone":"b","at":"2026-01-31T12:00:00Z"}]}',
         '{"interrupted_pools":{"a":"b"}}',
+        '{"protected_instances":[{"instance":"i-1","at":"soon"}]}',
+        '{"protected_instances":[{"at":"2026-01-31T12:00:00Z"}]}',
         "[" * 100_000,
         " " * 300_000 + "{}",
     ],

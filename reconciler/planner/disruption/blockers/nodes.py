@@ -6,14 +6,19 @@ minima, how many at once) are asked by the policy that has them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
+from reconciler.model.ids import InstanceId
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
+
+TERMINATION_PROTECTED: Final = "termination-protected"
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
@@ -25,8 +30,42 @@ def instance_protection(instance: Instance | None) -> Blocker | None:
     return None
 
 
+def termination_protection(
+    view: ClusterView, instance: InstanceId | None, *, has_pods: bool = False
+) -> Blocker | None:
+    """Return a blocker while EC2 is not asked again to end the instance; else None.
+
+    It has refused that.
+
+    Args:
+        view: The facts.
+        instance: The instance.
+        has_pods: Whether pods would have to move first.
+    """
+    refused_at = view.refused_ends.get(instance) if instance is not None else None
+    if refused_at is None:
+        return None
+    until = refused_at + (PODS_STAY if has_pods else EMPTY_WAITS)
+    if until <= view.at:
+        return None
+    detail = (
+        f"EC2 does not end its instance, which is protected from termination; not tried again "
+        f"before {until:%H:%M:%S} (aws ec2 modify-instance-attribute --no-disable-api-termination "
+        f"--instance-id {instance})"
+    )
+    return Blocker(TERMINATION_PROTECTED, detail, until)
+
+
 def protection(view: ClusterView, node: Node) -> Blocker | None:
-    """Return what protects the node by its annotations or its instance's.
+    """Return what somebody has said to protect the node or its instance; None when nothing."""
+    has_pods = bool(counted(view.pods_on.get(node.name, ())))
+    return stated_protection(view, node) or termination_protection(
+        view, node.instance_id, has_pods=has_pods
+    )
+
+
+def stated_protection(view: ClusterView, node: Node) -> Blocker | None:
+    """Return the same without what EC2 refuses: what the node and DescribeInstances tell.
 
     None when nothing does.
     """

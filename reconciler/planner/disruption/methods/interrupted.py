@@ -26,7 +26,7 @@ from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.model.plan import InterruptedNode
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
+from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate, termination_protection
 from reconciler.planner.disruption.drains.actions import (
     annotate,
     drain_started,
@@ -217,6 +217,10 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     duplicate = kept_by_duplicate(builder.view, node)
     if duplicate is not None:
         builder.block(node, duplicate.code, duplicate.detail)
+        return
+    refused = termination_protection(builder.view, node.instance_id)
+    if refused is not None:
+        builder.block(node, "interrupted", f"it is empty, and left to EC2: {refused.detail}")
         return
     if builder.targets[key] - 1 < status.min:
         builder.block(node, "interrupted", "it is empty, and its fleet replaces it")

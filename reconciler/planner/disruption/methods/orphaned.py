@@ -18,10 +18,12 @@ from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
+    TERMINATION_PROTECTED,
     instance_protection,
     irreplaceable_pod,
     kept_by_duplicate,
     protection,
+    termination_protection,
     unreadable,
 )
 from reconciler.planner.disruption.drains.actions import (
@@ -56,6 +58,9 @@ def propose(builder: PlanBuilder) -> None:
 
 def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
     if _wait(builder.view, orphan) is not None:
+        return
+    if termination_protection(builder.view, orphan.instance.id) is not None:
+        builder.hold(TERMINATION_PROTECTED, instance=orphan.instance.id)
         return
     if not builder.stuck_ends.take(orphan.instance.id):
         builder.hold(STUCK_CAP, instance=orphan.instance.id)

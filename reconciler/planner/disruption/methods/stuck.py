@@ -3,6 +3,10 @@
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import (
+    TERMINATION_PROTECTED,
+    termination_protection,
+)
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
@@ -18,6 +22,9 @@ def propose(builder: PlanBuilder) -> None:
             continue
         if status.may_end_nothing:
             continue  # it would be refused, and use up the limit of the others
+        if termination_protection(view, instance.id) is not None:
+            builder.hold(TERMINATION_PROTECTED, instance=instance.id)
+            continue
         if not builder.stuck_ends.take(instance.id):
             builder.hold(STUCK_CAP, instance=instance.id)
             continue

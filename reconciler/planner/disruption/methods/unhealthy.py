@@ -10,7 +10,7 @@ from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.nodes import protection
+from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
@@ -126,6 +126,12 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
             node, "fleet-busy", f"not Ready for {spent}, but {status.live.removals_halted}"
         )
         return
+    refused = termination_protection(view, instance.id)
+    if refused is not None:
+        builder.block(
+            node, refused.code, f"not Ready for {spent}, but {refused.detail}", refused.until
+        )
+        return
     kept = _blocker(builder, node, key)
     if kept is not None:
         builder.block(node, "may-still-run", f"not Ready for {spent}, but {kept.detail}")
@@ -161,7 +167,7 @@ def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
     has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
     """
     view = builder.view
-    protected = protection(view, node)
+    protected = stated_protection(view, node)
     if protected is not None:
         return protected
     judge = judge_of(terms_of(view.statuses[key].settings.scale_in), builder.budgets.coverage)

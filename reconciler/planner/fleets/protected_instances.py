@@ -1,0 +1,53 @@
+"""Instances that EC2 refused to end: for how long nothing is tried with them again.
+
+DescribeInstances does not tell that an instance is protected from termination, and asking for the
+attribute would be a call for each instance. So it is learned from the refusal.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.ids import InstanceId
+from reconciler.model.saved_state import ProtectedInstance
+from reconciler.model.snapshot import CloudState, Snapshot
+
+EMPTY_WAITS: Final = timedelta(hours=1)
+"""An instance on which nothing runs is tried again after so long: nothing tells when a protection
+ends, and a try lowers the fleet's target for a moment."""
+PODS_STAY: Final = timedelta(hours=24)
+"""For so long no pod is moved away from such an instance: it would most likely move in vain."""
+
+
+def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
+    """Return what is remembered of instances that may be there, in order.
+
+    A time ahead of the clock counts as now.
+    """
+    known = snapshot.cluster.protected_instances
+    if not known:
+        return ()
+    there = _there(snapshot.cloud)
+    return tuple(
+        sorted(
+            ProtectedInstance(instance=each.instance, at=min(each.at, snapshot.at))
+            for each in known
+            if snapshot.at - each.at < PODS_STAY and (there is None or each.instance in there)
+        )
+    )
+
+
+def _there(cloud: CloudState | None) -> frozenset[InstanceId] | None:
+    """Return the instances that live; None where EC2 has not told of all."""
+    if cloud is None or not cloud.instances_known or cloud.silent:
+        return None
+    return frozenset(each.id for each in cloud.instances if not each.gone)
+
+
+def with_protected(
+    known: Iterable[ProtectedInstance], refused: Iterable[InstanceId], at: datetime
+) -> tuple[ProtectedInstance, ...]:
+    """Return what is remembered after EC2 has refused to end some more."""
+    found = {each.instance: each for each in known}
+    found.update({each: ProtectedInstance(instance=each, at=at) for each in refused})
+    return tuple(sorted(found.values()))

@@ -18,6 +18,7 @@ CHANGES = (
 OPERATORS = (
     "minimum", "maximum", "thresholds", "allow-destroy", "cordon", "uncordon", "keep-node",
     "let-node-go", "end-by-hand", "delete-node-by-hand", "target-by-hand", "foreign-node",
+    "forbid-end", "allow-end",
 )  # fmt: skip
 FAULTS = (
     "fail", "fail", "fail", "lost", "lost", "no-capacity", "no-capacity", "capacity", "no-pool",

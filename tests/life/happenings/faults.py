@@ -165,7 +165,8 @@ class Faults(Acting):
         self.world.log.stop_failing()
         self.world.log.stop_crashing()
         for kind in ("capacity", "pools", "join", "fast-launch", "unlock", "fresh", "whole",
-                     "fast-stop", "all-regions", "back-in-service", "unprotect"):  # fmt: skip
+                     "fast-stop", "all-regions", "back-in-service", "unprotect",
+                     "allow-end"):  # fmt: skip
             self.do(Step(kind))
         self._burst_balloons()
 

@@ -125,6 +125,16 @@ class Operators(Acting):
             self.world.protect_instance(each.id, protected=False)
             self._let_instance_go(each)
 
+    def _forbid_end(self, step: Step) -> None:
+        """Somebody protects an instance from termination; a group ends it all the same."""
+        instance = self._instance(step)
+        if instance is not None:
+            self.world.protect_from_termination(instance.id)
+
+    def _allow_end(self, step: Step) -> None:
+        for each in sorted(self.world.fleets.termination_protected):
+            self.world.protect_from_termination(each, protected=False)
+
     def _let_instance_go(self, instance: Instance) -> None:
         for node in self._nodes():
             if node.instance_id == instance.id and DO_NOT_DISRUPT not in node.annotations:

@@ -16,6 +16,7 @@ from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.text import rfc3339
 from reconciler.planner.view import ClusterView
 
 TERMINATION_PROTECTED: Final = "termination-protected"
@@ -49,9 +50,9 @@ def termination_protection(
     if until <= view.at:
         return None
     detail = (
-        f"EC2 does not end its instance, which is protected from termination; not tried again "
-        f"before {until:%H:%M:%S} (aws ec2 modify-instance-attribute --no-disable-api-termination "
-        f"--instance-id {instance})"
+        "EC2 does not end its instance, which is protected from termination; not tried again "
+        f"before {rfc3339(until)} (aws ec2 modify-instance-attribute "
+        f"--no-disable-api-termination --instance-id {instance})"
     )
     return Blocker(TERMINATION_PROTECTED, detail, until)
 

@@ -95,7 +95,7 @@ def test_protected_node_takes_no_others_place() -> None:
     assert kept(made)["a"] == CODE
     (reason,) = [each for each in made.kept if each.node == "a"]
     assert f"--no-disable-api-termination --instance-id {a.instance_id}" in reason.detail
-    assert "12:59:00" in reason.detail
+    assert "2026-01-31T12:59:00Z" in reason.detail
     assert made.protected_instances == refused(a)["protected_instances"]
 
 

@@ -14,7 +14,6 @@ from reconciler.model.errors import (
     OutcomeUnknown,
     PortError,
     Refused,
-    TerminationProtected,
     Throttled,
     Unavailable,
 )
@@ -146,59 +145,6 @@ def test_denied_end_of_an_instance_that_is_ending_counts_as_done(cloud: Make) ->
     """EC2 shows a terminated instance for an hour."""
     with cloud(terminating(GONE, GONE, state="terminated")).open() as port:
         port.terminate_instances(HOME, [GONE])
-
-
-PROTECTED = (
-    "The instance '{}' may not be terminated. Modify its 'disableApiTermination' instance "
-    "attribute and try again."
-)
-"""What EC2 says; it names one instance, whatever else of the call is protected."""
-
-
-def of_zone(instance: str) -> str:
-    """The zone of a scripted instance: the last digit of its id."""
-    return instance[-1]
-
-
-def with_protected(protected: set[str], ended: set[str]) -> Ec2Script:
-    """Ends what is asked, except in zones of which a protected instance is named."""
-
-    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
-        if action == "DescribeInstances":
-            return instances()
-        asked = {value for key, values in parameters.items() for value in values if "Id." in key}
-        kept = sorted(protected & asked)
-        ended.update(each for each in asked if of_zone(each) not in set(map(of_zone, kept)))
-        if not kept:
-            return xml(action)
-        return refusal("OperationNotPermitted", message=PROTECTED.format(kept[0]))
-
-    return script
-
-
-def test_protected_instances_are_left_out_one_after_the_other(cloud: Make) -> None:
-    """Instances in the zone of a protected one would run on for as long as that does."""
-    asked = [InstanceId(f"i-{n:016x}{zone}") for n in range(3) for zone in "ab"]
-    protected, ended = {asked[0], asked[3], asked[4]}, set[str]()
-    scripted = cloud(with_protected(set(protected), ended))
-    with scripted.open() as port, pytest.raises(TerminationProtected) as caught:
-        port.terminate_instances(HOME, asked)
-    assert caught.value.instances == protected
-    assert ended == set(asked) - protected
-    assert scripted.asked.count("TerminateInstances") == 4
-    assert asked[0] in str(caught.value)
-
-
-@pytest.mark.parametrize("message", ["no", PROTECTED.format("i-0000000000000000f")])
-def test_refusal_that_names_no_instance_of_the_call_is_not_repeated(
-    cloud: Make, message: str
-) -> None:
-    """The same call would be made without an end."""
-    scripted = cloud(lambda *_: refusal("OperationNotPermitted", message=message))
-    with scripted.open() as port, pytest.raises(Refused) as caught:
-        port.terminate_instances(HOME, [ALIVE])
-    assert caught.type is Refused  # of the other class it would say that all others were ended
-    assert scripted.asked == ["TerminateInstances"]
 
 
 def by_region(silent: frozenset[str]) -> Ec2Script:

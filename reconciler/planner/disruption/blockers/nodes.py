@@ -11,12 +11,12 @@ from typing import Final
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
+from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
-from reconciler.planner.text import rfc3339
 from reconciler.planner.view import ClusterView
 
 TERMINATION_PROTECTED: Final = "termination-protected"

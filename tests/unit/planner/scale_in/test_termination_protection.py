@@ -19,8 +19,8 @@ from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import LostFleet, ProtectedInstance
+from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
-from reconciler.planner.text import rfc3339
 from tests.builders import (
     HOME,
     NOW,

@@ -20,8 +20,7 @@ from reconciler.planner.capacity.search import (
     by_priority,
     cheapest,
     shortfall,
-    within_budget,
-    within_nodes,
+    within,
 )
 from reconciler.planner.capacity.search_cache import known_or_packed, known_or_searched
 from reconciler.planner.placement.arrays import FloatArray
@@ -151,12 +150,10 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
     money, nodes = request.budget.nano_usd_per_hour, request.budget.nodes
     too_dear = money is not None and packing.cost(problem) > money
-    if money is not None and too_dear:
-        packing = within_budget(problem, by_priority(problem, fair), max(0, money))
-    too_many = nodes is not None and len(packing.bins) > nodes
-    if nodes is not None and too_many:
-        packing = within_nodes(problem, packing, max(0, nodes))
-    over_budget = too_dear or too_many
+    if too_dear:
+        packing = by_priority(problem, fair, money)
+    over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
+    packing = within(problem, packing, request.budget)
     optimal = found.optimal and packing is found.packing
     evened = evened_out(problem, packing)
     if money is None or evened.cost(problem) <= money:

@@ -18,6 +18,7 @@ from reconciler.planner.capacity.patterns.shapes import by_shapes
 from reconciler.planner.capacity.problem.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.problem.effort import Effort
 from reconciler.planner.capacity.problem.problem import Packing, Problem
+from reconciler.planner.capacity.problem.purchase import Budget
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
@@ -215,45 +216,52 @@ def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:
     )
 
 
-def by_priority(problem: Problem, fair: FairPrices) -> Packing:
-    """A packing that serves higher priorities first, for when not everything can be bought."""
+def by_priority(problem: Problem, fair: FairPrices, nano_usd_most: int | None = None) -> Packing:
+    """A packing that serves higher priorities first, for when not everything can be bought.
+
+    Args:
+        problem: What to pack.
+        fair: What its pods and resources are worth.
+        nano_usd_most: The price of a node above which none is bought; None for no limit.
+    """
     base = item_order(problem, fair.items)
     order = sorted(base, key=lambda i: -problem.items[i].pod_class.spec.priority)
-    return first_fit(problem, order, best_offers(problem, fair.weights, None))
+    offers = best_offers(problem, fair.weights, None)
+    if nano_usd_most is not None:
+        offers = {i: each[problem.prices[each] <= nano_usd_most] for i, each in offers.items()}
+    return _sized(problem, order, offers)
 
 
-def within_budget(problem: Problem, packing: Packing, budget_nano_usd: int) -> Packing:
-    """Only as many nodes as the budget pays for, those with the highest priorities first."""
-    if packing.cost(problem) <= budget_nano_usd:
+def within(problem: Problem, packing: Packing, budget: Budget) -> Packing:
+    """Only as many nodes as the budget allows.
+
+    Those with the highest priorities come first, then those with most pods, for the money where
+    that is short.
+    """
+    money, nodes, prices = budget.nano_usd_per_hour, budget.nodes, problem.prices[packing.bins]
+    too_dear = money is not None and packing.cost(problem) > money
+    if not too_dear and (nodes is None or len(packing.bins) <= nodes):
         return packing
-    priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
-    contents = packing.contents
-    highest = np.full(len(packing.bins), np.iinfo(np.int64).min)
-    np.maximum.at(highest, contents.nodes, priorities[contents.items])
-    prices = problem.prices[packing.bins]
-    pods = np.bincount(contents.nodes, contents.pods, minlength=len(prices))
-    rate = pods / np.maximum(prices, 1)
+    cost = np.maximum(prices, 1) if too_dear else np.ones_like(prices)
     keep: list[int] = []
-    for node in _ranked(highest, rate):
-        if prices[node] <= budget_nano_usd:
-            budget_nano_usd -= int(prices[node])
+    for node in _ranked(problem, packing, cost):
+        if budget.allows(int(prices[node])):
+            budget = budget.less(int(prices[node]), 1)
             keep.append(node)
-    kept = np.array(sorted(keep), dtype=np.int64)
-    return packing.only(kept)
+    return packing.only(np.array(sorted(keep), dtype=np.int64))
 
 
-def within_nodes(problem: Problem, packing: Packing, nodes_max: int) -> Packing:
-    """Only so many nodes, those with the highest priorities first, then those with most pods."""
-    if len(packing.bins) <= nodes_max:
-        return packing
+def _ranked(problem: Problem, packing: Packing, cost: IntArray) -> Sequence[int]:
+    """Return the nodes by their highest priority, then by how many pods each unit of `cost` serves.
+
+    Pods of that priority are counted first, and all pods where these are equally many.
+    """
     priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
-    contents = packing.contents
+    nodes, pods = packing.contents.nodes, packing.contents.pods
+    of_entry = priorities[packing.contents.items]
     highest = np.full(len(packing.bins), np.iinfo(np.int64).min)
-    np.maximum.at(highest, contents.nodes, priorities[contents.items])
-    pods = np.bincount(contents.nodes, contents.pods, minlength=len(packing.bins))
-    return packing.only(np.array(sorted(_ranked(highest, pods)[:nodes_max]), dtype=np.int64))
-
-
-def _ranked(highest: IntArray, rate: np.ndarray) -> Sequence[int]:
-    order = np.lexsort((np.arange(len(highest)), -rate, -highest))
+    np.maximum.at(highest, nodes, of_entry)
+    urgent = np.where(of_entry == highest[nodes], pods, 0)
+    rates = [np.bincount(nodes, each, minlength=len(cost)) / cost for each in (pods, urgent)]
+    order = np.lexsort((np.arange(len(highest)), -rates[0], -rates[1], -highest))
     return [int(node) for node in order]

@@ -12,7 +12,9 @@ One purchase goes through the package in this order:
 6. `buy` puts the nodes and their pods into the what-if cluster, which checks every rule.
 7. `one_by_one` buys single nodes for the pods that are left, and `bundles` one node for pods that
    must share it.
-8. `opened_room` uses room on older nodes that a spread over zones allows once the new nodes count.
+8. `buy` makes the purchase once more, the higher priorities first, where they would be left while
+   lower ones are served; `follow_up` says what a purchase leaves to the next one.
+9. `opened_room` uses room on older nodes that a spread over zones allows once the new nodes count.
 
 Money is in billionths of a dollar per hour.
 """

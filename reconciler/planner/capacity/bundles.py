@@ -5,7 +5,7 @@ no room there, one pod that they must be near and all of them get a node that is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from reconciler.planner.capacity.problem.purchase import (
     taken_by_row,
 )
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.fill import fill
 from reconciler.planner.placement.simulation import Simulation
 
 BUNDLES_MAX = 16
@@ -99,8 +99,7 @@ class Bundles:
     ) -> None:
         self._sim = sim
         self._table = table
-        self.budget = budget
-        """What is left of it."""
+        self._budget = budget
         self._left = {pod_class.number: count for pod_class, count in wants}
         self._may_buy = [offer.most for offer in table.offers]
         self.purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
@@ -111,33 +110,6 @@ class Bundles:
             for _ in range(BUNDLES_MAX - len(self.purchase.rows)):
                 if not self._buy_one(bundle):
                     break
-
-    def fill_up(self, wants: Sequence[Want]) -> None:
-        """Use what is left on these nodes for pods that need no node in common."""
-        among = np.zeros(self._sim.rows, dtype=np.bool_)
-        among[[row for row, _ in self.purchase.rows]] = True
-        for pod_class, _ in wants:
-            count = self._left[pod_class.number]
-            if count and not self._sim.links(pod_class).shares_node:
-                order = tightness(self._sim)
-                self._note(pod_class, fill(self._sim, pod_class, count, among, order))
-
-    def with_rest(self, rest: Purchase) -> Purchase:
-        """Return both purchases as one, of which nothing is proven."""
-        rest.rows = [*self.purchase.rows, *rest.rows]
-        rest.taken = [*self.purchase.taken, *rest.taken]
-        rest.lowered |= self.purchase.lowered
-        rest.forget_proofs()
-        return rest
-
-    def rest(self, wants: Sequence[Want]) -> tuple[list[Want], OfferTable]:
-        """Return what is still to be served, and from what."""
-        left = [(c, self._left[c.number]) for c, _ in wants if self._left[c.number]]
-        offers = [
-            replace(offer, most=most)
-            for offer, most in zip(self._table.offers, self._may_buy, strict=True)
-        ]
-        return left, OfferTable(self._sim, offers)
 
     def _buy_one(self, bundle: Bundle) -> bool:
         wants = [(c, min(n, self._left[c.number])) for c, n in bundle.wants]
@@ -165,7 +137,7 @@ class Bundles:
         if not self._holds(index, wants):
             self.purchase.lowered[row] = holding(offer, wants).over_subscription
         self._may_buy[index] -= 1
-        self.budget = self.budget.less(node.nano_usd_per_hour, 1)
+        self._budget = self._budget.less(node.nano_usd_per_hour, 1)
         return True
 
     def _in_order(self, wants: Sequence[Want]) -> list[int]:
@@ -186,7 +158,7 @@ class Bundles:
                 index
                 for index in numbers
                 if self._may_buy[index] > 0
-                and self.budget.allows(table.offers[index].node.nano_usd_per_hour)
+                and self._budget.allows(table.offers[index].node.nano_usd_per_hour)
             ),
             key=rank,
         )

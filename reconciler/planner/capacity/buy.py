@@ -1,22 +1,98 @@
 """Buying capacity: a purchase in bulk, and other ways to buy the same where they may be better."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from reconciler.planner.capacity.bulk import buy_in_bulk
 from reconciler.planner.capacity.bundles import Bundles, stranded
+from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
 from reconciler.planner.capacity.problem.node_rules import most_beside_even
-from reconciler.planner.capacity.problem.offer_table import OfferTable
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
     leaves_fewer,
     restore,
 )
+from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 
+SPLITS_MAX = 16
+"""How often one purchase is split by priority, and its parts again: as with `CHAIN_MAX`."""
 
-def buy(sim: Simulation, request: PurchaseRequest) -> Purchase:
+
+def buy(sim: Simulation, request: PurchaseRequest, splits: int = SPLITS_MAX) -> Purchase:
     """Serve pods from new nodes; rows and reservations stay in the simulation.
+
+    Where pods are left although some of lower priority are served, the pods of that priority and
+    above are bought for before the others, if that leaves fewer of them.
+
+    Args:
+        sim: The simulation.
+        request: What to buy.
+        splits: How often the parts into which priorities are split may be split again.
+    """
+    mark = sim.fork()
+    purchase = _at_once(sim, request)
+    level = _left_behind(sim, request.table, purchase) if splits else None
+    if level is None:
+        return purchase
+    sim.revert(mark)
+    other = _higher_first(sim, request, level, splits - 1)
+    if leaves_fewer(other, purchase):
+        return other
+    restore(sim, mark, request.table, purchase)
+    return purchase
+
+
+def _left_behind(sim: Simulation, table: OfferTable, purchase: Purchase) -> int | None:
+    """Return the highest priority that is left, if anything below it is served.
+
+    Pods that no node may be bought for, or whose neighbours have no place, do not count.
+    """
+    served = (t.pod_class.spec.priority for t in purchase.taken if np.count_nonzero(t.amounts))
+    lowest = min(served, default=None)
+    if lowest is None:
+        return None
+    behind = [
+        pod_class.spec.priority
+        for pod_class, _ in purchase.left
+        if pod_class.spec.priority > lowest and _may_be_bought_for(sim, table, pod_class)
+    ]
+    return max(behind, default=None)
+
+
+def _may_be_bought_for(sim: Simulation, table: OfferTable, pod_class: PodClass) -> bool:
+    links = sim.links(pod_class)
+    waits = links.hopeless or links.lacks_neighbour
+    return not waits and bool(table.feasible(pod_class).any())
+
+
+def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits: int) -> Purchase:
+    """Buy for the priorities from this one up, and for the others from what that leaves.
+
+    What is left in the end may go beside pods that came later: some must be near these.
+    """
+    higher = [want for want in request.wants if want[0].spec.priority >= level]
+    lower = [want for want in request.wants if want[0].spec.priority < level]
+    first = buy(sim, request.again(higher, request.table), splits)
+    fill_up(sim, first, _alone(sim, lower))
+    second = buy(sim, following(sim, request, first, lower), splits)
+    both = joined(first, second, request.wants)
+    fill_up(sim, both, both.left)
+    both.left = unserved(both, request.wants)
+    return both
+
+
+def _alone(sim: Simulation, wants: Sequence[Want]) -> list[Want]:
+    """Return the pods that need no others on their node: room beside others may tear a group."""
+    return [want for want in wants if not sim.links(want[0]).shares_node]
+
+
+def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
+    """Buy for all pods together.
 
     Where pods are left that must share a node with others, those get one node together if that
     leaves fewer.
@@ -29,10 +105,11 @@ def buy(sim: Simulation, request: PurchaseRequest) -> Purchase:
     sim.revert(mark)
     together = Bundles(sim, request.table, request.wants, request.budget)
     together.buy(bundles)
-    if together.purchase.rows:
-        together.fill_up(request.wants)
-        rest = replace(request.again(*together.rest(request.wants)), budget=together.budget)
-        other = together.with_rest(buy_in_bulk(sim, rest))
+    first = together.purchase
+    if first.rows:
+        fill_up(sim, first, _alone(sim, unserved(first, request.wants)))
+        rest = buy_in_bulk(sim, following(sim, request, first, request.wants))
+        other = joined(first, rest, request.wants)
         if leaves_fewer(other, purchase):
             return other
     restore(sim, mark, request.table, purchase)

@@ -7,17 +7,22 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Pod
+from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.builders import (
+    HOSTNAME,
     ZONE,
     make_fleet_settings,
     make_pod,
     make_pods,
     make_settings,
     make_snapshot,
+    near,
     requiring,
+    spread,
 )
+from tests.unit.planner.placed import bought
 
 HIGH = 100
 IN_A, IN_B = (requiring(ZONE, "In", f"us-west-2{zone}") for zone in "ab")
@@ -31,7 +36,10 @@ def fleet(size: str, cpu: int, price: str, zone: str = "a", **changed: Any) -> F
 
 def served(fleets: list[FleetSettings], *pods: Pod, **settings: Any) -> dict[str, int]:
     """How many pods of each name before the hyphen have a place."""
-    made = plan(make_snapshot(*pods), make_settings(*fleets, **settings))
+    return _served(plan(make_snapshot(*pods), make_settings(*fleets, **settings)))
+
+
+def _served(made: Plan) -> dict[str, int]:
     return Counter(placed.pod.name.split("-")[0] for placed in made.placements)
 
 
@@ -66,3 +74,86 @@ def test_the_only_node_of_a_plan_takes_the_highest_priority_first() -> None:
     high = make_pods(3, "high", cpu=1, priority=HIGH)
     low = make_pods(3, "low", cpu="250m")
     assert served(fleets, *high, *low, raise_limits=ONE_NODE) == {"high": 2}
+
+
+def test_pod_that_goes_singly_comes_before_lower_priorities() -> None:
+    """It waited for ever, as pods that others need not be near had all the money."""
+    fleets = [fleet("m2", 2, "0.10"), fleet("m4", 4, "0.20")]
+    high = make_pod(
+        "high-0",
+        cpu=4,
+        priority=HIGH,
+        labels={"app": "x"},
+        pod_affinity=(near(HOSTNAME, app="x"),),
+    )
+    low = make_pods(2, "low", cpu=2)
+    found = served(fleets, high, *low, usd_per_hour_max=Decimal("0.25"))
+    assert found == {"high": 1}
+
+
+def test_spread_by_hostname_fills_the_last_node_before_lower_priorities() -> None:
+    """Packing caps its pods per node; what was left came after pods of lower priority."""
+    rule = (spread(HOSTNAME, app="a"),)
+    high = make_pods(4, "high", cpu=2, priority=HIGH, labels={"app": "a"}, topology_spread=rule)
+    found = served([fleet("m8", 8, "0.4", max_capacity=1)], *high, make_pod("low-0", cpu=4))
+    assert found == {"high": 4}
+
+
+def test_zone_is_kept_for_the_highest_priority_that_goes_singly() -> None:
+    """A pod of low priority had the zone from which it keeps others out."""
+    high = make_pod(
+        "high-0",
+        cpu=1,
+        priority=HIGH,
+        labels={"app": "x"},
+        pod_affinity=(near(HOSTNAME, app="x"),),
+        pod_anti_affinity=(near(ZONE, app="y"),),
+    )
+    low = make_pod("low-0", cpu=1, labels={"app": "y"})
+    assert served([fleet("m4", 4, "0.2")], high, low) == {"high": 1}
+
+
+def test_lower_priorities_use_the_room_beside_higher_ones() -> None:
+    """The plan would buy a node for them, though the one of the higher priority holds them too."""
+    rule = (spread(HOSTNAME, app="a"),)
+    high = make_pods(3, "high", cpu=2, priority=HIGH, labels={"app": "a"}, topology_spread=rule)
+    low = [make_pod("low-0", cpu=4), *make_pods(2, "small", cpu=1)]
+    fleets = [fleet("m8", 8, "0.4", max_capacity=1)]
+    made = plan(make_snapshot(*high, *low), make_settings(*fleets))
+    assert _served(made) == {"high": 3, "small": 2}
+    assert bought(made) == 1
+
+
+def test_what_must_be_near_a_lower_priority_is_served_after_it() -> None:
+    """Bought for first it has no neighbour yet; left out for good, it would wait for ever."""
+    leader = make_pod("leader-0", cpu=2, labels={"app": "db"})
+    follower = make_pod("follower-0", cpu=1, priority=50, pod_affinity=(near(HOSTNAME, app="db"),))
+    high = make_pod(
+        "high-0",
+        cpu=4,
+        priority=HIGH,
+        labels={"app": "x"},
+        pod_affinity=(near(HOSTNAME, app="x"),),
+    )
+    fleets = [fleet("m4", 4, "0.2")]
+    pods = [leader, follower, high, *make_pods(8, "low", cpu=4)]
+    found = served(fleets, *pods, usd_per_hour_max=Decimal("0.40"))
+    assert found == {"high": 1, "leader": 1, "follower": 1}
+
+
+def test_many_priorities_are_served_from_the_highest_down() -> None:
+    """Each one loses its node to others below it as long as only two are told apart."""
+    single = [
+        make_pod(
+            f"high{n}-0",
+            namespace=f"ns{n}",
+            cpu=4,
+            priority=100 + 2 * n,
+            labels={"app": "x"},
+            pod_affinity=(near(HOSTNAME, app="x"),),
+        )
+        for n in range(6)
+    ]
+    plain = [make_pod(f"low{n}-0", cpu=4, priority=101 + 2 * n) for n in range(6)]
+    found = served([fleet("m4", 4, "0.2", max_capacity=5)], *single, *plain)
+    assert found == {"low3": 1, "high4": 1, "low4": 1, "high5": 1, "low5": 1}

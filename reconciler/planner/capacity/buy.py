@@ -1,6 +1,5 @@
 """Buying capacity: a purchase in bulk, and other ways to buy the same where they may be better."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ from reconciler.planner.capacity.bulk import buy_in_bulk
 from reconciler.planner.capacity.bundles import Bundles, stranded
 from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
 from reconciler.planner.capacity.problem.node_rules import most_beside_even
-from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
@@ -78,17 +77,12 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
     higher = [want for want in request.wants if want[0].spec.priority >= level]
     lower = [want for want in request.wants if want[0].spec.priority < level]
     first = buy(sim, request.again(higher, request.table), splits)
-    fill_up(sim, first, _alone(sim, lower))
+    fill_up(sim, first, lower, following(sim, request, first, lower).table)
     second = buy(sim, following(sim, request, first, lower), splits)
     both = joined(first, second, request.wants)
     fill_up(sim, both, both.left)
     both.left = unserved(both, request.wants)
     return both
-
-
-def _alone(sim: Simulation, wants: Sequence[Want]) -> list[Want]:
-    """Return the pods that need no others on their node: room beside others may tear a group."""
-    return [want for want in wants if not sim.links(want[0]).shares_node]
 
 
 def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
@@ -107,7 +101,8 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
     together.buy(bundles)
     first = together.purchase
     if first.rows:
-        fill_up(sim, first, _alone(sim, unserved(first, request.wants)))
+        left = unserved(first, request.wants)
+        fill_up(sim, first, [want for want in left if not sim.links(want[0]).shares_node])
         rest = buy_in_bulk(sim, following(sim, request, first, request.wants))
         other = joined(first, rest, request.wants)
         if leaves_fewer(other, purchase):

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest, taken_by_row
-from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.simulation import Simulation
 
 
@@ -21,14 +23,33 @@ def unserved(purchase: Purchase, wants: Sequence[Want]) -> list[Want]:
     return [(pod_class, count) for pod_class, count in left if count > 0]
 
 
-def fill_up(sim: Simulation, purchase: Purchase, wants: Sequence[Want]) -> None:
-    """Put pods on the nodes of a purchase, as far as these have room for them."""
-    among = np.zeros(sim.rows, dtype=np.bool_)
-    among[[row for row, _ in purchase.rows]] = True
+def fill_up(
+    sim: Simulation, purchase: Purchase, wants: Sequence[Want], table: OfferTable | None = None
+) -> None:
+    """Put pods on the nodes of a purchase, as far as these have room for them.
+
+    Args:
+        sim: The simulation, with the purchase.
+        purchase: Takes the places found.
+        wants: The pods, those first that have the first choice.
+        table: What may be bought instead: pods that must share a node begin only where as many of
+            them fit as on one new node. None: anywhere.
+    """
+    bought = np.zeros(sim.rows, dtype=np.bool_)
+    bought[[row for row, _ in purchase.rows]] = True
     for pod_class, count in wants:
+        elsewhere = partial(_most_on_one, table, pod_class)
+        among = without_torn(sim, pod_class, count, bought, elsewhere)
         pairs = fill(sim, pod_class, count, among, tightness(sim))
         if pairs:
             purchase.taken.append(taken_by_row(pod_class, pairs))
+
+
+def _most_on_one(table: OfferTable | None, pod_class: PodClass) -> int:
+    if table is None:
+        return 0
+    slots = np.where(table.feasible(pod_class), table.slots_uninflated(pod_class), 0)
+    return int(slots.max(initial=0))
 
 
 def following(

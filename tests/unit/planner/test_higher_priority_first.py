@@ -124,6 +124,23 @@ def test_lower_priorities_use_the_room_beside_higher_ones() -> None:
     assert bought(made) == 1
 
 
+def test_room_beside_higher_priorities_goes_to_the_next_one_first() -> None:
+    """Pods that go singly waited there, while the lowest priority took the last places."""
+    fleets = [make_fleet_settings("m8", cpu=8, pods=4, price="0.4")]
+    high = make_pods(2, "high", cpu=5, priority=HIGH)
+    middle = make_pods(
+        3,
+        "middle",
+        cpu=1,
+        priority=50,
+        labels={"app": "x"},
+        pod_affinity=(near(HOSTNAME, app="x"),),
+    )
+    low = make_pods(3, "low", cpu="100m")
+    found = served(fleets, *high, *middle, *low, usd_per_hour_max=Decimal("0.40"))
+    assert found == {"high": 1, "middle": 3}
+
+
 def test_what_must_be_near_a_lower_priority_is_served_after_it() -> None:
     """Bought for first it has no neighbour yet; left out for good, it would wait for ever."""
     leader = make_pod("leader-0", cpu=2, labels={"app": "db"})

@@ -9,7 +9,8 @@ One purchase goes through the package in this order:
    `node_sets` (few pods) and `patterns` (column generation) look for a cheaper packing.
 4. `expander` replaces the search where a sector's expander is not `cost`.
 5. `balancing` spreads the new nodes over fleets that are alike.
-6. `buy` puts the nodes and their pods into the what-if cluster, which checks every rule.
+6. `buy` puts the nodes and their pods into the what-if cluster, which checks every rule;
+   `refused_by_spreads` takes out again what spreads refuse where a limit left out other pods.
 7. `one_by_one` buys single nodes for the pods that are left, and `bundles` one node for pods that
    must share it.
 8. `buy` makes the purchase once more, the higher priorities first, where they would be left while

@@ -15,6 +15,7 @@ from reconciler.planner.capacity.problem.items import Dealt, deal
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Problem, no_packing, state_problem
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest, drop_empty
+from reconciler.planner.capacity.refused_by_spreads import counts_daemons, withdraw_refused
 from reconciler.planner.capacity.search import (
     Found,
     by_priority,
@@ -48,6 +49,8 @@ def buy_in_bulk(
     found, over_budget = _pack(problem, request)
     purchase = Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
+    short = bool((found.packing.served() < problem.counts).any())
+    _withdraw_refused(sim, mark, table, purchase, short=short)
     exact_problem = _is_exact(dealt, table) and not table.penalised
     served: dict[int, int] = {}
     for taken in purchase.taken:
@@ -68,8 +71,26 @@ def buy_in_bulk(
             rest
         )
         drop_empty(sim, mark, table, purchase)
+        purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
+
+
+def _withdraw_refused(
+    sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase, *, short: bool
+) -> list[Want]:
+    """Leave pods out that spreads refuse where they may count others than these were dealt out by.
+
+    That is so where limits leave out some of the pods (`short`), and where a spread counts the
+    pods of daemons. Elsewhere the packing holds them.
+
+    Returns:
+        What was left out.
+    """
+    classes = (taken.pod_class for taken in purchase.taken)
+    if short or counts_daemons(sim, classes, (node for _, node in purchase.rows)):
+        return withdraw_refused(sim, mark, table, purchase)
+    return []
 
 
 def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:

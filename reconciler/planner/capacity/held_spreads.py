@@ -12,17 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.frozen import FrozenMap
-from reconciler.planner.capacity.opened_room import buy_with_opened_room, by_class
+from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
-    Taken,
-    drop_empty,
     priced_row,
     restore,
 )
-from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.capacity.refused_by_spreads import withdraw_refused
 from reconciler.planner.placement.counters import SpreadRule
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
@@ -40,14 +38,16 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     counted: list[Offer] = []
     mark = sim.fork()
     purchase = _buy_beside(sim, request, counted)
+    more = _openers(sim, request, purchase, mark[1])
     for _ in range(TRIES):
-        more = _openers(sim, request, purchase, mark[1])
         if not more:
-            return purchase
+            break
         sim.revert(mark)
         counted += more
         purchase = _buy_beside(sim, request.again(request.wants, request.table), counted)
-    _withdraw(sim, request, purchase, mark)
+        more = _openers(sim, request, purchase, mark[1])
+    if more:
+        purchase.leave(withdraw_refused(sim, mark, request.table, purchase))
     return purchase
 
 
@@ -80,7 +80,7 @@ def _openers(
     """Return the nodes whose domains, opened by the purchase, leave pods of it refused."""
     opened = _opened(sim, request, purchase, rows)
     found: dict[int, Offer] = {}
-    for _, rule, _, foreign in _refused(sim, request, purchase, opened):
+    for rule, foreign in _refused(sim, request, purchase, opened):
         key = rule.counter.topology.key
         found.update((id(opened[key][d].node), opened[key][d]) for d in foreign)
     return list(found.values())
@@ -104,12 +104,11 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
 
 def _refused(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, opened: _Opened
-) -> Iterator[tuple[Taken, SpreadRule, IntArray, list[int]]]:
-    """Yield pods of the purchase that opened domains leave refused.
+) -> Iterator[tuple[SpreadRule, list[int]]]:
+    """Yield rules by which opened domains leave pods of the purchase refused.
 
     Yields:
-        The pods of a class, the rule, by how many pods each of their rows' domains exceeds it,
-        and the domains that do this: those where the class itself may have no node.
+        The rule and the domains that do this: those where the pods' class may have no node.
     """
     for taken in purchase.taken:
         for rule in sim.links(taken.pod_class).spread if opened else ():
@@ -123,56 +122,7 @@ def _refused(
             least = topology_spread.least_filled(rule)
             others = [int(counts[d]) for d in present - foreign]
             enough = len(others) >= rule.min_domains
-            excess = rule.counter.at_rows()[taken.rows] - rule.max_skew - least
+            excess = topology_spread.excess(rule, taken.rows)
             caused = excess <= (min(others, default=0) if enough else 0) - least
-            excess = np.where(caused & (taken.amounts > 0), np.maximum(excess, 0), 0)
-            if excess.any():
-                low = [d for d in sorted(foreign & present) if counts[d] == least]
-                yield taken, rule, excess, low
-
-
-def _withdraw(
-    sim: Simulation, request: PurchaseRequest, purchase: Purchase, mark: tuple[int, int]
-) -> None:
-    """Leave the pods that are refused all the same, and the nodes that only they needed."""
-    opened = _opened(sim, request, purchase, mark[1])
-    left = {pod_class.number: (pod_class, count) for pod_class, count in purchase.left}
-    purchase.taken = by_class(purchase, 0)
-    for place, taken in enumerate(purchase.taken):
-        while found := next(_refused(sim, request, _only(purchase, place), opened), None):
-            _, rule, excess, _ = found
-            amounts = _first(purchase.taken[place], rule, excess)
-            sim.place(taken.pod_class, taken.rows, -amounts)
-            kept = purchase.taken[place].amounts - amounts
-            purchase.taken[place] = replace(taken, amounts=kept)
-            number, count = taken.pod_class.number, int(amounts.sum())
-            known = left.get(number, (taken.pod_class, 0))[1]
-            left[number] = taken.pod_class, known + count
-    if purchase.left != (rest := list(left.values())):
-        purchase.left = rest
-        purchase.taken = [
-            replace(each, rows=each.rows[each.amounts > 0], amounts=each.amounts[each.amounts > 0])
-            for each in purchase.taken
-        ]
-        purchase.forget_proofs()
-        drop_empty(sim, mark, request.table, purchase)
-
-
-def _first(taken: Taken, rule: SpreadRule, most: IntArray) -> IntArray:
-    """(rows,): of its pods the first ones in each domain of the rule, as many as its rows say.
-
-    All domains at once: with fewer pods in one, those in another are no longer refused because of
-    an empty zone alone.
-    """
-    domains = rule.counter.topology.domain[taken.rows]
-    found = np.zeros_like(taken.amounts)
-    for domain in np.unique(domains[most > 0]).tolist():
-        here = domains == domain
-        before = np.cumsum(taken.amounts[here]) - taken.amounts[here]
-        found[here] = np.clip(most[here].max() - before, 0, taken.amounts[here])
-    return found
-
-
-def _only(purchase: Purchase, place: int) -> Purchase:
-    """Return the purchase with one of its classes' pods alone."""
-    return replace(purchase, taken=[purchase.taken[place]])
+            if (caused & (taken.amounts > 0) & (excess > 0)).any():
+                yield rule, [d for d in sorted(foreign & present) if counts[d] == least]

@@ -15,11 +15,11 @@ from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
     Taken,
+    by_class,
     restore,
     taken_by_row,
 )
 from reconciler.planner.placement.arrays import IntArray
-from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import coordinates_of_rows, shared_keys
 from reconciler.planner.placement.fill import fill, local_room, take_in_order, tightness
 from reconciler.planner.placement.filters import topology_spread
@@ -98,16 +98,6 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
     return moved
 
 
-def by_class(purchase: Purchase, rows: int) -> list[Taken]:
-    """Return what is on new nodes, those after the first `rows` rows, once for each class."""
-    found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
-    for taken in purchase.taken:
-        pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
-        known = found.setdefault(taken.pod_class.number, (taken.pod_class, []))
-        known[1].extend((row, amount) for row, amount in pairs if row >= rows)
-    return [taken_by_row(pod_class, pairs) for pod_class, pairs in found.values() if pairs]
-
-
 def _in_same_domains(
     sim: Simulation, on_new: Taken, coordinates: IntArray, order: IntArray
 ) -> Taken | None:
@@ -146,7 +136,6 @@ def _holds(sim: Simulation, moved: Taken) -> bool:
         return False
     for rule in links.spread:
         topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
-        most = topology_spread.least_filled(rule) + rule.max_skew
-        if (rule.counter.at_rows()[moved.rows] > most).any():
+        if (topology_spread.excess(rule, moved.rows) > 0).any():
             return False
     return True

@@ -170,8 +170,34 @@ def _fill_places(
     keys: tuple[str, ...],
     terms: Terms,
 ) -> list[tuple[int, int]]:
-    """Decide how many pods each place gets, then fill the rows of each place."""
+    """`fill_evenly` with the room that rows of `among` have for the class."""
     room = np.where(among, local_room(sim, pod_class, terms), 0)
+    return fill_evenly(sim, pod_class, count, room, order, keys, terms)
+
+
+def fill_evenly(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    room: IntArray,
+    order: IntArray,
+    keys: tuple[str, ...],
+    terms: Terms = DEMAND,
+) -> list[tuple[int, int]]:
+    """Decide how many pods each place gets, then fill the rows of each place.
+
+    Args:
+        sim: The simulation, in which the pods are placed.
+        pod_class: Their class.
+        count: How many pods there are; those that the rules refuse get no place.
+        room: (rows,): how many pods each row takes at most.
+        order: Rows, those to be filled first ahead.
+        keys: The topology keys of which the class's rules are obeyed.
+        terms: How it is asked.
+
+    Returns:
+        Rows and amounts in the order they were taken.
+    """
     fitting = room.nonzero()[0]
     if not len(fitting):
         return []

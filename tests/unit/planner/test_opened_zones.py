@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Pod, Taint, Toleration
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -130,3 +130,20 @@ def test_pods_are_withdrawn_from_every_zone_that_has_too_many(
     assert {f.target for f in made.fleets} == {1}
     refused = {r.code for u in made.unplaceable for r in u.reasons if r.fleet != f"a-{C}"}
     assert refused == {"topology-spread"}
+
+
+def test_pod_is_not_withdrawn_for_others_that_come_after_it() -> None:
+    """Those that its spread counts have a lower priority: kube-scheduler binds it first."""
+    taint = Taint(key="dedicated", value="x", effect="NoSchedule")
+    fleets = (replace(fleet(A), taints=(taint,)), fleet(C))
+    pods = (
+        make_pod("first", cpu=1, priority=100, topology_spread=(spread(ZONE, 1, app="low"),)),
+        *make_pods(2, "low", cpu=1, labels={"app": "low"}),
+        make_pod(
+            "opener",
+            cpu=1,
+            node_selector={ZONE: A},
+            tolerations=(Toleration(key="dedicated", operator="Exists"),),
+        ),
+    )
+    assert placed(planned(*pods, fleets=fleets)) == {"first", "low-0", "low-1", "opener"}

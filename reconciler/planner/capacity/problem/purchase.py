@@ -1,6 +1,6 @@
 """What was bought, and how much may be."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -56,6 +56,21 @@ class Purchase:
     def nano_usd(self) -> int:
         """Return what the new nodes cost per hour."""
         return sum(node.nano_usd_per_hour for _, node in self.rows)
+
+    def empty_rows(self) -> set[int]:
+        """Return the new rows without a pod."""
+        used = {row for each in self.taken for row in each.rows[each.amounts > 0].tolist()}
+        return {row for row, _ in self.rows if row not in used}
+
+    def leave(self, wants: Sequence[Want]) -> None:
+        """Count more pods as left, of which nothing that was proven takes account."""
+        if wants:
+            counts: dict[int, Want] = {}
+            for pod_class, count in (*self.left, *wants):
+                known = counts.get(pod_class.number, (pod_class, 0))[1]
+                counts[pod_class.number] = pod_class, known + count
+            self.left = list(counts.values())
+            self.forget_proofs()
 
     def forget_proofs(self) -> None:
         """Drop what was proven of it: it is to serve more than that was about."""
@@ -144,6 +159,16 @@ def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken
     return Taken(pod_class=pod_class, rows=rows, amounts=amounts)
 
 
+def by_class(purchase: Purchase, rows: int = 0) -> list[Taken]:
+    """Return what is on the rows from `rows` on, once for each class."""
+    found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
+    for taken in purchase.taken:
+        pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
+        known = found.setdefault(taken.pod_class.number, (taken.pod_class, []))
+        known[1].extend((row, amount) for row, amount in pairs if row >= rows)
+    return [taken_by_row(pod_class, pairs) for pod_class, pairs in found.values() if pairs]
+
+
 def restore(sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase) -> None:
     """Put the nodes of a purchase and its pods into the simulation again, in place of others.
 
@@ -166,7 +191,11 @@ def restore(sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase:
 
 
 def drop_empty(
-    sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase
+    sim: Simulation,
+    mark: tuple[int, int],
+    table: OfferTable,
+    purchase: Purchase,
+    but: Collection[int] = (),
 ) -> None:
     """Take nodes without a pod out of a purchase, and out of the simulation.
 
@@ -177,9 +206,10 @@ def drop_empty(
         mark: Its state before the purchase.
         table: The offers.
         purchase: What was bought.
+        but: Rows that stay, empty as they are.
     """
-    used = {row for taken in purchase.taken for row in taken.rows[taken.amounts > 0].tolist()}
-    kept = [each for each in purchase.rows if each[0] in used]
+    empty = purchase.empty_rows().difference(but)
+    kept = [each for each in purchase.rows if each[0] not in empty]
     if len(kept) == len(purchase.rows):
         return
     number = {row: mark[1] + place for place, (row, _) in enumerate(kept)}

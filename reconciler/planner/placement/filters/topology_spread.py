@@ -43,6 +43,14 @@ def rule_room(rule: SpreadRule) -> IntArray:
     return np.where(topology.domain >= 0, allowed, 0)
 
 
+def excess(rule: SpreadRule, rows: IntArray) -> IntArray:
+    """By how many pods the domain of each of these rows exceeds the skew; 0 or less: it does not.
+
+    The rule's domains have to be up to date.
+    """
+    return np.asarray(rule.counter.at_rows()[rows] - rule.max_skew - least_filled(rule))
+
+
 def least_filled(rule: SpreadRule) -> int:
     """Matching pods in the least filled domain that exists."""
     if len(rule.present) < rule.min_domains or not len(rule.present):

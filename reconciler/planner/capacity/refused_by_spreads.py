@@ -1,0 +1,167 @@
+"""Takes pods out of a purchase that kube-scheduler would refuse for a spread over zones.
+
+Pods are dealt out to zones before it is known which nodes are bought. Where a limit leaves out
+the nodes of one zone, the pods in the others are too many beside it; and the pods of DaemonSets,
+which new nodes come with, may count for the spread as well.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import Purchase, Taken, by_class, drop_empty
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.counters import SpreadRule
+from reconciler.planner.placement.fill import fill_evenly
+from reconciler.planner.placement.filters import topology_spread
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.topology import uncertain_rows
+
+_TIMES_MAX = 16
+"""A node that goes takes its daemons along, which may leave more pods refused: so many times."""
+_ROUNDS_MAX = 64
+"""Pods that come in one zone make room for others in the next; more rounds than this gain little:
+the pods that are left ask again."""
+
+
+def spread_evenly(sim: Simulation, pod_class: PodClass) -> list[SpreadRule]:
+    """Return the class's spreads over domains that nodes share, such as zones."""
+    if not pod_class.spread:
+        return []
+    return [rule for rule in sim.links(pod_class).spread if rule.counter.topology.key != HOSTNAME]
+
+
+def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable[NewNode]) -> bool:
+    """Whether a spread of the classes over zones counts a daemon's pod that the nodes come with."""
+    daemons = {id(node.row.daemons): node.row.daemons for node in nodes if node.row.daemons}
+    if not daemons:
+        return False
+    counters = {id(rule.counter) for each in classes for rule in spread_evenly(sim, each)}
+    return bool(counters) and any(
+        id(feed.counter) in counters
+        for pods in daemons.values()
+        for pod in pods
+        for feed in sim.links(sim.table.of_daemon(pod)).feeds
+    )
+
+
+def withdraw_refused(
+    sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase
+) -> list[Want]:
+    """Take pods that spreads refuse out of the purchase, and the nodes that only they needed.
+
+    Args:
+        sim: The simulation, with the purchase.
+        mark: Its state before the purchase.
+        table: The offers.
+        purchase: What was bought; nodes that are empty already stay.
+
+    Returns:
+        What was taken out.
+    """
+    withdrawn: list[Want] = []
+    for _ in range(_TIMES_MAX):
+        empty = purchase.empty_rows()
+        refused = _refused(sim, purchase)
+        if not refused:
+            break
+        withdrawn += refused
+        drop_empty(sim, mark, table, purchase, but=empty)
+    return withdrawn
+
+
+def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
+    """Take pods that spreads refuse out of the purchase; return them.
+
+    Where domains have too many pods all of them come again as kube-scheduler would bind them,
+    higher priorities first. Among equals it takes any order; pods are promised what one of these
+    gives them, so those of a spread come before others that it may count. On a node whose zone
+    EC2 has yet to choose pods stay.
+    """
+    parts = by_class(purchase)
+    if not any(_too_many(sim, part) for part in parts):
+        return []
+    for part in parts:
+        sim.place(part.pod_class, part.rows, -part.amounts)
+    waiting = [part.amounts for part in parts]
+    spread: list[int] = []
+    by_priority = sorted(range(len(parts)), key=lambda at: -parts[at].pod_class.spec.priority)
+    for _, level in groupby(by_priority, key=lambda at: parts[at].pod_class.spec.priority):
+        others: list[int] = []
+        for at in level:
+            (spread if spread_evenly(sim, parts[at].pod_class) else others).append(at)
+        _bind_in_rounds(sim, parts, waiting, spread)
+        for at in others:
+            sim.place(parts[at].pod_class, parts[at].rows, waiting[at])
+            waiting[at] = np.zeros_like(waiting[at])
+        _bind_in_rounds(sim, parts, waiting, spread)
+    purchase.taken = [_less(part, left) for part, left in zip(parts, waiting, strict=True)]
+    return [
+        (part.pod_class, int(left.sum()))
+        for part, left in zip(parts, waiting, strict=True)
+        if left.any()
+    ]
+
+
+def _bind_in_rounds(
+    sim: Simulation, parts: Sequence[Taken], waiting: list[IntArray], numbers: Sequence[int]
+) -> None:
+    """Place pods of these parts that still wait as far as spreads allow, again while some come."""
+    for _ in range(_ROUNDS_MAX):
+        asked = [at for at in numbers if waiting[at].any()]
+        bound = {at: _bound(sim, parts[at], waiting[at]) for at in asked}
+        if not any(amounts.any() for amounts in bound.values()):
+            break
+        for at, amounts in bound.items():
+            waiting[at] = waiting[at] - amounts
+
+
+def _too_many(sim: Simulation, part: Taken) -> bool:
+    """Return whether a domain of the pods exceeds the skew of a spread of theirs."""
+    for rule in spread_evenly(sim, part.pod_class):
+        topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
+        excess = topology_spread.excess(rule, part.rows)
+        if ((excess > 0) & (part.amounts > 0) & ~_open(part, [rule])).any():
+            return True
+    return False
+
+
+def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
+    """(rows,): the part's rows whose domain by one of the rules EC2 has yet to choose."""
+    found = np.zeros(len(part.rows), dtype=np.bool_)
+    for rule in rules:
+        found |= uncertain_rows(rule.counter.topology)[part.rows]
+    return found
+
+
+def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
+    """Place the pods of the part that still wait for their rows as far as spreads allow.
+
+    Returns:
+        How many on each row of the part.
+    """
+    rules = spread_evenly(sim, part.pod_class)
+    bound = np.where(_open(part, rules), waiting, 0)
+    if bound.any():
+        sim.place(part.pod_class, part.rows, bound)
+    count = int((waiting - bound).sum())
+    if count:
+        room = np.zeros(sim.rows, dtype=np.int64)
+        room[part.rows] = waiting - bound
+        keys = tuple(sorted({rule.counter.topology.key for rule in rules}))
+        found = np.zeros(sim.rows, dtype=np.int64)
+        for row, amount in fill_evenly(sim, part.pod_class, count, room, part.rows, keys):
+            found[row] += amount
+        bound = bound + found[part.rows]
+    return bound
+
+
+def _less(part: Taken, amounts: IntArray) -> Taken:
+    """Return the part with fewer pods, on the rows that still have some."""
+    kept = part.amounts - amounts
+    return Taken(pod_class=part.pod_class, rows=part.rows[kept > 0], amounts=kept[kept > 0])

@@ -15,6 +15,7 @@ from reconciler.planner.capacity.problem.purchase import (
     leaves_fewer,
     restore,
 )
+from reconciler.planner.capacity.refused_by_spreads import withdraw_refused
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 
@@ -105,6 +106,8 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
         fill_up(sim, first, [want for want in left if not sim.links(want[0]).shares_node])
         rest = buy_in_bulk(sim, following(sim, request, first, request.wants))
         other = joined(first, rest, request.wants)
+        # The zones that the rest opens count for spreads of the pods that came first.
+        other.leave(withdraw_refused(sim, mark, request.table, other))
         if leaves_fewer(other, purchase):
             return other
     restore(sim, mark, request.table, purchase)

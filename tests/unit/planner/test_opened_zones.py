@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Pod, Taint, Toleration
+from reconciler.model.cluster import HostPort, Pod, Taint, Toleration
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -147,3 +147,34 @@ def test_pod_is_not_withdrawn_for_others_that_come_after_it() -> None:
         ),
     )
     assert placed(planned(*pods, fleets=fleets)) == {"first", "low-0", "low-1", "opener"}
+
+
+def test_zone_that_is_opened_after_pods_of_one_node_counts_for_their_spread() -> None:
+    """Pods that must share a node get theirs first: what comes then must not refuse them."""
+    fleets = tuple(
+        make_fleet_settings(
+            zone=zone, name=zone, cpu=2, memory="8Gi", pods=10, over_subscription=0.0
+        )
+        for zone in (B, C)
+    )
+    pods = (
+        make_pod("more", namespace="db", cpu=1),
+        *make_pods(
+            2,
+            "follower",
+            cpu="250m",
+            labels={"app": "y"},
+            pod_affinity=(near(HOSTNAME, app="y"),),
+            topology_spread=(spread(ZONE, 1, app="y"),),
+            host_ports=(HostPort(address="10.0.0.1", protocol="TCP", port=81),),
+        ),
+        *make_pods(2, "leader", cpu="250m", memory="4Gi", labels={"app": "y"}),
+        *make_pods(2, "other", cpu=1),
+    )
+    made = planned(*pods, fleets=fleets)
+    zones = {zone: {p.pod.name for p in made.placements if p.fleet == zone} for zone in (B, C)}
+    assert zones[C] == {"other-1"}
+    assert zones[B] >= {"leader-0", "leader-1"}
+    assert len(zones[B] & {"follower-0", "follower-1"}) == 1
+    later = planned(*pods, fleets=fleets, owed=made)
+    assert placed(later) == {pod.key.name for pod in pods}

@@ -5,7 +5,9 @@ the nodes of one zone, the pods in the others are too many beside it; and the po
 which new nodes come with, may count for the spread as well.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -29,7 +31,7 @@ _ROUNDS_MAX = 64
 the pods that are left ask again."""
 
 
-def spread_evenly(sim: Simulation, pod_class: PodClass) -> list[SpreadRule]:
+def shared_spreads(sim: Simulation, pod_class: PodClass) -> list[SpreadRule]:
     """Return the class's spreads over domains that nodes share, such as zones."""
     if not pod_class.spread:
         return []
@@ -41,7 +43,7 @@ def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable
     daemons = {id(node.row.daemons): node.row.daemons for node in nodes if node.row.daemons}
     if not daemons:
         return False
-    counters = {id(rule.counter) for each in classes for rule in spread_evenly(sim, each)}
+    counters = {id(rule.counter) for each in classes for rule in shared_spreads(sim, each)}
     return bool(counters) and any(
         id(feed.counter) in counters
         for pods in daemons.values()
@@ -88,13 +90,14 @@ def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
         return []
     for part in parts:
         sim.place(part.pod_class, part.rows, -part.amounts)
+    parts = _needed_first(purchase, parts)
     waiting = [part.amounts for part in parts]
     spread: list[int] = []
     by_priority = sorted(range(len(parts)), key=lambda at: -parts[at].pod_class.spec.priority)
     for _, level in groupby(by_priority, key=lambda at: parts[at].pod_class.spec.priority):
         others: list[int] = []
         for at in level:
-            (spread if spread_evenly(sim, parts[at].pod_class) else others).append(at)
+            (spread if shared_spreads(sim, parts[at].pod_class) else others).append(at)
         _bind_in_rounds(sim, parts, waiting, spread)
         for at in others:
             sim.place(parts[at].pod_class, parts[at].rows, waiting[at])
@@ -123,7 +126,7 @@ def _bind_in_rounds(
 
 def _too_many(sim: Simulation, part: Taken) -> bool:
     """Return whether a domain of the pods exceeds the skew of a spread of theirs."""
-    for rule in spread_evenly(sim, part.pod_class):
+    for rule in shared_spreads(sim, part.pod_class):
         topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
         excess = topology_spread.excess(rule, part.rows)
         if ((excess > 0) & (part.amounts > 0) & ~_open(part, [rule])).any():
@@ -139,13 +142,31 @@ def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
     return found
 
 
+def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
+    """Return the parts, of each those rows first that others need, then the cheapest per pod.
+
+    What is taken out comes from the last rows, so that nodes are spared.
+    """
+    prices = {row: node.nano_usd_per_hour for row, node in purchase.rows}
+    users = Counter(row for part in parts for row in part.rows.tolist())
+    found = []
+    for part in parts:
+        rows = zip(part.rows.tolist(), part.amounts.tolist(), strict=True)
+        price = [
+            0 if users[row] > 1 else prices.get(row, 0) / max(1, amount) for row, amount in rows
+        ]
+        order = np.argsort(np.array(price, dtype=np.float64), kind="stable")
+        found.append(replace(part, rows=part.rows[order], amounts=part.amounts[order]))
+    return found
+
+
 def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
     """Place the pods of the part that still wait for their rows as far as spreads allow.
 
     Returns:
         How many on each row of the part.
     """
-    rules = spread_evenly(sim, part.pod_class)
+    rules = shared_spreads(sim, part.pod_class)
     bound = np.where(_open(part, rules), waiting, 0)
     if bound.any():
         sim.place(part.pod_class, part.rows, bound)
@@ -164,4 +185,4 @@ def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
 def _less(part: Taken, amounts: IntArray) -> Taken:
     """Return the part with fewer pods, on the rows that still have some."""
     kept = part.amounts - amounts
-    return Taken(pod_class=part.pod_class, rows=part.rows[kept > 0], amounts=kept[kept > 0])
+    return replace(part, rows=part.rows[kept > 0], amounts=kept[kept > 0])

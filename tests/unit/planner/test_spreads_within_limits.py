@@ -89,6 +89,15 @@ def test_money_goes_to_zones_in_which_pods_may_be() -> None:
     assert len(placed(made)) == 2
 
 
+def test_new_nodes_are_filled_as_the_spread_rises_from_zone_to_zone() -> None:
+    """Each got as many pods as the others had then, and the rest was left to wait for money."""
+    fleets = tuple(fleet(zone) for zone in (A, B, C))
+    limit = {"usd_per_hour_max": Decimal("1.20")}
+    made = planned(*full_nodes(fleets), *web(24, cpu=1), fleets=fleets, **limit)
+    assert bought(made) == {A: 1, B: 1, C: 1}
+    assert len(placed(made)) == 12
+
+
 def test_nodes_of_one_plan_go_to_zones_in_which_pods_may_be() -> None:
     """The limit of nodes per plan left the last zone out, and the others had too many for it."""
     fleets = tuple(fleet(zone) for zone in (A, B, C))
@@ -130,14 +139,22 @@ def test_room_that_a_higher_priority_takes_in_a_zone_is_missed_in_the_others() -
 
 
 def test_zone_that_another_pod_opens_within_the_limit_counts() -> None:
-    """What money is left for opens a zone that was left out: it is the least filled one then."""
-    fleets = tuple(fleet(zone, price="0.40" if zone == C else "0.20") for zone in (A, B, C))
-    other = make_pod("other", cpu=4, node_selector={ZONE: C}, priority=-1)
-    made = planned(*web(6), other, fleets=fleets, usd_per_hour_max=Decimal("1.10"))
-    zones = Counter(p.fleet for p in made.placements if p.pod.name != "other")
-    if C in bought(made):
-        assert max(zones.values()) - zones[C] <= 1
-    assert len(made.placements) == sum(bought(made).values())
+    """The money did not do for the dear zone, which is the least filled one once a pod opens it."""
+    fleets = (
+        *(fleet(zone, price="0.40" if zone == C else "0.20") for zone in (A, B, C)),
+        make_fleet_settings("tiny", zone=C, cpu=1, price="0.20", over_subscription=0.0),
+    )
+    other = make_pod(
+        "other",
+        cpu=1,
+        priority=1,
+        labels={"app": "alone"},
+        pod_affinity=(near(HOSTNAME, app="alone"),),
+        node_selector={"size": "tiny"},
+    )
+    made = planned(*web(6), other, fleets=fleets, usd_per_hour_max=Decimal("1.00"))
+    assert bought(made) == {A: 1, B: 1, "primary-tiny-us-west-2c": 1}
+    assert len(placed(made)) == 3
 
 
 AGENT = {"app": "agent"}

@@ -20,6 +20,11 @@ from reconciler.model.saved_state import (
     StuckEnd,
 )
 from reconciler.model.snapshot import Ignored
+from reconciler.model.text import cut
+
+DETAIL_MAX: Final = 500
+"""The length of a reason's detail. It names what pods name, which may be a megabyte, and is kept,
+logged and sent once per pod and fleet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,11 @@ class Reason:
     region: Region
     code: str
     detail: str
+    """Cut to `DETAIL_MAX` characters."""
+
+    def __post_init__(self) -> None:
+        """Cut the detail, whoever wrote it."""
+        object.__setattr__(self, "detail", cut(self.detail, DETAIL_MAX))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

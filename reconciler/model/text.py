@@ -1,4 +1,4 @@
-"""Times, durations and counts as people and annotations write them."""
+"""Times, durations, counts and long texts as people and annotations write them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -33,3 +33,8 @@ def duration(span: timedelta) -> str:
 def counted_noun(count: int, noun: str) -> str:
     """Return a count with its noun: `1 node`, `3 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text within the maximum length, with a mark if it was cut."""
+    return text if len(text) <= most else text[: most - 1] + "…"

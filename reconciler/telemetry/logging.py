@@ -16,6 +16,10 @@ _LEVELS: Final = (logging.INFO, logging.DEBUG)
 _FOREIGN_LEVELS: Final = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 """By verbosity, for the libraries."""
 
+TEXT_MAX: Final = 16_384
+"""The length of one text of an event: a traceback is shorter, and collectors of logs cut or refuse
+lines of some hundred kB."""
+
 Event = MutableMapping[str, Any]
 
 
@@ -30,7 +34,7 @@ def set_up_logging(
         stream: Stands in for stderr.
     """
     out = stream if stream is not None else sys.stderr
-    scrubber = Scrubber(secrets)
+    scrubber = Scrubber(secrets, TEXT_MAX)
     terminal = out.isatty()
     structlog.configure(
         processors=[

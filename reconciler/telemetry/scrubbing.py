@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.model.text import cut
+
 HIDDEN = "***"
 _DEPTH_MAX = 8
 
@@ -29,6 +31,7 @@ _NAMED_IN_QUERY = (
 )
 """What a query of an address calls a secret: each value there is preceded by its name."""
 _SECRET_TEXTS = (
+    # Each takes time in proportion to the text, as texts come from strangers.
     # with its lines; in JSON these are escapes
     (_PRIVATE_KEY, HIDDEN),
     # Credentials in an address: https://user:password@host, https://token@host; with one slash
@@ -52,8 +55,16 @@ _SECRET_TEXTS = (
         rf"\1{HIDDEN}",
     ),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/._~=-]{8,}"), rf"\1 {HIDDEN}"),
-    # JSON Web Tokens, as service accounts have them
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"), HIDDEN),
+    # JSON Web Tokens, as service accounts have them. Only the first `eyJ` of a word is tried: where
+    # what follows it is no token, neither is what follows a later one, and a word of nothing else
+    # takes time by the square of its length
+    (
+        re.compile(
+            r"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)\beyJ)"
+            r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
     (re.compile(r"\b(?:gh[pousr]_|github_pat_|xox[a-z]-|xapp-)[A-Za-z0-9_-]{10,}"), HIDDEN),
     # GitLab: https://docs.gitlab.com/security/tokens/#token-prefixes, read 2026-11
     (
@@ -86,9 +97,11 @@ class Scrubber:
 
     Args:
         secrets: Texts that are masked everywhere, such as the hook's address.
+        characters_max: The length to which texts are cut after they are masked; None: never.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), characters_max: int | None = None) -> None:
+        self._characters_max = characters_max
         # Short texts would mask half of every line.
         known = {each for each in secrets if len(each) >= 8}
         # In an address they are percent-encoded.
@@ -101,7 +114,7 @@ class Scrubber:
             text = text.replace(secret, HIDDEN)
         for pattern, replacement in _SECRET_TEXTS:
             text = pattern.sub(replacement, text)
-        return text
+        return text if self._characters_max is None else cut(text, self._characters_max)
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """Return any value, with all secrets in it masked."""

@@ -6,6 +6,7 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reconciler.loops.workloads import Pending
+from reconciler.model.text import cut
 from reconciler.web.history import KINDS, Decision
 from reconciler.web.nodes import NodeRow
 
@@ -138,7 +139,6 @@ def _matching(rows: Sequence[Row], text: str, words: Callable[[Row], str]) -> Se
     return [row for row in rows if all(each in words(row).casefold() for each in wanted)]
 
 
-def cut(text: object, most: int = TEXT_MAX) -> str:
-    """Return a text within the maximum length, with a mark if it was cut."""
-    whole = str(text)
-    return whole if len(whole) <= most else whole[: most - 1] + "…"
+def shown_text(text: object, most: int = TEXT_MAX) -> str:
+    """Return a value as the page shows it, with a mark if it was cut."""
+    return cut(str(text), most)

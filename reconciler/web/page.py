@@ -24,10 +24,10 @@ from reconciler.web.board import StatusBoard
 from reconciler.web.history import KINDS
 from reconciler.web.listing import (
     Query,
-    cut,
     page_of,
     shown_decisions,
     shown_nodes,
+    shown_text,
     shown_workloads,
 )
 from reconciler.web.next_steps import next_steps
@@ -68,7 +68,7 @@ def _assets() -> tuple[Template, str, str]:
         "counted": lambda count, noun: f"{count:,}{counted_noun(count, noun)[len(str(count)) :]}",
         "percent": lambda share: NOTHING if share is None else f"{share:.0%}",
         "whole": lambda value: f"{value:,}",
-        "cut": cut,
+        "cut": shown_text,
     }
     template = environment.from_string(read_template("status/page.html.j2"))
     return template, read_template("status/style.css"), read_template("status/script.js")

@@ -6,10 +6,10 @@ from difflib import SequenceMatcher
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import DETAIL_MAX, Placement, Plan, Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
-from reconciler.model.text import counted_noun
+from reconciler.model.text import counted_noun, cut
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
@@ -42,6 +42,9 @@ NOT_ASKED: Mapping[str, str] = {
     "planning-failed": "no fleet is asked until planning does not fail on its namespace any more",
 }
 """Codes with which a pod is unplaceable before any fleet is asked, and what would change that."""
+_LABEL_VALUE_MAX = 63
+_NAMES_COMPARED_MAX = 16
+"""A pod may name thousands of sectors that there are not, each as long as it likes."""
 
 _GAP_SHOWN = 0.00005
 """Less than that would be written as 0.00%."""
@@ -95,7 +98,8 @@ def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
     """
 
     def likeness(sector: str) -> float:
-        return max((SequenceMatcher(None, name, sector).ratio() for name in named), default=0.0)
+        told = (name[:_LABEL_VALUE_MAX] for name in named[:_NAMES_COMPARED_MAX])
+        return max((SequenceMatcher(None, name, sector).ratio() for name in told), default=0.0)
 
     ordered = sorted(sectors, key=lambda sector: (-likeness(sector), sector))
     return {sector: rank for rank, sector in enumerate(ordered)}
@@ -108,10 +112,10 @@ def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[
         return pod, ()
     if SECTOR in pod.spec.node_selector:
         selector = FrozenMap({**pod.spec.node_selector, SECTOR: sector})
-        wrong = pod.spec.node_selector[SECTOR]
+        wrong = cut(pod.spec.node_selector[SECTOR], DETAIL_MAX)
         change = f"name sector {sector} instead of {wrong} in the pod's nodeSelector"
         return spec_changed(pod, node_selector=selector), (change,)
-    wrong = ", ".join(wanted_values(pod.spec, SECTOR))
+    wrong = cut(", ".join(wanted_values(pod.spec, SECTOR)), DETAIL_MAX)
     if not wrong or pod.spec.node_affinity is None:
         return pod, ()
     terms = tuple(_in_sector(term, sector) for term in pod.spec.node_affinity.terms)

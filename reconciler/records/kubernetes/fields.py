@@ -103,6 +103,10 @@ class NodeSelectorWire(Wire):
     node_selector_terms: tuple[NodeSelectorTermWire, ...] | None = None
 
 
+class PresentWire(Wire):
+    """Something of which only the presence counts."""
+
+
 class ElasticBlockStoreWire(Wire):
     """An in-tree awsElasticBlockStore volume: `vol-…` or `aws://us-west-2a/vol-…`."""
 

@@ -33,6 +33,9 @@ RESOURCES_MAX = 32
 """Names of resources other than CPU, memory and storage: a partitioned GPU has about ten."""
 VOLUMES_MAX = 256
 """EC2 attaches at most 128 volumes to an instance."""
+NAME_MAX = 253
+"""Characters of an object's name, as the API server allows them. It does not limit the names that a
+pod gives for its claims: a claim of a longer name can never exist."""
 
 BASIC = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 """Resources that count regardless of how many others a pod has."""

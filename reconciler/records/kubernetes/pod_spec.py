@@ -40,7 +40,6 @@ from reconciler.records.kubernetes.limits import (
     RESOURCES_MAX,
     SPREAD_MAX,
     TOLERATIONS_MAX,
-    VOLUMES_MAX,
     Size,
     beyond,
     label_selector_size,
@@ -141,7 +140,7 @@ class SharedSpecWire(Wire):
 _DECODER = Decoder(SharedSpecWire)
 
 
-def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> PodSpec:
+def decode_pod_spec(shared: bytes, *, local_storage: bool, excess: str = "") -> PodSpec:
     """Build the model's PodSpec from the JSON of a spec.
 
     Of a pod with more than `limits` allows only the parts within the limits are kept. What replaces
@@ -150,7 +149,7 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> 
     Args:
         shared: The JSON.
         local_storage: Whether any of its volumes would be lost with its node.
-        volumes: How many volumes it has; they are not part of the JSON.
+        excess: What its volumes, which are not part of the JSON, have too much of, in words.
 
     Raises:
         ValueError: It cannot be read (msgspec's errors are ValueErrors).
@@ -159,7 +158,7 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> 
     affinity = wire.affinity or _AffinityWire()
     node = affinity.node_affinity or _NodeAffinityWire()
     grace = wire.termination_grace_period_seconds
-    too_complex = _Excess(beyond(volumes, VOLUMES_MAX, "volumes"))
+    too_complex = _Excess(excess)
     too_complex.add(
         beyond(
             len(wire.containers or ()) + len(wire.init_containers or ()),

@@ -22,14 +22,20 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.interning import InternTable
 from reconciler.records.kubernetes.fields import (
     NULL,
-    ElasticBlockStoreWire,
     OwnerReferenceWire,
+    PresentWire,
     Wire,
     required_name,
     utc,
 )
 from reconciler.records.kubernetes.limits import CONTAINERS_MAX, VOLUMES_MAX
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
+from reconciler.records.kubernetes.pod_volumes import (
+    VolumeWire,
+    claims_of,
+    excess_of,
+    is_local_storage,
+)
 from reconciler.records.kubernetes.resizes import (
     ContainerPartsWire,
     HoldingWire,
@@ -71,40 +77,19 @@ class _PodMetadataWire(Wire):
     deletion_timestamp: datetime | None = None
 
 
-class _EmptyDirWire(Wire):
-    medium: str | None = None
-
-
-class _ClaimWire(Wire):
-    claim_name: str = ""
-
-
-class _PresentWire(Wire):
-    """Something of which only the presence counts."""
-
-
-class _VolumeWire(Wire):
-    name: str = ""
-    empty_dir: _EmptyDirWire | None = None
-    host_path: _PresentWire | None = None
-    persistent_volume_claim: _ClaimWire | None = None
-    ephemeral: _PresentWire | None = None
-    aws_elastic_block_store: ElasticBlockStoreWire | None = None
-
-
 class _SpecWire(Wire, omit_defaults=True):
     """A spec whose shared parts stay raw until an equal spec is first seen."""
 
     node_name: str | None = None
-    volumes: tuple[_VolumeWire, ...] | None = None
-    scheduling_gates: tuple[_PresentWire, ...] | None = None
+    volumes: tuple[VolumeWire, ...] | None = None
+    scheduling_gates: tuple[PresentWire, ...] | None = None
     containers: tuple[ContainerPartsWire, ...] | None = None
     init_containers: tuple[ContainerPartsWire, ...] | None = None
     node_selector: Raw = NULL
     affinity: Raw = NULL
     tolerations: Raw = NULL
     topology_spread_constraints: Raw = NULL
-    resource_claims: tuple[_PresentWire, ...] | None = None
+    resource_claims: tuple[PresentWire, ...] | None = None
     overhead: Raw = NULL
     resources: Raw = NULL
     priority: int | None = None
@@ -177,7 +162,7 @@ class PodDecoder:
     """
 
     def __init__(self) -> None:
-        self._specs_by_json: InternTable[tuple[bytes, bool, int], PodSpec] = InternTable(SPECS_MAX)
+        self._specs_by_json: InternTable[tuple[bytes, bool, str], PodSpec] = InternTable(SPECS_MAX)
         self._specs: InternTable[PodSpec, PodSpec] = InternTable(SPECS_MAX)
         self._labels: InternTable[bytes, Labels] = InternTable(SPECS_MAX)
 
@@ -211,7 +196,7 @@ class PodDecoder:
             phase=cast("PodPhase", phase),
             node_name=NodeName(sys.intern(node_name)) if node_name else None,
             nominated_node_name=_optional_node(status.nominated_node_name),
-            claims=_claims(name, volumes),
+            claims=claims_of(name, volumes),
             ebs_volume_ids=tuple(
                 each.aws_elastic_block_store.handle
                 for each in volumes
@@ -249,15 +234,14 @@ class PodDecoder:
         )
 
     def _shared_spec(self, spec: _SpecWire) -> PodSpec:
-        local = any(map(_is_local_storage, spec.volumes or ()))
-        volumes = len(spec.volumes or ())
-        beyond = volumes if volumes > VOLUMES_MAX else 0
+        local = any(map(is_local_storage, spec.volumes or ()))
+        excess = excess_of(spec.volumes or ())
         spec.node_name = spec.volumes = spec.scheduling_gates = None
         shared = _SHARED.encode(spec)
-        key = (shared, local, beyond)
+        key = (shared, local, excess)
         found = self._specs_by_json.get(key)
         if found is None:
-            built = decode_pod_spec(shared, local_storage=local, volumes=beyond)
+            built = decode_pod_spec(shared, local_storage=local, excess=excess)
             found = self._specs.get_or_build(built, lambda: built, weight=_weight(shared))
             self._specs_by_json.put(key, found, weight=_weight(shared))
         return found
@@ -308,24 +292,6 @@ def _weight(raw: bytes) -> int:
 
 def _optional_node(name: str | None) -> NodeName | None:
     return NodeName(name) if name else None
-
-
-def _is_local_storage(volume: _VolumeWire) -> bool:
-    """Return whether moving loses data; an emptyDir in memory is lost at restarts too."""
-    if volume.host_path is not None:
-        return True
-    return volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
-
-
-def _claims(pod_name: str, volumes: tuple[_VolumeWire, ...]) -> tuple[str, ...]:
-    """Return claims by name; a generic ephemeral volume's claim is named after pod and volume."""
-    names = []
-    for volume in volumes:
-        if volume.persistent_volume_claim is not None:
-            names.append(volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            names.append(f"{pod_name}-{volume.name}")
-    return tuple(names)
 
 
 def _annotations(wire: _AnnotationsWire | None) -> Labels:

@@ -1,7 +1,8 @@
 """Pods that ask for more than is planned for: they wait alone, and where they run they count."""
 
 from reconciler.model.cluster import PodAffinityTerm
-from reconciler.model.selectors import LabelSelector
+from reconciler.model.plan import DETAIL_MAX
+from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.rules import Subject, Terms, Verdict, fold
@@ -74,3 +75,26 @@ def test_anti_affinity_that_stands_for_too_much_keeps_its_namespace_off() -> Non
     own, foreign = make_pod("p", "hostile", cpu="1"), make_pod("p", "peaceful", cpu="1")
     made = plan(make_snapshot(node, running, own, foreign), make_settings(SMALL))
     assert {p.pod.namespace: p.node for p in made.placements} == {"hostile": None, "peaceful": "n"}
+
+
+def test_reason_stays_short_however_long_what_it_names_is() -> None:
+    """Each is kept, logged and sent once per pod and fleet: 50 pods would take gigabytes."""
+    line = Requirement(key="disk", operator="In", values=("ssd" * 300_000, *map(str, range(4000))))
+    affinity = NodeSelector(terms=(NodeSelectorTerm(expressions=(line,)),))
+    sectors = NodeSelector(
+        terms=(
+            NodeSelectorTerm(
+                expressions=(Requirement(key="sector", operator="In", values=("x" * 900_000,)),)
+            ),
+        )
+    )
+    pods = [make_pod("disk", node_affinity=affinity), make_pod("sector", node_affinity=sectors)]
+    settings = make_settings(SMALL)
+    snapshot = make_snapshot(*pods)
+    made = plan(snapshot, settings)
+    reasons = {r.code: r.detail for each in made.unplaceable for r in each.reasons}
+    assert reasons.keys() == {"node-affinity", "no-sector"}
+    assert max(map(len, reasons.values())) <= DETAIL_MAX
+    assert reasons["node-affinity"].startswith("requires disk In (ssdssd")
+    told = explain(snapshot, settings, made, pods=["ns/disk", "ns/sector"]).pods
+    assert max(len(each.because) + sum(map(len, each.change)) for each in told) < 4 * DETAIL_MAX

@@ -123,6 +123,10 @@ SHAPES: dict[str, tuple[int, Callable[[int], Json]]] = {
             ]
         },
     ),
+    "characters in the name of a claim": (
+        limits.NAME_MAX,
+        lambda n: {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c" * n}}]},
+    ),
 }
 
 
@@ -148,6 +152,16 @@ def test_pod_far_beyond_a_limit_is_kept_in_little_memory(what: str) -> None:
     tracemalloc.stop()
     assert state.pods[0].spec.too_complex
     assert held < MIB
+
+
+def test_claim_that_can_never_exist_is_not_kept() -> None:
+    """Its name, of any length, would be told once per fleet; and nothing is attached for it."""
+    claims = ["c" * 900_000, "data"]
+    volumes = [
+        {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
+        for i, name in enumerate(claims)
+    ]
+    assert decode_pod(volumes=volumes).claims == ("data",)
 
 
 def running(**spec: Any) -> Pod:

@@ -4,16 +4,18 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from reconciler.model.frozen import Labels
+from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.text import cut
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
 
 
 def shown_line(requirement: Requirement) -> str:
-    """`disk In (ssd)`, as a selector's line is read."""
+    """`disk In (ssd)`, as a selector's line is read; as long as a reason is, at most."""
     values = f" ({', '.join(requirement.values)})" if requirement.values else ""
-    return f"{requirement.key} {requirement.operator}{values}"
+    return cut(f"{requirement.key} {requirement.operator}{values}", DETAIL_MAX)
 
 
 def shown_values(values: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 from weakref import WeakValueDictionary
 
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
@@ -73,6 +73,10 @@ class TopologySpreadConstraint:
     match_label_keys: tuple[str, ...] = ()
 
 
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - nothing binds
+"""Kubernetes' word for every address of a node."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class HostPort:
     """A port that a pod takes on its node; 0.0.0.0 collides with every address."""
@@ -80,6 +84,13 @@ class HostPort:
     address: str
     protocol: str
     port: int
+
+    def collides(self, other: "HostPort") -> bool:
+        """Return whether no node has both for different pods."""
+        same = (self.protocol, self.port) == (other.protocol, other.port)
+        return same and (
+            self.address == other.address or ANY_ADDRESS in {self.address, other.address}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +320,8 @@ class DaemonSet:
     spec: PodSpec
     labels: Labels = NO_LABELS
     """Those of its pods."""
+    makes_no_pods: bool = False
+    """Whether it wants pods on nodes and has none: a quota or an admission policy forbids them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def open_builder(
         cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
     )
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    daemons = daemons_of(cluster.daemon_sets, groups)
+    daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored)
     offers = _offers(inventory, settings, daemons, limits)
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     displaced = displaced_pods(cluster.pods, inventory.interrupted)

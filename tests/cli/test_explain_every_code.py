@@ -198,7 +198,7 @@ CASES = [
     ),
     Case(
         code="host-port",
-        detail="wants host port TCP/9100, which a DaemonSet takes on every new node",
+        detail="wants host port TCP/9100, which DaemonSet kube-system/d takes on every new node",
         change="use another host port than 9100/TCP, which a DaemonSet takes",
         objects=[exporter(9100), pod("p", spec=listening(9100))],
         mended=[exporter(9100), pod("p", spec=listening(9101))],

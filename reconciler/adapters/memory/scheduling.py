@@ -11,7 +11,6 @@ Free = Mapping[str, int]
 """The free part of a node's allocatable resources."""
 SPECS_MAX = 4096
 """How many specs have cached results."""
-_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
 
 
 def admits(node: Node, spec: PodSpec) -> bool:
@@ -68,13 +67,7 @@ class TakenPorts:
     def free(self, node: NodeName, wanted: Iterable[HostPort]) -> bool:
         """Return whether nothing on a node uses any of these ports."""
         held = self._on.get(node, ())
-        return not any(_collide(port, other) for port in wanted for other in held)
-
-
-def _collide(one: HostPort, other: HostPort) -> bool:
-    if (one.protocol, one.port) != (other.protocol, other.port):
-        return False
-    return one.address == other.address or _ANY_ADDRESS in {one.address, other.address}
+        return not any(port.collides(other) for port in wanted for other in held)
 
 
 class NodesOfSpecs:

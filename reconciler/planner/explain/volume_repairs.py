@@ -6,7 +6,6 @@ from dataclasses import replace
 from reconciler.model.cluster import HostPort, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.explain.repair import Repair, spec_changed
-from reconciler.planner.placement.dimensions import ANY_ADDRESS
 from reconciler.planner.placement.filters import volumes
 from reconciler.planner.placement.kinds import NodeKind
 from reconciler.planner.placement.simulation import RowSpec
@@ -89,14 +88,9 @@ def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Rep
 def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:
     """Return the first of the pod's host ports that a DaemonSet takes on every new node."""
     return next(
-        (port for port in pod.spec.host_ports if any(_collide(port, t) for t in row.taken_ports)),
+        (port for port in pod.spec.host_ports if any(map(port.collides, row.taken_ports))),
         None,
     )
-
-
-def _collide(one: HostPort, other: HostPort) -> bool:
-    same = (one.protocol, one.port) == (other.protocol, other.port)
-    return same and (one.address == other.address or ANY_ADDRESS in {one.address, other.address})
 
 
 def with_another_port(repair: Repair) -> Repair | None:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, cycle, product
 
-from reconciler.model.cluster import DaemonSet, Pod, PodSpec, Resources, Taint
+from reconciler.model.cluster import DaemonSet, Pod, PodSpec, PodTraits, Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
+from reconciler.model.snapshot import Ignored
+from reconciler.planner.fleets.daemons_that_fit import those_that_fit, without_system
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
 from reconciler.planner.money import NANO
@@ -38,6 +40,8 @@ class NewNode:
 
     key: FleetKey
     row: RowSpec
+    daemons: tuple["Daemon", ...]
+    """The DaemonSets' pods that any of its kinds of node comes with."""
     nano_usd_per_hour: int
     """Price in billionths of a dollar, so that sums are exact."""
     priced: bool
@@ -52,23 +56,56 @@ class Daemon:
     """What other pods' rules see of it, and the rules by which it keeps others away."""
 
 
-def daemons_of(daemon_sets: Iterable[DaemonSet], groups: Iterable[PodGroup]) -> tuple[Daemon, ...]:
-    """Return one per DaemonSet: its template, or what its pods show when the object was not given.
+_Found = dict[tuple[str, str], tuple[PodSpec, Labels]]
+"""Per namespace and name what pods of a DaemonSet are like."""
+
+
+def daemons_of(
+    daemon_sets: Sequence[DaemonSet], groups: Iterable[PodGroup], ignored: Iterable[Ignored] = ()
+) -> tuple[Daemon, ...]:
+    """Return one per DaemonSet that makes pods, by falling priority.
+
+    Pods stand for a DaemonSet only where it cannot be read, or where none at all was given: anybody
+    may write a pod that names one as its owner.
+
+    Args:
+        daemon_sets: The DaemonSets.
+        groups: The pods.
+        ignored: What could not be read.
+    """
+    found: _Found = {(d.namespace, d.name): (d.spec, d.labels) for d in daemon_sets}
+    unreadable = {(i.namespace, i.name) for i in ignored if i.kind == "DaemonSet"}
+    if unreadable or not found:
+        for name, shown in _shown_by_pods(groups).items():
+            if name in unreadable or not daemon_sets:
+                found.setdefault(name, shown)
+    for each in daemon_sets:
+        if each.makes_no_pods:
+            del found[each.namespace, each.name]
+    return tuple(
+        Daemon(spec=spec, seen=_seen(PodKey(namespace=namespace, name=name, uid=""), spec, labels))
+        for (namespace, name), (spec, labels) in sorted(
+            found.items(), key=lambda item: (-item[1][0].priority, item[0])
+        )
+    )
+
+
+def _shown_by_pods(groups: Iterable[PodGroup]) -> _Found:
+    """Return what pods that run on nodes show of the DaemonSets that they name as their owners.
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
-    found = {(d.namespace, d.name): (d.spec, d.labels) for d in daemon_sets}
-    seen: dict[tuple[str, str], tuple[PodSpec, Labels]] = {}
-    shown = [g.pods for g in groups if g.traits.daemon and not g.traits.unreadable]
+    shown = [g.pods for g in groups if g.traits.daemon and _runs(g.traits)]
+    found: _Found = {}
     for pod in sorted(chain.from_iterable(shown), key=lambda p: p.key):
         if pod.owner is not None:
-            seen.setdefault((pod.key.namespace, pod.owner.name), (pod.spec, pod.labels))
-    for name, shown_by_pod in seen.items():
-        found.setdefault(name, shown_by_pod)
-    return tuple(
-        Daemon(spec=spec, seen=_seen(PodKey(namespace=namespace, name=name, uid=""), spec, labels))
-        for (namespace, name), (spec, labels) in sorted(found.items(), key=lambda item: item[0])
-    )
+            found.setdefault((pod.key.namespace, pod.owner.name), (pod.spec, pod.labels))
+    return found
+
+
+def _runs(traits: PodTraits) -> bool:
+    running = traits.bound and traits.phase == "Running"
+    return running and not (traits.deleting or traits.unreadable)
 
 
 def _seen(key: PodKey, spec: PodSpec, labels: Labels) -> Pod:
@@ -86,6 +123,22 @@ def _landings(
             for place in _suiting(spec, variants):
                 found[place].append(number)
     return [tuple(landing) for landing in found]
+
+
+def _fitting(
+    status: FleetStatus, daemons: Sequence[PodSpec], landings: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """For each variant those of its daemons that find room on such a node."""
+    options = status.settings.options
+    known: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
+    found = []
+    # The variants of each zone are in the order of the options.
+    for place in zip(cycle(range(len(options))), landings, strict=False):
+        if place not in known:
+            option, landing = place
+            known[place] = those_that_fit(daemons, landing, _room(status, options[option]))
+        found.append(known[place])
+    return found
 
 
 def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
@@ -184,31 +237,42 @@ def _left(
     options: Sequence[InstanceOption],
 ) -> Resources:
     """Return the least that these options of the fleet leave beside the same daemons."""
-    fleet = status.settings
-    own = least_of([option.resources for option in options])
+    shown = _shown_by(status, options)
     if status.seen is not None:
-        least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
-        return _minus(_shown_by(status, least, options, own), taken)
-    guess = dict(own)
-    if fleet.ephemeral_storage_bytes:
-        guess["ephemeral-storage"] = fleet.ephemeral_storage_bytes
+        return _minus(shown, taken)
+    guess = _machine(status, options)
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
-    for name, amount in _shown_by(status, status.learned, options, own).items():
+    for name, amount in shown.items():
         guess[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(guess), larger)
 
 
-def _shown_by(
-    status: FleetStatus,
-    least: Mapping[str, int],
-    options: Sequence[InstanceOption],
-    own: Resources,
-) -> Resources:
-    """Return what these options offer, as far as the fleet's nodes tell: `least` is of any option.
+def _room(status: FleetStatus, option: InstanceOption) -> Resources:
+    """Return what a node of this option offers to daemons and pods together, at most."""
+    shown = _shown_by(status, (option,))
+    if status.seen is not None:
+        return shown
+    return FrozenMap({**without_system(_machine(status, (option,))), **shown})
 
-    It counts for the smallest ones. Larger ones offer more in proportion, but no more than nodes
-    of theirs show.
+
+def _machine(status: FleetStatus, options: Sequence[InstanceOption]) -> dict[str, int]:
+    """Return the least that these bare machines have."""
+    found = dict(least_of([option.resources for option in options]))
+    if status.settings.ephemeral_storage_bytes:
+        found["ephemeral-storage"] = status.settings.ephemeral_storage_bytes
+    return found
+
+
+def _shown_by(status: FleetStatus, options: Sequence[InstanceOption]) -> Resources:
+    """Return what these options offer, as far as the fleet's nodes tell.
+
+    The least that nodes of any option show counts for the smallest ones. Larger ones offer more in
+    proportion, but no more than nodes of theirs show.
     """
+    least: Mapping[str, int] = status.learned
+    if status.seen is not None:
+        least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
+    own = least_of([option.resources for option in options])
     smallest = least_of([option.resources for option in status.settings.options])
     types = {option.instance_type for option in options}
     shown = [offered for name, offered in status.seen_by_type.items() if name in types]
@@ -255,8 +319,8 @@ def new_node(
     fleet = status.settings
     variants = variants_of(status)
     specs = [daemon.spec for daemon in daemons]
-    landings = _landings(specs, variants, fleet.taints)
-    landing = [specs[number] for number in sorted(set(chain.from_iterable(landings)))]
+    landings = _fitting(status, specs, _landings(specs, variants, fleet.taints))
+    landing = tuple(daemons[number] for number in sorted(set(chain.from_iterable(landings))))
     certain = set(landings[0]).intersection(*landings) if landings else ()
     price, priced = nano_usd_per_hour(status)
     return NewNode(
@@ -268,10 +332,11 @@ def new_node(
             schedulable=True,
             allocatable=_offered(status, reserved, specs, landings),
             volume_limits=volume_limits,
-            taken_ports=tuple(port for spec in landing for port in spec.host_ports),
+            taken_ports=tuple(port for daemon in landing for port in daemon.spec.host_ports),
             daemons=tuple(daemons[number].seen for number in sorted(certain)),
             imagined=True,
         ),
+        daemons=landing,
         nano_usd_per_hour=price,
         priced=priced,
     )

@@ -9,13 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from reconciler.model.cluster import HostPort, PodSpec, Resources
+from reconciler.model.cluster import ANY_ADDRESS, HostPort, PodSpec, Resources
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.interning import InternTable
 from reconciler.model.quantity import format_amount
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
-ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
 BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
 AMOUNT_MAX = 2**48
 """256 TiB, or as many of anything: the most of a resource that is counted on one node.

@@ -53,7 +53,9 @@ def seen_in(
         day=at.date(),
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
-        daemon_sets={f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets},
+        daemon_sets={
+            f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
+        },
         budgets=budgets,
         fleets=fleets,
         nodes=_nodes(cluster, cloud),

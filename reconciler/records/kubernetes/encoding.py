@@ -146,8 +146,9 @@ def encode_daemon_set(daemon_set: DaemonSet) -> Json:
     metadata = {"name": daemon_set.name, "namespace": daemon_set.namespace, "uid": daemon_set.uid}
     shown = _present({"labels": dict(daemon_set.labels)})
     template = {"metadata": shown, "spec": encode_pod_spec(daemon_set.spec)}
+    status = {"desiredNumberScheduled": 1} if daemon_set.makes_no_pods else {}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _present(metadata),
-            "spec": {"template": template}}  # fmt: skip
+            "spec": {"template": template}, **_present({"status": status})}  # fmt: skip
 
 
 def encode_resources(amounts: Resources) -> dict[str, str]:

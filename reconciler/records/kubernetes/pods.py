@@ -54,6 +54,12 @@ its node's name), also those of nodes that are gone."""
 USUAL_BYTES = 4_096
 """The largest JSON of a usual spec: larger ones, up to the 1 MiB that the API server accepts, count
 as several, so that a client cannot fill memory with specs that are never seen again."""
+_BUILT_IN_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Of the classes that every cluster has. Admission puts the number into each pod, but into no
+template; other classes are not read, and a template that names one counts with 0."""
 ANNOTATION_MAX = 64
 """How many characters of an annotation's value are kept: decisions look for a word."""
 
@@ -93,6 +99,7 @@ class _SpecWire(Wire, omit_defaults=True):
     overhead: Raw = NULL
     resources: Raw = NULL
     priority: int | None = None
+    priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduler_name: str | None = None
     termination_grace_period_seconds: int | None = None
@@ -236,6 +243,9 @@ class PodDecoder:
     def _shared_spec(self, spec: _SpecWire) -> PodSpec:
         local = any(map(is_local_storage, spec.volumes or ()))
         excess = excess_of(spec.volumes or ())
+        if spec.priority is None:
+            spec.priority = _BUILT_IN_PRIORITIES.get(spec.priority_class_name or "")
+        spec.priority_class_name = None
         spec.node_name = spec.volumes = spec.scheduling_gates = None
         shared = _SHARED.encode(spec)
         key = (shared, local, excess)

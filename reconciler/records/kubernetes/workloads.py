@@ -21,9 +21,15 @@ class _DaemonSetSpecWire(Wire):
     template: _TemplateWire
 
 
+class _DaemonSetStatusWire(Wire):
+    desired_number_scheduled: int | None = None
+    current_number_scheduled: int | None = None
+
+
 class _DaemonSetWire(Wire):
     metadata: MetadataWire
     spec: _DaemonSetSpecWire
+    status: _DaemonSetStatusWire | None = None
 
 
 class _NamespaceWire(Wire):
@@ -37,13 +43,14 @@ _NAMESPACE = Decoder(_NamespaceWire)
 def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
     """Decode one DaemonSet; raise ValueError when it cannot be read."""
     wire = _DAEMON_SET.decode(raw)
-    template = wire.spec.template
+    template, status = wire.spec.template, wire.status or _DaemonSetStatusWire()
     return DaemonSet(
         namespace=wire.metadata.namespace or "default",
         name=required_name(wire.metadata.name),
         uid=wire.metadata.uid or "",
         spec=pods.template_spec(template.spec),
         labels=labels_of(template.metadata.labels if template.metadata else None),
+        makes_no_pods=bool(status.desired_number_scheduled) and not status.current_number_scheduled,
     )
 
 

@@ -1,20 +1,19 @@
 """The Node object that an instance registers: labels, taints, capacity, allocatable.
 
-Source of the reservations: awslabs/amazon-eks-ami, nodeadm kubelet config (2024): CPU 6 % of the
-first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the rest; memory 255 MiB + 11 MiB
-per pod; hard eviction at 100 MiB of memory and 10 % of the disk.
+Reservations are those of EKS's images; hard eviction at 100 MiB of memory and 10 % of the disk
+(awslabs/amazon-eks-ami, nodeadm kubelet config, 2024).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.model.eks_reserve import eks_cpu_reserved_milli, eks_memory_reserved_bytes
 from reconciler.model.errors import InputError
 from reconciler.model.fleet import InstanceType
 from reconciler.model.quantity import milli, whole
 from reconciler.sandbox.joiner.user_data import BootConfig
 
-_MIB = 2**20
 _GIB = 2**30
 _EVICTION_MEMORY = "100Mi"
 _DISK_RESERVED_BYTES = _GIB
@@ -49,17 +48,6 @@ class InstanceFacts:
         }
         joins = bool(body.get("joins", True))
         return cls(**texts, tags=dict(body.get("tags") or {}), joins=joins)
-
-
-def eks_cpu_reserved_milli(cores: int) -> int:
-    """Milli-CPU that EKS keeps for the system."""
-    shares = [60, 10, 5, 5]
-    return int(sum(shares[:cores]) + max(0, cores - 4) * 2.5)
-
-
-def eks_memory_reserved_bytes(pods_max: int) -> int:
-    """Bytes that EKS keeps for the system."""
-    return (255 + 11 * pods_max) * _MIB
 
 
 def _disk_reserved(disk_bytes: int) -> int:

@@ -236,6 +236,41 @@ def test_labels_of_a_daemonsets_pods_are_read_and_written(metadata: dict[str, An
     assert again == found
 
 
+@pytest.mark.parametrize(
+    ("status", "none"),
+    [
+        ({}, False),
+        ({"desiredNumberScheduled": 0, "currentNumberScheduled": 0}, False),
+        ({"desiredNumberScheduled": 40, "currentNumberScheduled": 1}, False),
+        ({"desiredNumberScheduled": 40, "currentNumberScheduled": 0}, True),
+    ],
+)
+def test_daemonset_that_has_no_pod_on_any_node_makes_none(
+    status: dict[str, int], *, none: bool
+) -> None:
+    """A ResourceQuota forbids its pods: new nodes would look smaller for nothing."""
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    read = object_json("DaemonSet", api="apps/v1", spec={"template": template}, status=status)
+    (found,) = decode(read).daemon_sets
+    assert found.makes_no_pods is none
+    (again,) = decode(encode_daemon_set(found)).daemon_sets
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("named", "priority"),
+    [({"priorityClassName": "system-node-critical"}, 2_000_001_000),
+     ({"priorityClassName": "web"}, 0), ({"priorityClassName": "web", "priority": 7}, 7)],
+)  # fmt: skip
+def test_template_has_the_priority_of_a_built_in_class(
+    named: dict[str, Any], priority: int
+) -> None:
+    """Only admission writes the number, and only into pods: the CNI's would look the least."""
+    spec = {"containers": [{"name": "c"}], **named}
+    read = object_json("DaemonSet", api="apps/v1", spec={"template": {"spec": spec}})
+    assert decode(read).daemon_sets[0].spec.priority == priority
+
+
 def test_claim_says_what_volume_it_wants() -> None:
     """A local disk that is too small or raw would be taken for a fitting one."""
     spec = {

@@ -27,7 +27,9 @@ from reconciler.planner.policies.scale_up.overflow import awaits_silent, blockin
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,
+    port_taker,
     shown_values,
+    takers_of,
     volume_detail,
 )
 from reconciler.planner.raise_limits import exhausted, raise_limits
@@ -176,7 +178,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     """
     status, pod_class = fleet.status, waiting.pod_class
     if scarcest is not None:
-        return _too_large(builder, pod_class, fleet.row, scarcest)
+        return _too_large(builder, pod_class, fleet, scarcest)
     purchases, number = builder.purchases, pod_class.number
     stalled = purchases.quarantined.get(number) or purchases.awaiting_bind.get(number)
     if stalled:
@@ -288,22 +290,25 @@ def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
 
 
 def _too_large(
-    builder: PlanBuilder, pod_class: PodClass, row: RowSpec, column: int
+    builder: PlanBuilder, pod_class: PodClass, fleet: _Fleet, column: int
 ) -> tuple[str, str]:
     """Return the code and figures of a resource of which a new node offers too little."""
     dimensions = builder.sim.dimensions
-    offered = builder.sim.offer_of(row)
+    offered = int(builder.sim.offer_of(fleet.row)[column])
     name = dimensions.resource(column, pod_class.spec.requests)
-    asked, has = _stated(
-        pod_class, row, name, int(pod_class.requests[column]), int(offered[column])
-    )
+    asked, has = _stated(pod_class, fleet.row, name, int(pod_class.requests[column]), offered)
+    daemons = builder.view.offers[fleet.key].daemons
     what = "" if name in {"cpu", "memory"} else f" {name}"
     code, of = dimensions.code_of(name), name.partition(":")[2]
     if code == "volume-limit":
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":
-        return code, f"wants host port {of}, which a DaemonSet takes on every new node"
-    return code, f"requests {asked}{what}, a new node offers {has}"
+        taker = port_taker(daemons, of)
+        return code, f"wants host port {of}, which {taker} takes on every new node"
+    lacking = int(pod_class.requests[column]) - offered
+    stated = fleet.status.settings.allocatable is not None
+    takers = "" if stated else takers_of(daemons, name, lacking)
+    return code, f"requests {asked}{what}, a new node offers {has}{takers}"
 
 
 def _stated(

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import DETAIL_MAX
+from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import cut
+from reconciler.planner.fleets.new_nodes import Daemon
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
@@ -64,6 +67,31 @@ def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
     line = failing[0]
     offered = shown_values(variant.get(line.key, "") for variant in variants)
     return f"requires {shown_line(line)}, a new node has {offered}"
+
+
+def takers_of(daemons: Sequence[Daemon], name: str, lacking: int) -> str:
+    """Return which DaemonSets take so much of a resource that a new node lacks it for a pod.
+
+    Empty where the pod would not fit without them either.
+    """
+    taken = [(d.spec.requests.get(name, 0), d) for d in daemons if d.spec.requests.get(name)]
+    total = sum(amount for amount, _ in taken)
+    if lacking > total or not taken:
+        return ""
+    most, taker = max(taken, key=itemgetter(0))
+    share, whole = format_amount(name, most), format_amount(name, total)
+    if len(taken) == 1:
+        return f": DaemonSet {taker.seen.key} takes {share} there"
+    return f": {len(taken)} DaemonSets take {whole} there, {taker.seen.key} {share} of it"
+
+
+def port_taker(daemons: Iterable[Daemon], port: str) -> str:
+    """Return the DaemonSet that takes a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
+    wanted = port.partition("@")[0]
+    for daemon in daemons:
+        if any(f"{each.protocol}/{each.port}" == wanted for each in daemon.spec.host_ports):
+            return f"DaemonSet {daemon.seen.key}"
+    return "a DaemonSet"
 
 
 _ALL = "the required node affinity does not hold for every node it may bring"

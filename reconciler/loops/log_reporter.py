@@ -226,7 +226,8 @@ class LogReporter:
         for held in plan.held[:LINES_MAX]:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):
-                self._log.warning(events.NODE_HELD, node=name, code=held.code)
+                why = {"reason": held.detail} if held.detail else {}
+                self._log.warning(events.NODE_HELD, node=name, code=held.code, **why)
         self._log_ignored(plan)
 
     def _log_ignored(self, plan: Plan) -> None:

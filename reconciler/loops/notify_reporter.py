@@ -59,7 +59,8 @@ class NotifyReporter:
         for held in plan.held:
             name = held.node or f"of instance {held.instance}"
             if self._repeats.is_news("held", name, held.code):
-                self._lines.append(f"node {name} is held: {held.code}")
+                why = f" ({held.detail})" if held.detail else ""
+                self._lines.append(f"node {name} is held: {held.code}{why}")
 
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable

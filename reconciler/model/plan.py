@@ -78,6 +78,8 @@ class Held:
     code: str
     instance: str = ""
     """Set where there is no node."""
+    detail: str = ""
+    """What the code does not say, in words; usually empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -319,9 +319,12 @@ class PlanBuilder:
         kept = Kept(node=node.name, code=code, detail=detail, until=until)
         self._on_demand[node.name] = kept
 
-    def hold(self, code: str, node: NodeName | None = None, instance: str = "") -> None:
+    def hold(
+        self, code: str, node: NodeName | None = None, instance: str = "", detail: str = ""
+    ) -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""
-        self._held.append(Held(node=node or NodeName(""), code=code, instance=instance))
+        held = Held(node=node or NodeName(""), code=code, instance=instance, detail=detail)
+        self._held.append(held)
 
     def mark(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
         """Annotate nodes and set or take off soft taints: it begins no drain.

@@ -187,9 +187,10 @@ def _outside(region: Region | None, home: Region) -> Json:
 
 def _held(held: Held) -> Json:
     """Return a held node; an instance that never joined has no node."""
+    detail = {"detail": held.detail} if held.detail else {}
     if held.node:
-        return {"node": held.node, "code": held.code}
-    return {"node": None, "instance": held.instance, "code": held.code}
+        return {"node": held.node, "code": held.code, **detail}
+    return {"node": None, "instance": held.instance, "code": held.code, **detail}
 
 
 def _unplaceable(unplaceable: Unplaceable, home: Region) -> Json:

@@ -175,9 +175,11 @@ HELD_INSTANCE = closed(
                 "stuck-cap",
                 "clock-skew",
                 "termination-protected",
+                "unlisted-node",
             ]
         },
-    }
+    },
+    {"detail": TEXT},
 )
 BINDING = closed(
     {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model.binding import Binding
-from reconciler.model.cluster import NO_RESOURCES, Node, Resources
+from reconciler.model.cluster import NO_RESOURCES, Node, Pod, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
@@ -34,7 +34,7 @@ from reconciler.planner.fleets.rolling_update import (
     halted_after,
     with_resumed,
 )
-from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
+from reconciler.planner.fleets.stuck import StuckInstance, find_hole, find_overdue
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.duplicate_nodes import (
     DuplicateNodes,
@@ -131,6 +131,10 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
+    hidden: frozenset[InstanceId] = frozenset()
+    """These and orphans that would be ended, were no pod at work on a node that is not listed."""
+    hole: Pod | None = None
+    """That pod; None where it keeps nothing."""
     doubtful: bool = False
     """Whether what is seen is more likely wrong than true: nothing follows from `stuck` then."""
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
@@ -185,7 +189,11 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     duplicates = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(duplicates))
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
-    stuck = find_stuck(snapshot, settings)
+    overdue = find_overdue(snapshot, settings)
+    orphans = find_orphans(snapshot, settings)
+    hole = find_hole(snapshot) if overdue or orphans.hidden else None
+    stuck = overdue if hole is None else ()
+    hidden = frozenset(e.instance.id for e in overdue if hole) | {*orphans.hidden}
     shown = _regions_shown(cloud)
     aside = names_set_aside(instance_of_node)
     joined = {
@@ -230,10 +238,12 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
+        hidden=hidden,
+        hole=hole,
         doubtful=doubtful,
         duplicate_nodes=duplicates,
         regions_shown=shown,
-        orphans=find_orphans(snapshot, settings),
+        orphans=orphans,
         interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},
         noticed=noticed,
         outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),

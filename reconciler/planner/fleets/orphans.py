@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
-from reconciler.model.ids import FleetId, NodeName, Region
+from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 from reconciler.model.saved_state import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.fleets.live import LIVE_STATES
-from reconciler.planner.fleets.stuck import NodesByInstance, has_holes
+from reconciler.planner.fleets.stuck import NodesByInstance, find_hole
 from reconciler.planner.settings import PlannerSettings
 
 _RUNS_ON = "deleted-running"
@@ -45,6 +45,8 @@ class Orphans:
     ended: frozenset[NodeName] = frozenset()
     """Nodes of such instances that EC2 shows as terminated."""
     lost_fleets: tuple[LostFleet, ...] = ()
+    hidden: tuple[InstanceId, ...] = ()
+    """Those that would be ended, were no pod at work on a node that is not listed."""
 
     @property
     def nodes(self) -> frozenset[NodeName]:
@@ -91,10 +93,17 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
                     certain=deleted or snapshot.at - since[place] >= wait,
                 )
             )
-    if any(each.node is None for each in found) and (not nodes.certain or has_holes(snapshot)):
-        found = [each for each in found if each.node is not None]
     found.sort(key=lambda each: each.instance.id)
-    return Orphans(found=tuple(found), ended=frozenset(ended), lost_fleets=lost)
+    unjoined = [each for each in found if each.node is None]
+    hole = find_hole(snapshot) if unjoined and nodes.certain else None
+    if hole is not None or not nodes.certain:
+        found = [each for each in found if each.node is not None]
+    return Orphans(
+        found=tuple(found),
+        ended=frozenset(ended),
+        lost_fleets=lost,
+        hidden=tuple(each.instance.id for each in unjoined if each.certain and hole),
+    )
 
 
 def _place(instance: Instance, settings: PlannerSettings) -> Place | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey
 from reconciler.model.saved_state import SavedFleetState
@@ -70,10 +70,25 @@ def find_stuck(
 ) -> tuple[StuckInstance, ...]:
     """Members of our fleets without a node, `instance_init_time` after their launch.
 
-    Nothing is stuck where instances are not known, where the launch time is not, or while a node
-    without a providerID is there that could be the instance: it cannot be told apart. Nor while a
-    pod runs on a node that is not listed: the list has holes, or is empty, and the instances
-    behind them are at work.
+    Nothing is stuck while a pod runs on a node that is not listed: the list has holes, or is
+    empty, and the instances behind them are at work.
+
+    Args:
+        snapshot: What was observed.
+        settings: The sector config, resolved.
+        at: The time that ages count by; default: the earliest of the clocks that are known.
+    """
+    found = find_overdue(snapshot, settings, at)
+    return () if found and find_hole(snapshot) is not None else found
+
+
+def find_overdue(
+    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
+) -> tuple[StuckInstance, ...]:
+    """Return the same as `find_stuck`, whatever pods say of nodes that are not listed.
+
+    There is none where instances are not known, where the launch time is not, or while a node
+    without a providerID is there that could be the instance: it cannot be told apart.
 
     Args:
         snapshot: What was observed.
@@ -98,23 +113,25 @@ def find_stuck(
         and instance.launched_at + wait <= now
         and nodes.of(instance) is None
     ]
-    if found and has_holes(snapshot):
-        return ()
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
 
 
-def has_holes(snapshot: Snapshot) -> bool:
-    """Return whether a pod at work names a node that the list of nodes does not have.
+def find_hole(snapshot: Snapshot) -> Pod | None:
+    """Return a pod at work on a node that the list of nodes does not have, the first by name.
 
+    Only a pod that a kubelet has taken proves a node: anybody may write a node's name into a pod.
     One that is being deleted may hang on a node that went long ago.
     """
     listed = {node.name for node in snapshot.cluster.nodes}
-    return any(
-        pod.node_name is not None
-        and pod.node_name not in listed
-        and not (pod.finished or pod.deleting)
+    found = (
+        pod
         for pod in snapshot.cluster.pods
+        if pod.node_name is not None
+        and pod.node_name not in listed
+        and (pod.phase == "Running" or pod.started_at is not None)
+        and not (pod.finished or pod.deleting)
     )
+    return min(found, key=lambda pod: pod.key, default=None)
 
 
 def with_stuck(

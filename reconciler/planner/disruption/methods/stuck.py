@@ -12,10 +12,13 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
 
+UNLISTED_NODE = "unlisted-node"
+
 
 def propose(builder: PlanBuilder) -> None:
-    """End each stuck instance, the oldest first, as far as the limits allow."""
+    """End each stuck instance, the oldest first, as far as the limits allow; name those hidden."""
     view = builder.view
+    _hold_hidden(builder)
     for stuck in view.inventory.stuck:
         status, instance = view.statuses.get(stuck.key), stuck.instance
         if status is None or status.live is None or instance.launched_at is None:
@@ -50,6 +53,16 @@ def propose(builder: PlanBuilder) -> None:
         builder.begin_removal(
             Removal(key=stuck.key, node=None, instance=instance.id, actions=(action,))
         )
+
+
+def _hold_hidden(builder: PlanBuilder) -> None:
+    """Say which pod keeps instances that never joined, and orphans that are no node."""
+    hole = builder.view.inventory.hole
+    if hole is None:
+        return
+    detail = f"pod {hole.key} is at work on node {hole.node_name}, which is not listed"
+    for instance in sorted(builder.view.inventory.hidden):
+        builder.hold(UNLISTED_NODE, instance=instance, detail=detail)
 
 
 METHOD = Method(name="stuck", policy="stuck-instance", propose=propose)

@@ -272,7 +272,16 @@ def test_pod_on_an_unlisted_node_keeps_every_orphan_that_is_no_node() -> None:
     """The list of nodes has holes: the instance may be one of them, at work."""
     lost = (LOST,)
     snapshot = snapshot_of(make_pod(node="unlisted"), cloud=cloud_of(orphan()), lost_fleets=lost)
-    assert plan(snapshot, SETTINGS).actions == ()
+    made = plan(snapshot, SETTINGS)
+    assert made.actions == ()
+    assert [(h.instance, h.code) for h in made.held] == [(orphan().id, "unlisted-node")]
+
+
+def test_pod_that_no_kubelet_took_keeps_no_orphan() -> None:
+    """Anybody may write the name of a node that there is not into a pod."""
+    ghost = make_pod(node="unlisted", phase="Pending")
+    snapshot = snapshot_of(ghost, cloud=cloud_of(orphan()), lost_fleets=(LOST,))
+    assert [type(each) for each in plan(snapshot, SETTINGS).actions] == [TerminateInstance]
 
 
 def test_orphan_is_explained_as_ours() -> None:

@@ -48,6 +48,24 @@ def test_pod_that_cannot_end_on_a_node_of_the_past_keeps_no_instance() -> None:
     assert ended(with_instances(1, 3600, unlisted)) == ["i-0"]
 
 
+def test_pod_that_no_kubelet_took_keeps_no_instance() -> None:
+    """Anybody may write the name of a node that there is not into a pod."""
+    ghost = make_pod("ghost", "tenant", node="no-such-node", phase="Pending")
+    assert ended(with_instances(1, 3600, ghost)) == ["i-0"]
+    assert ended(with_instances(1, 3600, replace(ghost, started_at=ago(60)))) == []
+
+
+def test_pod_that_keeps_instances_is_named() -> None:
+    """Others' pods would wait for a dead instance, and nobody would know why it stays."""
+    made = with_instances(2, 3600, make_pod("at-work", node="node-of-i-0"))
+    detail = "pod ns/at-work is at work on node node-of-i-0, which is not listed"
+    assert [(h.instance, h.code, h.detail) for h in made.held] == [
+        ("i-0", "unlisted-node", detail),
+        ("i-1", "unlisted-node", detail),
+    ]
+    assert with_instances(2, 60, make_pod("at-work", node="node-of-i-0")).held == ()
+
+
 def test_stuck_instance_is_replaced_not_given_up() -> None:
     """A lower target would leave the pods that wait for it without a node."""
     made = with_instances(1, 1000)

@@ -80,9 +80,12 @@ def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
 
 
 def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
-    """Return what keeps all on-demand nodes from being emptied now."""
+    """Return what keeps all on-demand nodes from being emptied now.
+
+    Pods that nothing takes may wait for ever: only those with a place that they may lose count.
+    """
     view = context.view
-    if context.builder.waiting:
+    if any(waiting.done for waiting in context.builder.waiting):
         return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
     # Emptied nodes count until they are given back: pods would be moved onto them.
     ours = view.inventory.fleet_of_node

@@ -142,6 +142,16 @@ def test_nothing_moves_while_pods_wait() -> None:
     assert stays(made)["a"] == "pods-waiting"
 
 
+@pytest.mark.parametrize(
+    "never", [{"node_selector": {"no-such-label": "x"}}, {"cpu": "1000"}, {"sector": "unknown"}]
+)
+def test_pod_that_nothing_takes_stops_no_moves(never: dict[str, Any]) -> None:
+    """One pod of one tenant would keep every on-demand node of the cluster for ever."""
+    made = made_of(*nodes(), on("a", cpu="3"), on("s"), make_pod("never", **never))
+    assert [u.pod.name for u in made.unplaceable] == ["never"]
+    assert begun(made) == ["a"]
+
+
 @pytest.mark.parametrize(("seconds", "goes"), [(599, False), (600, True), (-60, False)])
 def test_pause_after_the_last_eviction_survives_a_restart(seconds: float, goes: bool) -> None:
     """The Lease knows it; a time in the future counts as now."""

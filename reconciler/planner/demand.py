@@ -47,14 +47,14 @@ def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:
         return (spec.node_selector[key],)
     if spec.node_affinity is None or not spec.node_affinity.terms:
         return ()
-    found: list[str] = []
+    found: dict[str, None] = {}  # in the order of the spec; a tenant may name thousands
     for term in spec.node_affinity.terms:
         values = [
             v for r in term.expressions if r.key == key and r.operator == "In" for v in r.values
         ]
         if not values:
             return ()
-        found.extend(v for v in values if v not in found)
+        found.update(dict.fromkeys(values))
     return tuple(found)
 
 

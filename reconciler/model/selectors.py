@@ -8,6 +8,8 @@ from reconciler.model.frozen import NO_LABELS, Labels
 
 _DIGITS_MAX = 63
 """The maximum length of a label's value."""
+NAME = "metadata.name"
+"""The one field of a node that selectors may read."""
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 
@@ -88,7 +90,7 @@ class NodeSelectorTerm:
         if not self.expressions and not self.fields:
             return False
         return all(r.matches(labels) for r in self.expressions) and all(
-            r.matches({"metadata.name": name}) for r in self.fields
+            r.matches({NAME: name}) for r in self.fields
         )
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName, PodKey
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import (
@@ -72,18 +72,19 @@ def open_builder(
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored)
     offers = _offers(inventory, settings, daemons, limits)
-    world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
+    asked_about += headroom_pods(settings)
+    offered = _offered(cluster.nodes, offers.values(), asked_about)
+    world = _world(cluster, offers.values(), offered)
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
     demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
-    asked_about += headroom_pods(settings)
     on_new_nodes = [daemon.seen for daemon in daemons]
     known = _distinct([*bound, *(w.group for w in demand.unschedulable)])
     table = ClassTable(
         [*known, *asked_about, *on_new_nodes],
         cluster.namespaces,
         resolver,
-        _offered(cluster.nodes, offers.values(), asked_about),
+        offered,
     )
     running = _classified(_without(bound, {pod.key for pod in displaced}), table)
     waiting = _waiting(demand.unschedulable, table)
@@ -161,6 +162,17 @@ def _stuck_end_ledger(
         settings.stuck_ends,
     )
     return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)
+
+
+def _world(cluster: ClusterState, offers: Collection[NewNode], offered: Offered) -> World:
+    """Return what pending pods are compared with."""
+    of_new_nodes = chain.from_iterable(offer.row.variants for offer in offers)
+    return World(
+        rows=len(cluster.nodes) + len(offers),
+        labels=[*(node.labels for node in cluster.nodes), *of_new_nodes],
+        label_keys=offered.label_keys,
+        namespaces=len(cluster.namespaces),
+    )
 
 
 def _offered(

@@ -12,12 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import prod
 
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
+from reconciler.model.selectors import NAME, NodeSelectorTerm, Requirement
 from reconciler.planner.demand import Demand, UnschedulablePods
 from reconciler.planner.placement.counters import labels_insisted_on
+from reconciler.planner.placement.kinds import label_of
 from reconciler.planner.placement.label_keys import selector_keys, terms_of
 from reconciler.planner.pod_groups import PodGroup
 
@@ -47,6 +50,12 @@ PER_ROW = 2
 PER_ROW_AND_RULE = 4
 PER_LINE = 400
 """Steps for each line of a node selector."""
+PER_LINE_AND_NODES_ALIKE = 40
+PER_VALUE_AND_NODES_ALIKE = 4
+"""Steps for each line of a node selector and each of its values, for all nodes that it cannot tell
+apart: a line about host names is compared with every node."""
+KEY_SETS_MAX = 16
+"""Sets of label keys for which nodes are counted; the product of their values stands for others."""
 PER_ROW_AND_SELECTION = 60
 """Steps for each node and each distinct selection of nodes."""
 PER_PAIR = 8_000
@@ -64,6 +73,10 @@ class World:
 
     rows: int
     """Nodes, and fleets that may bring one."""
+    labels: Sequence[Labels]
+    """The label sets that these have, or may turn out with."""
+    label_keys: frozenset[str]
+    """All keys of these; no node is told apart by another one."""
     namespaces: int
 
 
@@ -207,6 +220,7 @@ class _Estimate:
         self, unschedulable: Sequence[UnschedulablePods], bound: Iterable[PodGroup], world: World
     ) -> None:
         self._world = world
+        self._nodes = _NodesAlike(world)
         running = list(bound)
         groups = [*running, *(unschedulable_pods.group for unschedulable_pods in unschedulable)]
         self._read = selector_keys({id(g.traits.spec): g.traits.spec for g in groups}.values())
@@ -249,7 +263,19 @@ class _Estimate:
         if selection not in self._charged:
             self._charged.add(selection)
             once += PER_ROW_AND_SELECTION * self._world.rows
+            asked = 2 if spec.topology_spread else 1  # a spread asks which nodes it counts
+            once += asked * self._compared(_required_lines(spec))
+        if spec.node_preferences:
+            each += self._compared(_preferred_lines(spec))
         return each * self._kinds[id(unschedulable_pods.group)] + once
+
+    def _compared(self, lines: Sequence[Requirement]) -> int:
+        """Return what it costs to compare nodes with the lines of a selector."""
+        values = sum(len(line.values) for line in lines)
+        once = PER_LINE_AND_NODES_ALIKE * len(lines) + PER_VALUE_AND_NODES_ALIKE * values
+        sorts = self._nodes.told_apart(frozenset([line.key for line in lines]))
+        named = sum(len(line.values) for line in lines if line.key == NAME)
+        return once * min(len(self._world.labels), sorts + named)
 
     def _pairs(self, namespace: str, spec: PodSpec) -> int:
         """What the rules of a spec cost, each of which is counted once for all who have it."""
@@ -276,6 +302,55 @@ class _Estimate:
             return sum(self._in_namespace[space] for space in spaces)
         key, values = insisted
         return sum(self._having[space, key, value] for space in spaces for value in values)
+
+
+class _NodesAlike:
+    """How many sorts of nodes selectors tell apart by the label keys that they read, at most."""
+
+    def __init__(self, world: World) -> None:
+        self._labels = world.labels
+        self._present = world.label_keys
+        self._known: dict[frozenset[str], int] = {}
+        """By label keys: single ones, and no more than `KEY_SETS_MAX` sets of several."""
+        self._sets = 0
+
+    def told_apart(self, keys: frozenset[str]) -> int:
+        """Return how many there are."""
+        by_key = {key: self._counted(frozenset({key})) for key in keys & self._present}
+        several = frozenset([key for key, count in by_key.items() if count > 1])
+        most = min(len(self._labels), prod(by_key[key] for key in several))
+        if len(several) < 2:
+            return most
+        if several not in self._known:
+            if self._sets == KEY_SETS_MAX:
+                return most
+            self._sets += 1
+        return self._counted(several)
+
+    def _counted(self, keys: frozenset[str]) -> int:
+        if keys not in self._known:
+            shown = {tuple([label_of(labels, key) for key in keys]) for labels in self._labels}
+            self._known[keys] = max(1, len(shown))
+        return self._known[keys]
+
+
+def _required_lines(spec: PodSpec) -> list[Requirement]:
+    """Return what a node must be to take the pod."""
+    selector = [
+        Requirement(key=key, operator="In", values=(value,))
+        for key, value in spec.node_selector.items()
+    ]
+    affinity = spec.node_affinity.terms if spec.node_affinity is not None else ()
+    return [*selector, *_lines(affinity)]
+
+
+def _preferred_lines(spec: PodSpec) -> list[Requirement]:
+    """Return what a node had better be."""
+    return _lines(preference.term for preference in spec.node_preferences)
+
+
+def _lines(terms: Iterable[NodeSelectorTerm]) -> list[Requirement]:
+    return [line for term in terms for line in (*term.expressions, *term.fields)]
 
 
 def _node_lines(spec: PodSpec) -> int:

@@ -8,12 +8,12 @@ Source: kube-scheduler plugins nodeaffinity, tainttoleration, interpodaffinity a
 podtopologyspread, scoring.go, with the default weights.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Node, Preference, Taint
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, take_in_order
@@ -166,11 +166,13 @@ class Preferences:
                 for node in self._nodes
             ]
             return np.array(found, dtype=np.float64)
-        of_kind = np.zeros(len(self._sim.kind_table.kinds))
-        for number in np.unique(kinds).tolist():
-            labels = self._sim.kind_table.kinds[number].variants[0]
+        table = self._sim.kind_table
+        alike = np.array(table.alike(tuple(sorted(_keys_of(preferences)))), dtype=np.int64)
+        of_kind = np.zeros(len(table.kinds))
+        for number in np.unique(alike[kinds]).tolist():
+            labels = table.kinds[number].variants[0]
             of_kind[number] = sum(p.weight for p in preferences if p.term.matches(labels, ""))
-        return of_kind[kinds]
+        return of_kind[alike[kinds]]
 
     def _terms(self, pod_class: PodClass) -> list[_Soft]:
         """Return the soft terms about other pods, counted as things are now."""
@@ -213,6 +215,11 @@ class Preferences:
             found = np.array([number.get(value, -1) for value in values], dtype=np.int64)
             self._domains[key] = found, len(number)
         return self._domains[key]
+
+
+def _keys_of(preferences: Iterable[Preference]) -> set[str]:
+    """Return the node label keys that preferred terms read."""
+    return {line.key for each in preferences for line in each.term.expressions}
 
 
 def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, int]]:

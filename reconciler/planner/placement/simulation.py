@@ -257,12 +257,13 @@ class Simulation:
 
     def _eligible_kinds(self, number: int, affinity: bool, taints: bool) -> BoolArray:  # noqa: FBT001 - mirrors the two policies of a spread constraint
         known = self._eligible.setdefault((number, affinity, taints), [])
-        constraints = self.table.statics[number]
-        for kind in self.kind_table.kinds[len(known) :]:
-            known.append(
-                static.eligible_for_spread(
-                    constraints, kind, honor_affinity=affinity, honor_taints=taints
-                )
+        if len(known) < len(self.kind_table.kinds):
+            known += static.eligible_kinds(
+                self.table.statics[number],
+                self.kind_table,
+                len(known),
+                honor_affinity=affinity,
+                honor_taints=taints,
             )
         return np.array(known, dtype=np.bool_)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
-from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.selectors import NAME, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.placement.kinds import REGION, ZONE, ZONE_KEYS
 
 EBS_DRIVER = "ebs.csi.aws.com"
@@ -268,7 +268,7 @@ class VolumeResolver:
         if claim.selected_node not in self._nodes:
             return VolumeNeeds(selectors=selectors)
         # kube-scheduler goes nowhere else until the driver gives up.
-        here = Requirement(key="metadata.name", operator="In", values=(str(claim.selected_node),))
+        here = Requirement(key=NAME, operator="In", values=(str(claim.selected_node),))
         chosen = NodeSelector(terms=(NodeSelectorTerm(fields=(here,)),))
         what = f"the volume of claim {claim.name} is being made for node {claim.selected_node}"
         return VolumeNeeds(selectors=(*selectors, chosen), detail=what)

@@ -1,11 +1,16 @@
 """All filters that only read a pod's own constraints and a node kind, in kube-scheduler's order."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import node_affinity, taints, unschedulable, volumes
 from reconciler.planner.placement.kinds import KindTable, NodeKind
 
 ALIKE_MIN = 8
 """Fewer kinds are asked one by one."""
+
+Answer = TypeVar("Answer")
 
 
 def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
@@ -19,23 +24,8 @@ def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
 
 
 def verdicts(constraints: StaticConstraints, table: KindTable, first: int) -> list[str]:
-    """Return what `refuses` says of each kind from number `first` on; asked once for kinds alike.
-
-    One pod that selects a node by its name makes every node a kind of its own, for all others.
-    """
-    kinds = table.kinds
-    names = constraints.names()
-    if len(kinds) - first < ALIKE_MIN or names is None:
-        return [refuses(constraints, kind) for kind in kinds[first:]]
-    numbers = range(first, len(kinds))
-    alike = table.alike(constraints.label_keys())
-    apart = {number for name in names for number in table.with_name(name)}
-    one_of = {alike[number]: number for number in numbers if number not in apart}
-    codes = {group: refuses(constraints, kinds[number]) for group, number in one_of.items()}
-    return [
-        refuses(constraints, kinds[number]) if number in apart else codes[alike[number]]
-        for number in numbers
-    ]
+    """Return what `refuses` says of each kind from number `first` on."""
+    return _once_for_kinds_alike(constraints, table, first, lambda kind: refuses(constraints, kind))
 
 
 def eligible_for_spread(
@@ -49,3 +39,43 @@ def eligible_for_spread(
     return not (
         honor_taints and taints.untolerated(kind.taints, constraints.tolerations) is not None
     )
+
+
+def eligible_kinds(
+    constraints: StaticConstraints,
+    table: KindTable,
+    first: int,
+    *,
+    honor_affinity: bool,
+    honor_taints: bool,
+) -> list[bool]:
+    """Return what `eligible_for_spread` says of each kind from number `first` on."""
+
+    def ask(kind: NodeKind) -> bool:
+        return eligible_for_spread(
+            constraints, kind, honor_affinity=honor_affinity, honor_taints=honor_taints
+        )
+
+    return _once_for_kinds_alike(constraints, table, first, ask)
+
+
+def _once_for_kinds_alike(
+    constraints: StaticConstraints,
+    table: KindTable,
+    first: int,
+    ask: Callable[[NodeKind], Answer],
+) -> list[Answer]:
+    """Return the answer for each kind from number `first` on; asked once for kinds alike.
+
+    One pod that selects a node by its name makes every node a kind of its own, for all others.
+    """
+    kinds = table.kinds
+    names = constraints.names()
+    if len(kinds) - first < ALIKE_MIN or names is None:
+        return [ask(kind) for kind in kinds[first:]]
+    numbers = range(first, len(kinds))
+    alike = table.alike(constraints.label_keys())
+    apart = {number for name in names for number in table.with_name(name)}
+    one_of = {alike[number]: number for number in numbers if number not in apart}
+    answers = {group: ask(kinds[number]) for group, number in one_of.items()}
+    return [ask(kinds[number]) if number in apart else answers[alike[number]] for number in numbers]

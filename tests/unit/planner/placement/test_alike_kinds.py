@@ -1,13 +1,22 @@
 """Asking once for node kinds that are alike gives the verdict of each of them."""
 
+from collections.abc import Mapping
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from reconciler.model.cluster import Taint, Toleration
-from reconciler.model.frozen import Labels
+from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Operator, Requirement
 from reconciler.planner.placement.classes import StaticConstraints
-from reconciler.planner.placement.filters.static import ALIKE_MIN, refuses, verdicts
+from reconciler.planner.placement.filters.static import (
+    ALIKE_MIN,
+    eligible_for_spread,
+    eligible_kinds,
+    refuses,
+    verdicts,
+)
 from reconciler.planner.placement.kinds import KindTable
 from reconciler.planner.placement.volumes import NO_VOLUMES
 
@@ -63,3 +72,34 @@ def test_kinds_that_are_alike_have_the_verdict_of_each(
     expected = [refuses(asking, kind) for kind in table.kinds]
     assert verdicts(asking, table, 0) == expected
     assert verdicts(asking, table, first) == expected[first:]
+    honors = {"honor_affinity": bool(first % 2), "honor_taints": first > 2}
+    counted = [eligible_for_spread(asking, kind, **honors) for kind in table.kinds]
+    assert eligible_kinds(asking, table, first, **honors) == counted[first:]
+
+
+def test_spread_asks_once_for_nodes_that_differ_in_what_others_read() -> None:
+    """One pod that selects by host name made each spread pod ask about every node."""
+    table = KindTable(frozenset({*KEYS, "host"}), by_name=False)
+    asked: list[str] = []
+
+    class Line(Requirement):
+        """Notes each time that it is compared with a node."""
+
+        @override
+        def matches(self, labels: Mapping[str, str]) -> bool:
+            asked.append(labels["host"])
+            return Requirement.matches(self, labels)
+
+    line = Line(key="disk", operator="In", values=("ssd",))
+    asking = StaticConstraints(
+        node_selector=NO_LABELS,
+        node_affinity=NodeSelector(terms=(NodeSelectorTerm(expressions=(line,)),)),
+        tolerations=(),
+        volumes=NO_VOLUMES,
+    )
+    for number in range(100):
+        labels = Labels({"host": f"n{number}", "disk": VALUES[number % 2]})
+        table.number([labels], "", (), schedulable=True)
+    found = eligible_kinds(asking, table, 0, honor_affinity=True, honor_taints=False)
+    assert found == [True, False] * 50
+    assert len(asked) == 2

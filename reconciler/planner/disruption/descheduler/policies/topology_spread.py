@@ -16,7 +16,7 @@ from reconciler.planner.disruption.descheduler.facts import (
 )
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.filters.static import eligible_for_spread
+from reconciler.planner.placement.filters.static import eligible_kinds
 from reconciler.planner.placement.kinds import label_of
 
 
@@ -167,12 +167,11 @@ def _eligible(pod_class: PodClass, constraint: TopologySpreadConstraint, facts: 
     """Return rows of nodes that the constraint counts (nodeAffinityPolicy, nodeTaintsPolicy)."""
     sim = facts.sim
     kinds = sim.kinds[: len(facts.view.nodes)]
-    found = np.zeros(len(sim.kind_table.kinds), dtype=np.bool_)
-    for number in np.unique(kinds).tolist():
-        found[number] = eligible_for_spread(
-            sim.table.statics[pod_class.static],
-            sim.kind_table.kinds[number],
-            honor_affinity=constraint.honor_node_affinity,
-            honor_taints=constraint.honor_node_taints,
-        )
-    return np.asarray(found[kinds])
+    found = eligible_kinds(
+        sim.table.statics[pod_class.static],
+        sim.kind_table,
+        0,
+        honor_affinity=constraint.honor_node_affinity,
+        honor_taints=constraint.honor_node_taints,
+    )
+    return np.array(found, dtype=np.bool_)[kinds]

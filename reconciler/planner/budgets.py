@@ -6,84 +6,139 @@ exemptions (pods that have not started, unhealthy pods while the application is 
 used: both may change between plan and eviction.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from reconciler.model.cluster import Pod, PodDisruptionBudget
-from reconciler.model.frozen import Labels
+from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import PodKey
 from reconciler.model.interning import InternTable
 from reconciler.model.selectors import LabelSelector
 
 ALWAYS_ALLOW = "AlwaysAllow"
 LABELS_MAX = 20_000
-"""Sets of labels whose budgets are remembered, twice over: most snapshots show the same pods."""
+"""Sets of labels of one namespace whose budgets are remembered, twice over: most snapshots show the
+same pods."""
+LINES_MAX = 1024
+"""Lines of selectors that one set of labels is compared with, in its namespace. A tenant may create
+any number of budgets, each with hundreds of lines, and change them before each plan."""
+NAMESPACES_MAX = 1024
+"""Namespaces whose coverage is remembered: it changes with their own budgets alone."""
 
 Shape = tuple[str, LabelSelector | None, bool]
 """Of a budget: its namespace, what it selects, and whether it cannot be read."""
+
+
+class _OfNamespace:
+    """Which budgets of one namespace cover a pod, whatever they allow."""
+
+    def __init__(self, selectors: Sequence[LabelSelector | None]) -> None:
+        self._selectors = selectors
+        self._lines = [_lines(selector) for selector in selectors]
+        self._by_label: dict[tuple[str, str], list[int]] = {}
+        """Budgets by one label that they insist on."""
+        self._certain: set[int] = set()
+        """Those that ask for nothing beside it."""
+        self._others: list[int] = []
+        """Those that insist on none."""
+        self._index()
+        self._known: InternTable[int, tuple[Labels, tuple[int, ...] | None]]
+        self._known = InternTable(LABELS_MAX)
+        """By identity of labels, which the values keep alive."""
+
+    def _index(self) -> None:
+        """Index budgets by the label that the fewest of them insist on.
+
+        Namespaces with hundreds of them are asked about every pod.
+        """
+        asked = [selector.match_labels if selector else NO_LABELS for selector in self._selectors]
+        common = Counter(label for labels in asked for label in labels.items())
+        for number, labels in enumerate(asked):
+            if not labels:
+                self._others.append(number)
+                continue
+            rarest = min(labels.items(), key=lambda label: (common[label], label))
+            self._by_label.setdefault(rarest, []).append(number)
+            if self._lines[number] == 1:
+                self._certain.add(number)
+
+    def of(self, labels: Labels) -> tuple[int, ...] | None:
+        """Return the numbers of the budgets that cover pods with these labels.
+
+        None where that takes more than `LINES_MAX` lines.
+        """
+        known = self._known.get(id(labels))
+        if known is None:
+            known = self._known.put(id(labels), (labels, self._selecting(labels)))
+        return known[1]
+
+    def _selecting(self, labels: Labels) -> tuple[int, ...] | None:
+        numbers = list(self._others)
+        for found in map(self._by_label.get, labels.items()):
+            numbers += found or ()
+        if sum(self._lines[n] for n in numbers if n not in self._certain) > LINES_MAX:
+            return None
+        return tuple(sorted(n for n in numbers if n in self._certain or self._selects(n, labels)))
+
+    def _selects(self, number: int, labels: Labels) -> bool:
+        selector = self._selectors[number]
+        return selector is not None and selector.matches(labels)
+
+
+def _lines(selector: LabelSelector | None) -> int:
+    if selector is None:
+        return 0
+    return len(selector.match_labels) + len(selector.match_expressions)
+
+
+@lru_cache(maxsize=NAMESPACES_MAX)
+def _of_namespace(selectors: tuple[LabelSelector | None, ...]) -> _OfNamespace:
+    """Remembered: what a tenant changes about his budgets has those of no other compared again."""
+    return _OfNamespace(selectors)
 
 
 class Coverage:
     """Which budgets cover a pod, whatever they allow."""
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
-        self._selectors = [selector for _, selector, _ in shapes]
-        self._by_label: dict[str, dict[tuple[str, str], list[int]]] = {}
-        """Budgets by namespace and one label that they insist on."""
-        self._certain: set[int] = set()
-        """Those that ask for nothing beside it."""
-        self._by_namespace_alone: dict[str, list[int]] = {}
-        """Those that insist on none."""
-        for number, (namespace, selector, _) in enumerate(shapes):
-            self._index(number, namespace, selector)
-        self._namespaces = {namespace for namespace, _, _ in shapes}
+        """`shapes` are those of all budgets, the ones of each namespace one after the other."""
+        self._of: dict[str, tuple[int, _OfNamespace]] = {}
+        """By namespace the number of its first budget, and its budgets."""
+        first = 0
+        for namespace, group in groupby(shapes, key=itemgetter(0)):
+            selectors = tuple([selector for _, selector, _ in group])
+            self._of[namespace] = first, _of_namespace(selectors)
+            first += len(selectors)
         self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
-        self._known: InternTable[tuple[str, int], tuple[Labels, tuple[int, ...]]]
-        self._known = InternTable(LABELS_MAX)
-        """By namespace and identity of labels, which the values keep alive."""
-
-    def _index(self, number: int, namespace: str, selector: LabelSelector | None) -> None:
-        """Index budgets by label: namespaces with hundreds of them are asked about every pod."""
-        labels = selector.match_labels if selector is not None else {}
-        for key, value in labels.items():
-            of_namespace = self._by_label.setdefault(namespace, {})
-            of_namespace.setdefault((key, value), []).append(number)
-            if selector is not None and len(labels) == 1 and not selector.match_expressions:
-                self._certain.add(number)
-            return
-        self._by_namespace_alone.setdefault(namespace, []).append(number)
 
     def has_any(self, namespace: str) -> bool:
         """Return whether there is any budget in the namespace."""
-        return namespace in self._namespaces
+        return namespace in self._of
 
-    def readable(self, namespace: str) -> bool:
-        """Return whether every budget of the namespace could be read."""
-        return namespace not in self._unreadable
+    def readable(self, pod: Pod) -> bool:
+        """Return whether it is known which budgets cover the pod.
+
+        It is not where a budget of its namespace cannot be read, or where they have too many lines
+        (`LINES_MAX`).
+        """
+        namespace = pod.key.namespace
+        if namespace in self._unreadable:
+            return False
+        known = self._of.get(namespace)
+        return known is None or known[1].of(pod.labels) is not None
 
     def of(self, pod: Pod) -> tuple[int, ...]:
-        """Return the numbers of the budgets that cover the pod."""
-        namespace = pod.key.namespace
-        if namespace not in self._namespaces:
-            return ()
-        key = (namespace, id(pod.labels))
-        known = self._known.get(key)
+        """Return the numbers of the budgets that cover the pod; none where it is not `readable`."""
+        known = self._of.get(pod.key.namespace)
         if known is None:
-            known = self._known.put(key, (pod.labels, self._selecting(namespace, pod.labels)))
-        return known[1]
-
-    def _selecting(self, namespace: str, labels: Labels) -> tuple[int, ...]:
-        numbers = list(self._by_namespace_alone.get(namespace, ()))
-        insisting = self._by_label.get(namespace)
-        if insisting:
-            for found in map(insisting.get, labels.items()):
-                numbers += found or ()
-        return tuple(sorted(n for n in numbers if n in self._certain or self._selects(n, labels)))
-
-    def _selects(self, number: int, labels: Labels) -> bool:
-        selector = self._selectors[number]
-        return selector is not None and selector.matches(labels)
+            return ()
+        first, budgets = known
+        found = budgets.of(pod.labels)
+        return tuple([first + number for number in found]) if found else ()
 
 
 @lru_cache(maxsize=4)

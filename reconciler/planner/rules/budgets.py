@@ -6,7 +6,8 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
     """Blocks under two budgets (the Eviction API refuses those) and beside an unreadable one."""
     if not subject.budgets_readable:
-        return block("unreadable-budget", "a disruption budget of its namespace cannot be read")
+        what = "cannot be read, or there are too many lines in those that may cover it"
+        return block("unreadable-budget", f"a disruption budget of its namespace {what}")
     if subject.budgets > 1:
         return block("two-budgets", f"{subject.budgets} disruption budgets cover it")
     return NO_OPINION

@@ -135,7 +135,7 @@ class Judge:
         subject = Subject(
             pod=pod,
             budgets=len(self._coverage.of(pod)),
-            budgets_readable=self._coverage.readable(pod.key.namespace),
+            budgets_readable=self._coverage.readable(pod),
         )
         return fold(subject, self._terms)
 

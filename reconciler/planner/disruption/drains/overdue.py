@@ -85,7 +85,7 @@ def evictions_and_deletions(
         now: Those that every budget allows to evict now.
         because: Why.
     """
-    known = [pod for pod in now if coverage.readable(pod.key.namespace)]
+    known = [pod for pod in now if coverage.readable(pod)]
     allowed = [pod for pod in known if len(coverage.of(pod)) <= 1]
     grace = max((pod.spec.termination_grace_seconds for pod in allowed), default=0)
     evicted = {pod.key for pod in allowed}

@@ -171,7 +171,10 @@ BUDGET = PodDisruptionBudget(namespace="ns", name="b", selector=selecting(), dis
             WEB,
             {"budgets": (replace(BUDGET, unreadable=True, selector=None),)},
             "unreadable-budget",
-            "ns/web: a disruption budget of its namespace cannot be read",
+            (
+                "ns/web: a disruption budget of its namespace cannot be read, or there are too many "
+                "lines in those that may cover it"
+            ),
         ),
         (WEB, {"budgets": (BUDGET,)}, "budget", ""),
         (WEB, {}, "no-destination", "its pods fit on no other node"),

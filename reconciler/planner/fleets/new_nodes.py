@@ -9,6 +9,7 @@ from reconciler.model.cluster import DaemonSet, Pod, PodSpec, PodTraits, Resourc
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
+from reconciler.model.interning import InternTable
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.fleets.daemons_that_fit import those_that_fit, without_system
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -29,6 +30,11 @@ from reconciler.planner.placement.kinds import (
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.pod_groups import PodGroup
 
+LANDINGS_MAX = 65_536
+"""DaemonSets times fleets whose landings are remembered, twice over."""
+_SUITING: InternTable[tuple[int, int], tuple[PodSpec, Sequence[Labels], Sequence[int]]]
+_SUITING = InternTable(LANDINGS_MAX)
+"""By identity of spec and variants, which the values keep alive: both are shared between plans."""
 _USUAL_USD_PER_CPU = 0.035
 _USUAL_USD_PER_GIB = 0.0045
 """About what m5, c5 and r5 cost on demand in us-east-1 (2026-07): only where no price is known."""
@@ -120,7 +126,7 @@ def _landings(
     found: list[list[int]] = [[] for _ in variants]
     for number, spec in enumerate(daemons):
         if taints.untolerated(tainted, spec.tolerations) is None:
-            for place in _suiting(spec, variants):
+            for place in _suiting_remembered(spec, variants):
                 found[place].append(number)
     return [tuple(landing) for landing in found]
 
@@ -139,6 +145,15 @@ def _fitting(
             known[place] = those_that_fit(daemons, landing, _room(status, options[option]))
         found.append(known[place])
     return found
+
+
+def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
+    """`_suiting`: a thousand DaemonSets with hundreds of lines each are the same in every plan."""
+    key = id(spec), id(variants)
+    known = _SUITING.get(key)
+    if known is None:
+        known = _SUITING.put(key, (spec, variants, _suiting(spec, variants)))
+    return known[2]
 
 
 def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:

@@ -1,10 +1,7 @@
 """Asking once for node kinds that are alike gives the verdict of each of them."""
 
-from collections.abc import Mapping
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from reconciler.model.cluster import Taint, Toleration
 from reconciler.model.frozen import NO_LABELS, Labels
@@ -19,6 +16,7 @@ from reconciler.planner.placement.filters.static import (
 )
 from reconciler.planner.placement.kinds import KindTable
 from reconciler.planner.placement.volumes import NO_VOLUMES
+from tests.unit.planner.counted_lines import CountedLine
 
 NAMES = ("n0", "n1", "n2", "n3", "n4", "n5", "1", "2")
 KEYS, VALUES = ("disk", "gen"), ("ssd", "hdd", "1", "2")
@@ -80,17 +78,7 @@ def test_kinds_that_are_alike_have_the_verdict_of_each(
 def test_spread_asks_once_for_nodes_that_differ_in_what_others_read() -> None:
     """One pod that selects by host name made each spread pod ask about every node."""
     table = KindTable(frozenset({*KEYS, "host"}), by_name=False)
-    asked: list[str] = []
-
-    class Line(Requirement):
-        """Notes each time that it is compared with a node."""
-
-        @override
-        def matches(self, labels: Mapping[str, str]) -> bool:
-            asked.append(labels["host"])
-            return Requirement.matches(self, labels)
-
-    line = Line(key="disk", operator="In", values=("ssd",))
+    line = CountedLine(key="disk", operator="In", values=("ssd",))
     asking = StaticConstraints(
         node_selector=NO_LABELS,
         node_affinity=NodeSelector(terms=(NodeSelectorTerm(expressions=(line,)),)),
@@ -100,6 +88,7 @@ def test_spread_asks_once_for_nodes_that_differ_in_what_others_read() -> None:
     for number in range(100):
         labels = Labels({"host": f"n{number}", "disk": VALUES[number % 2]})
         table.number([labels], "", (), schedulable=True)
+    CountedLine.compared = 0
     found = eligible_kinds(asking, table, 0, honor_affinity=True, honor_taints=False)
     assert found == [True, False] * 50
-    assert len(asked) == 2
+    assert CountedLine.compared == 2

@@ -1,15 +1,13 @@
 """Budgets counted over a whole plan."""
 
-from collections.abc import Mapping
 from typing import Any
-
-from typing_extensions import override
 
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
-from reconciler.model.selectors import LabelSelector, Requirement
+from reconciler.model.selectors import LabelSelector
 from reconciler.planner.budgets import BudgetLedger
 from tests.builders import make_pod, selecting
+from tests.unit.planner.counted_lines import CountedLine
 
 
 def budget(allowed: int, name: str = "b", **changed: Any) -> PodDisruptionBudget:
@@ -82,21 +80,9 @@ def test_unreadable_budget_makes_its_namespace_unreadable() -> None:
     assert ledger.coverage.readable(web("x", namespace="other"))
 
 
-class Line(Requirement):
-    """A line that holds, and counts how often it is compared with labels."""
-
-    __slots__ = ()
-    asked = 0
-
-    @override
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        Line.asked += 1
-        return Requirement.matches(self, labels)
-
-
 def lines(number: int, count: int, **labels: str) -> LabelSelector:
     """A selector that has so many lines, which all hold."""
-    absent = [Line(key=f"k{number}-{j}", operator="DoesNotExist") for j in range(count)]
+    absent = [CountedLine(key=f"k{number}-{j}", operator="DoesNotExist") for j in range(count)]
     return LabelSelector(match_labels=Labels(labels), match_expressions=tuple(absent))
 
 
@@ -104,10 +90,10 @@ def test_labels_are_compared_with_a_limited_number_of_lines() -> None:
     """1,500 budgets of 256 lines made each plan take 30 s; their pods stay where they are."""
     many = [budget(0, f"b{i:04}", selector=lines(i, 100)) for i in range(50)]
     ledger = BudgetLedger([*many, budget(3, "c", namespace="other")])
-    Line.asked = 0
+    CountedLine.compared = 0
     assert not ledger.coverage.readable(web("x"))
     assert ledger.coverage.of(web("x")) == ()
-    assert Line.asked == 0
+    assert CountedLine.compared == 0
     assert ledger.coverage.of(web("x", namespace="other")) == (50,)
     few = BudgetLedger([budget(0, f"b{i:04}", selector=lines(i, 100)) for i in range(10)])
     assert len(few.coverage.of(web("x"))) == 10
@@ -128,6 +114,6 @@ def test_change_of_one_namespace_has_the_budgets_of_no_other_compared_again() ->
     pod = web("x", namespace="z")
     for number in range(3):
         ledger = BudgetLedger([budget(0, selector=selecting(app=f"{number}")), *theirs])
-        Line.asked = 0 if number == 1 else Line.asked
+        CountedLine.compared = 0 if number == 1 else CountedLine.compared
         assert ledger.coverage.of(pod) == tuple(range(1, 11))
-    assert Line.asked == 0
+    assert CountedLine.compared == 0

@@ -353,6 +353,8 @@ class PersistentVolumeClaim:
     request_bytes: int = 0
     selector: LabelSelector | None = None
     """Volumes that may be bound to it; None: any."""
+    too_complex: str = ""
+    """What its selector has too much of to be compared; it is then left out."""
     block: bool = False
     """volumeMode Block instead of Filesystem."""
     deleting: bool = False

@@ -74,7 +74,7 @@ def open_builder(
     offers = _offers(inventory, settings, daemons, limits)
     asked_about += headroom_pods(settings)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
-    world = _world(cluster, offers.values(), offered)
+    world = _world(cluster, offers.values(), offered, resolver)
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
     demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
@@ -164,7 +164,12 @@ def _stuck_end_ledger(
     return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)
 
 
-def _world(cluster: ClusterState, offers: Collection[NewNode], offered: Offered) -> World:
+def _world(
+    cluster: ClusterState,
+    offers: Collection[NewNode],
+    offered: Offered,
+    resolver: VolumeResolver,
+) -> World:
     """Return what pending pods are compared with."""
     of_new_nodes = chain.from_iterable(offer.row.variants for offer in offers)
     return World(
@@ -172,6 +177,7 @@ def _world(cluster: ClusterState, offers: Collection[NewNode], offered: Offered)
         labels=[*(node.labels for node in cluster.nodes), *of_new_nodes],
         label_keys=offered.label_keys,
         namespaces=len(cluster.namespaces),
+        claims=resolver.compared_with,
     )
 
 

@@ -9,7 +9,7 @@ pods of others have come lately.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import prod
@@ -17,7 +17,7 @@ from math import prod
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
-from reconciler.model.selectors import NAME, NodeSelectorTerm, Requirement
+from reconciler.model.selectors import NAME, LabelSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.demand import Demand, UnschedulablePods
 from reconciler.planner.placement.counters import labels_insisted_on
 from reconciler.planner.placement.kinds import label_of
@@ -54,6 +54,11 @@ PER_LINE_AND_NODES_ALIKE = 40
 PER_VALUE_AND_NODES_ALIKE = 4
 """Steps for each line of a node selector and each of its values, for all nodes that it cannot tell
 apart: a line about host names is compared with every node."""
+PER_VOLUME = 600
+PER_LINE_AND_VOLUME = 40
+PER_VALUE_AND_VOLUME = 4
+"""Steps for each volume made by hand that may serve a claim, and each line and value of the claim's
+selector."""
 KEY_SETS_MAX = 16
 """Sets of label keys for which nodes are counted; the product of their values stands for others."""
 PER_ROW_AND_SELECTION = 60
@@ -78,6 +83,8 @@ class World:
     label_keys: frozenset[str]
     """All keys of these; no node is told apart by another one."""
     namespaces: int
+    claims: Callable[[Pod], Iterable[tuple[LabelSelector | None, int]]] = lambda _: ()
+    """The selectors of a pod's claims, and with how many volumes each is compared."""
 
 
 def within_work(
@@ -267,7 +274,16 @@ class _Estimate:
             once += asked * self._compared(_required_lines(spec))
         if spec.node_preferences:
             each += self._compared(_preferred_lines(spec))
+        if unschedulable_pods.group.traits.volumes:
+            once += sum(map(self._volumes, unschedulable_pods.group.pods))
         return each * self._kinds[id(unschedulable_pods.group)] + once
+
+    def _volumes(self, pod: Pod) -> int:
+        """Return what it costs to look for volumes for the claims of a pod."""
+        return sum(
+            volumes * (PER_VOLUME + _per_volume(selector))
+            for selector, volumes in self._world.claims(pod)
+        )
 
     def _compared(self, lines: Sequence[Requirement]) -> int:
         """Return what it costs to compare nodes with the lines of a selector."""
@@ -332,6 +348,17 @@ class _NodesAlike:
             shown = {tuple([label_of(labels, key) for key in keys]) for labels in self._labels}
             self._known[keys] = max(1, len(shown))
         return self._known[keys]
+
+
+def _per_volume(selector: LabelSelector | None) -> int:
+    if selector is None:
+        return 0
+    lines = selector.match_expressions
+    values = sum(len(line.values) for line in lines)
+    return (
+        PER_LINE_AND_VOLUME * (len(lines) + len(selector.match_labels))
+        + PER_VALUE_AND_VOLUME * values
+    )
 
 
 def _required_lines(spec: PodSpec) -> list[Requirement]:

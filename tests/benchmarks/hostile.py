@@ -6,7 +6,6 @@ and planned together with the pods of a tenant who does nothing of the kind.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from msgspec.json import encode
 
@@ -14,81 +13,31 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.state import decode_cluster
-from tests.benchmarks import clusters
-from tests.builders import HOSTNAME, ZONE
+from tests.benchmarks import clusters, hostile_lines
+from tests.benchmarks.hostile_pods import (
+    HOSTILE,
+    NODES,
+    PEACEFUL,
+    Json,
+    anti,
+    bound,
+    near,
+    node_affinity,
+    pod,
+    ports_of,
+    preferring,
+    requests_of,
+    spread,
+    term,
+    volume_of,
+)
+from tests.builders import ZONE
 
-Json = dict[str, Any]
-NODES = 200
-HOSTILE, PEACEFUL = "hostile", "peaceful"
-_GROUPS = {"PodDisruptionBudget": "policy/v1"}
-
-
-def pod(name: str, spec: Json | None = None, *, namespace: str = HOSTILE, **labels: str) -> Json:
-    """A small pending pod; `spec` is laid over it."""
-    container = {"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
-    return {
-        "kind": "Pod",
-        "metadata": {"namespace": namespace, "name": name, "uid": name, "labels": labels},
-        "spec": {"containers": [container], **(spec or {})},
-        "status": {"phase": "Pending"},
-    }
-
-
-def bound(made: Json, number: int) -> Json:
-    """The pod, running on one of the nodes."""
-    made["spec"]["nodeName"] = f"node-{number % NODES:05}"
-    made["status"]["phase"] = "Running"
-    return made
-
-
-def spread(key: str, **labels: str) -> Json:
-    """A hard spread constraint."""
-    return {
-        "topologyKey": key,
-        "maxSkew": 1,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": labels},
-    }
-
-
-def _term(key: str, operator: str = "In", *values: str, topology: str = HOSTNAME) -> Json:
-    line: Json = {"key": key, "operator": operator}
-    if values:
-        line["values"] = values
-    return {"topologyKey": topology, "labelSelector": {"matchExpressions": [line]}}
-
-
-def _anti(*terms: Json) -> Json:
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    return {"affinity": {"podAntiAffinity": {required: terms}}}
-
-
-def _near(*terms: Json) -> Json:
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    return {"affinity": {"podAffinity": {required: terms}}}
-
-
-def _preferring(*terms: Json) -> Json:
-    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-    weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
-    return {"affinity": {"podAffinity": {preferred: weighted}}}
-
-
-def _node_affinity(*lines: Json, fields: bool = False) -> Json:
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    part = "matchFields" if fields else "matchExpressions"
-    return {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [{part: lines}]}}}}
-
-
-def _requests(extra: Mapping[str, str]) -> Json:
-    requests = {"cpu": "100m", "memory": "64Mi", **extra}
-    return {"containers": [{"name": "c", "resources": {"requests": requests}}]}
-
-
-def _ports(*numbers: int) -> Json:
-    ports = [{"containerPort": 80, "hostPort": number} for number in numbers]
-    requests = {"cpu": "100m", "memory": "64Mi"}
-    return {"containers": [{"name": "c", "resources": {"requests": requests}, "ports": ports}]}
+_GROUPS = {
+    "DaemonSet": "apps/v1",
+    "PodDisruptionBudget": "policy/v1",
+    "StorageClass": "storage.k8s.io/v1",
+}
 
 
 def _one_spread(count: int) -> list[Json]:
@@ -96,11 +45,11 @@ def _one_spread(count: int) -> list[Json]:
 
 
 def _one_extended(count: int) -> list[Json]:
-    return [pod("p", _requests({f"example.com/r{i}": "1" for i in range(count)}))]
+    return [pod("p", requests_of({f"example.com/r{i}": "1" for i in range(count)}))]
 
 
 def _one_ports(count: int) -> list[Json]:
-    return [pod("p", _ports(*range(1024, 1024 + count)))]
+    return [pod("p", ports_of(*range(1024, 1024 + count)))]
 
 
 def _spreads(count: int) -> list[Json]:
@@ -130,7 +79,7 @@ def _selectors(count: int) -> list[Json]:
 def _not_selectors(count: int) -> list[Json]:
     """Node affinity that holds everywhere, another one for each pod."""
     return [
-        pod(f"p{i}", _node_affinity({"key": f"example.com/s{i}", "operator": "DoesNotExist"}))
+        pod(f"p{i}", node_affinity({"key": f"example.com/s{i}", "operator": "DoesNotExist"}))
         for i in range(count)
     ]
 
@@ -139,7 +88,7 @@ def _named_nodes(count: int) -> list[Json]:
     return [
         pod(
             f"p{i}",
-            _node_affinity(
+            node_affinity(
                 {"key": "metadata.name", "operator": "NotIn", "values": [f"n{i}"]}, fields=True
             ),
         )
@@ -155,29 +104,29 @@ def _topology_keys(count: int) -> list[Json]:
 
 
 def _extended(count: int) -> list[Json]:
-    return [pod(f"p{i}", _requests({f"example.com/r{i}": "1"})) for i in range(count)]
+    return [pod(f"p{i}", requests_of({f"example.com/r{i}": "1"})) for i in range(count)]
 
 
 def _host_ports(count: int) -> list[Json]:
-    return [pod(f"p{i}", _ports(1024 + i)) for i in range(count)]
+    return [pod(f"p{i}", ports_of(1024 + i)) for i in range(count)]
 
 
 def _anti_affinity(count: int) -> list[Json]:
     """Terms without a label to look them up by."""
-    return [pod(f"p{i}", _anti(_term(f"l{i}", "Exists")), **{f"l{i}": "x"}) for i in range(count)]
+    return [pod(f"p{i}", anti(term(f"l{i}", "Exists")), **{f"l{i}": "x"}) for i in range(count)]
 
 
 def _anti_everything(count: int) -> list[Json]:
     """Each pod keeps away from all but its own kind."""
-    return [pod(f"p{i}", _anti(_term("app", "NotIn", f"a{i}")), app=f"a{i}") for i in range(count)]
+    return [pod(f"p{i}", anti(term("app", "NotIn", f"a{i}")), app=f"a{i}") for i in range(count)]
 
 
 def _chain(count: int) -> list[Json]:
-    return [pod(f"p{i}", _near(_term("app", "In", f"a{i + 1}")), app=f"a{i}") for i in range(count)]
+    return [pod(f"p{i}", near(term("app", "In", f"a{i + 1}")), app=f"a{i}") for i in range(count)]
 
 
 def _preferences(count: int) -> list[Json]:
-    return [pod(f"p{i}", _preferring(_term(f"l{i}", "Exists"))) for i in range(count)]
+    return [pod(f"p{i}", preferring(term(f"l{i}", "Exists"))) for i in range(count)]
 
 
 def _tolerations(count: int) -> list[Json]:
@@ -190,7 +139,7 @@ def _tolerations(count: int) -> list[Json]:
 def _shapes(count: int) -> list[Json]:
     """About the same for each pod, of another amount: nodes must be bought at every size."""
     return [
-        pod(f"p{i}", _requests({"cpu": f"{3000 + i % 40}m", "memory": f"{524_288 + i}Ki"}))
+        pod(f"p{i}", requests_of({"cpu": f"{3000 + i % 40}m", "memory": f"{524_288 + i}Ki"}))
         for i in range(count)
     ]
 
@@ -199,13 +148,13 @@ def _labels(count: int) -> list[Json]:
     """Running pods with labels of their own, and as many that read them."""
     return [
         *(bound(pod(f"r{i}", None, **{f"l{i}": "x"}), i) for i in range(count // 2)),
-        *(pod(f"p{i}", _anti(_term(f"l{i}", "Exists"))) for i in range(count // 2)),
+        *(pod(f"p{i}", anti(term(f"l{i}", "Exists"))) for i in range(count // 2)),
     ]
 
 
 def _running_anti(count: int) -> list[Json]:
     """Running pods that keep away from labels that nobody has."""
-    return [bound(pod(f"r{i}", _anti(_term(f"l{i}", "Exists"))), i) for i in range(count)]
+    return [bound(pod(f"r{i}", anti(term(f"l{i}", "Exists"))), i) for i in range(count)]
 
 
 def _running_spread(count: int) -> list[Json]:
@@ -232,13 +181,9 @@ def _budgets(count: int) -> list[Json]:
     ]
 
 
-def _volume(claim: str) -> Json:
-    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]}
-
-
 def _claims(count: int) -> list[Json]:
     return [
-        *(pod(f"p{i}", _volume(f"c{i}")) for i in range(count // 2)),
+        *(pod(f"p{i}", volume_of(f"c{i}")) for i in range(count // 2)),
         *(
             {
                 "kind": "PersistentVolumeClaim",
@@ -251,15 +196,15 @@ def _claims(count: int) -> list[Json]:
 
 
 def _namespaces(count: int) -> list[Json]:
-    term = _term("app", "Exists")
+    every = term("app", "Exists")
     return [
         *({"kind": "Namespace", "metadata": {"name": f"n{i}"}} for i in range(count // 2)),
         *(
             pod(
                 f"p{i}",
-                _anti(
+                anti(
                     {
-                        **term,
+                        **every,
                         "namespaceSelector": {
                             "matchExpressions": [{"key": f"x{i}", "operator": "DoesNotExist"}]
                         },
@@ -311,6 +256,11 @@ SHAPES: Mapping[str, Shape] = {
     "budgets": Shape(make=_budgets, sizes=USUAL),
     "claims": Shape(make=_claims, sizes=USUAL),
     "namespaces": Shape(make=_namespaces, sizes=USUAL),
+    "host-name-lines": Shape(make=hostile_lines.host_lines, sizes=USUAL),
+    "sector-lists": Shape(make=hostile_lines.sector_lists, sizes=(200, 400, 800)),
+    "budget-lines": Shape(make=hostile_lines.budget_lines, sizes=(500, 1000, 2000)),
+    "claim-lines": Shape(make=hostile_lines.claim_lines, sizes=USUAL),
+    "daemon-set-lines": Shape(make=hostile_lines.daemon_lines, sizes=(250, 500, 1000)),
     "annotations": Shape(make=_annotations, sizes=USUAL),
 }
 

@@ -16,13 +16,14 @@ from time import perf_counter, process_time
 from reconciler.machine.garbage import garbage_collection_paused
 from reconciler.planner.planner import plan
 from tests.benchmarks import hostile
+from tests.benchmarks.hostile_pods import HOSTILE, NODES, PEACEFUL
 
 NAME = "hostile"
 TITLE = "One tenant's worst"
 RUNS = 3
 """Processes for each size: what else the machine does only makes some of them slower."""
 WHY = (
-    f"{hostile.NODES} nodes of 15 fleets, 65 pods of another tenant, and objects of one namespace "
+    f"{NODES} nodes of 15 fleets, 65 pods of another tenant, and objects of one namespace "
     "that each ask for something that no other does, or one pod with thousands of something, as "
     "the API server admits them. Time is from the objects' JSON to the finished plan, the first "
     f"of a process, and the quickest of {RUNS} processes. `others` are the other tenant's pods "
@@ -76,15 +77,15 @@ def measure(shape: str, count: int) -> Measured:
         found = plan(snapshot, settings)
     planned, cpu = perf_counter() - begin, process_time() - cpu_begin
     placed = [p.pod.namespace for p in found.placements if p.moved_from is None]
-    refused = [u for u in found.unplaceable if u.pod.namespace == hostile.HOSTILE]
+    refused = [u for u in found.unplaceable if u.pod.namespace == HOSTILE]
     return Measured(
         read=read,
         planned=planned,
         cpu=cpu,
         peak_mib=_peak_mib(),
         before_mib=before,
-        others=placed.count(hostile.PEACEFUL),
-        placed=placed.count(hostile.HOSTILE),
+        others=placed.count(PEACEFUL),
+        placed=placed.count(HOSTILE),
         codes=tuple(sorted({u.reasons[0].code for u in refused})),
     )
 

@@ -22,6 +22,7 @@ from reconciler.adapters.kubernetes import Transport, connect
 from reconciler.model.errors import PortError
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.benchmarks import hostile
+from tests.benchmarks.hostile_pods import pod
 from tests.waiting import until
 
 NAMESPACE = "worst"
@@ -262,7 +263,7 @@ def _deployment(tenant: WorstTenant, number: int) -> None:
 
 
 def _annotation_bomb(tenant: WorstTenant, number: int) -> None:
-    made = hostile.pod(f"bomb-{number}", {"nodeSelector": {"never": "there"}})
+    made = pod(f"bomb-{number}", {"nodeSelector": {"never": "there"}})
     made["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "x" * 250_000}
     tenant.pod("annotation-bomb", made, aimed=False)
 
@@ -320,7 +321,7 @@ ATTACKS: Sequence[tuple[str, int, Attack]] = (
 
 
 def _plain(tenant: WorstTenant, number: int) -> None:
-    tenant.pod("pod", hostile.pod(f"plain-{number}"), aimed=False)
+    tenant.pod("pod", pod(f"plain-{number}"), aimed=False)
 
 
 BUSY: Sequence[tuple[str, int, Attack]] = (

@@ -13,8 +13,15 @@ from dataclasses import dataclass
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
-from reconciler.model.selectors import NAME, NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.selectors import (
+    NAME,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Requirement,
+)
 from reconciler.planner.placement.kinds import REGION, ZONE, ZONE_KEYS
+from reconciler.planner.placement.static_volumes import serve
 
 EBS_DRIVER = "ebs.csi.aws.com"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -91,6 +98,10 @@ class VolumeResolver:
         self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
         self._volumes = {v.name: v for v in volumes}
+        self._by_class: dict[str, list[PersistentVolume]] = {}
+        for volume in self._volumes.values():
+            if not volume.deleting:
+                self._by_class.setdefault(volume.storage_class, []).append(volume)
         self._classes = {c.name: c for c in classes}
         self._default = next((c.name for c in classes if c.default), None)
         self._in_use = {
@@ -201,6 +212,12 @@ class VolumeResolver:
             self._known[key] = self._resolve(pod)
         return self._known[key]
 
+    def compared_with(self, pod: Pod) -> Iterator[tuple[LabelSelector | None, int]]:
+        """Yield the selectors of the pod's claims, and with how many volumes each is compared."""
+        for storage_class, claims in self._static_claims(pod).items():
+            volumes = len(self._by_class.get(storage_class, ()))
+            yield from ((claim.selector, volumes) for claim in claims)
+
     def _resolve(self, pod: Pod) -> VolumeNeeds:
         selectors: list[NodeSelector] = []
         detail = ""
@@ -244,7 +261,12 @@ class VolumeResolver:
             what = f"is ReadWriteOncePod and {user} has it or comes first"
             remedy = f"take claim {name} from {user}, or give the pod a claim of its own"
             return _blocked(name, what, remedy, code="volume-in-use")
-        return self._bound(claim) if claim.volume_name else self._unbound(claim)
+        if claim.volume_name:
+            return self._bound(claim)
+        if claim.too_complex and pod.node_name is None:
+            remedy = f"give claim {name} a shorter selector, or name a volume in it"
+            return _blocked(name, claim.too_complex, remedy)
+        return self._unbound(claim, placed=pod.node_name is not None)
 
     def _bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
         volume = self._volumes.get(claim.volume_name)
@@ -257,11 +279,13 @@ class VolumeResolver:
             return _blocked(claim.name, what, remedy)
         return VolumeNeeds(selectors=_selectors_of(volume))
 
-    def _unbound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+    def _unbound(self, claim: PersistentVolumeClaim, *, placed: bool) -> VolumeNeeds:
         storage_class = self._class_of(claim)
         if storage_class is None or not storage_class.wait_for_first_consumer:
             return self._never_bound(claim)
         if storage_class.provisioner == NO_PROVISIONER:
+            if placed:
+                return NO_VOLUMES
             return self._static_volumes([claim], storage_class.name)
         topologies = storage_class.allowed_topologies
         selectors = (NodeSelector(terms=topologies),) if topologies else ()
@@ -294,8 +318,13 @@ class VolumeResolver:
         return _blocked(claim.name, what, remedy)
 
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
-        """Return the pod's unbound claims of each class whose volumes are made by hand."""
+        """Return the pod's unbound claims of each class whose volumes are made by hand.
+
+        A pod that has a node runs without them, or never will: nobody binds them to it.
+        """
         found: dict[str, list[PersistentVolumeClaim]] = {}
+        if pod.node_name is not None:
+            return found
         for name in sorted(set(pod.claims)):
             claim = self._claims.get((pod.key.namespace, name))
             if claim is None or claim.volume_name:
@@ -315,17 +344,16 @@ class VolumeResolver:
         """
         reserved = {(claim.namespace, claim.name) for claim in claims}
         free: dict[NodeSelector | None, list[PersistentVolume]] = {}
-        for volume in self._volumes.values():
-            held = volume.claim is not None and volume.claim not in reserved
-            if volume.storage_class == storage_class and not (held or volume.deleting):
+        for volume in self._by_class.get(storage_class, ()):
+            if volume.claim is None or volume.claim in reserved:
                 free.setdefault(volume.node_affinity, []).append(volume)
         anywhere = free.pop(None, [])
-        if _serve(anywhere, claims):
+        if serve(anywhere, claims):
             return NO_VOLUMES
         terms = tuple(
             term
             for affinity, volumes in free.items()
-            if affinity is not None and _serve([*anywhere, *volumes], claims)
+            if affinity is not None and serve([*anywhere, *volumes], claims)
             for term in affinity.terms
         )
         if not terms:
@@ -339,37 +367,6 @@ class VolumeResolver:
 def _blocked(claim: str, what: str, remedy: str, code: str = "volume-binding") -> VolumeNeeds:
     """Needs that no node meets because of one claim (or several, with commas between)."""
     return VolumeNeeds(blocked=code, detail=f"claim {claim} {what}", claim=claim, remedy=remedy)
-
-
-def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
-    """Return whether each claim finds a volume of its own, one reserved for it before all others.
-
-    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, the smallest
-    first, each the smallest volume that is large enough; no way back.
-    """
-    left = sorted(volumes, key=lambda v: (v.claim is None, v.capacity_bytes, v.name))
-    for claim in sorted(claims, key=lambda claim: (claim.request_bytes, claim.name)):
-        found = next((volume for volume in left if _suits(volume, claim)), None)
-        if found is None:
-            return False
-        left.remove(found)
-    return True
-
-
-def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether a volume may be bound to a claim.
-
-    One reserved for it need not match its selector.
-    """
-    reserved = volume.claim == (claim.namespace, claim.name)
-    chosen = reserved or claim.selector is None or claim.selector.matches(volume.labels)
-    return (
-        (reserved or volume.claim is None)
-        and chosen
-        and volume.capacity_bytes >= claim.request_bytes
-        and volume.block == claim.block
-        and set(claim.access_modes) <= set(volume.access_modes)
-    )
 
 
 def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:

@@ -51,11 +51,15 @@ def beyond(count: int, most: int, what: str) -> str:
 
 def size_beyond(size: Size, terms_max: int, what: str) -> str:
     """Return the same for terms, their lines or their values, whichever exceeds its limit first."""
-    terms, lines, values = size
-    return (
-        beyond(terms, terms_max, what)
-        or beyond(lines, LINES_MAX, f"lines in its {what}")
-        or beyond(values, VALUES_MAX, f"values in its {what}")
+    terms, _, _ = size
+    return beyond(terms, terms_max, what) or selector_beyond(size, what)
+
+
+def selector_beyond(size: Size, what: str) -> str:
+    """Return the same for the lines or the values of selectors."""
+    _, lines, values = size
+    return beyond(lines, LINES_MAX, f"lines in its {what}") or beyond(
+        values, VALUES_MAX, f"values in its {what}"
     )
 
 

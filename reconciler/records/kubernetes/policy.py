@@ -14,7 +14,7 @@ from reconciler.records.kubernetes.fields import (
     label_selector_of,
     required_name,
 )
-from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_selector_size
+from reconciler.records.kubernetes.limits import label_selector_size, selector_beyond
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -68,9 +68,9 @@ def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
 
 def _selector(wire: LabelSelectorWire | None, api_version: str | None) -> LabelSelector | None:
     """Return the selector: an empty one matches every pod in policy/v1, none in v1beta1."""
-    _, lines, values = label_selector_size(wire)
-    if lines > LINES_MAX or values > VALUES_MAX:
-        raise ValueError(f"a selector of {lines} lines and {values} values is not compared")
+    too_complex = selector_beyond(label_selector_size(wire), "selector")
+    if too_complex:
+        raise ValueError(too_complex)
     selector = label_selector_of(wire)
     if api_version == "policy/v1beta1" and selector is not None and not selector.keys():
         return None

@@ -21,6 +21,7 @@ from reconciler.records.kubernetes.fields import (
     node_selector_of,
     required_name,
 )
+from reconciler.records.kubernetes.limits import label_selector_size, selector_beyond
 
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
 EBS_IN_TREE = "kubernetes.io/aws-ebs"
@@ -127,6 +128,7 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
     selected = annotations.selected_node
     storage_class = spec.storage_class_name
     requests = spec.resources.requests if spec.resources else None
+    too_complex = selector_beyond(label_selector_size(spec.selector), "selector")
     return PersistentVolumeClaim(
         namespace=metadata.namespace or "default",
         name=required_name(metadata.name),
@@ -135,7 +137,8 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
         access_modes=spec.access_modes or (),
         selected_node=NodeName(selected) if selected else None,
         request_bytes=amounts_of(requests).get("storage", 0),
-        selector=label_selector_of(spec.selector),
+        selector=None if too_complex else label_selector_of(spec.selector),
+        too_complex=too_complex,
         block=spec.volume_mode == _BLOCK,
         deleting=metadata.deletion_timestamp is not None,
     )

@@ -12,13 +12,13 @@ import pytest
 
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import Plan
-from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.demand import Demand, find_demand
 from reconciler.planner.planner import plan
 from reconciler.planner.pod_groups import take_census
 from reconciler.planner.work_shares import World, within_work
 from tests.benchmarks import hostile
-from tests.benchmarks.hostile import HOSTILE, PEACEFUL
+from tests.benchmarks.hostile_pods import HOSTILE, PEACEFUL
 from tests.builders import (
     HOSTNAME,
     NOW,
@@ -165,11 +165,13 @@ LABELS = [
 ]
 
 
-def within(*pods: Any, steps_max: int, bound: Sequence[Any] = ()) -> Demand:
+def within(*pods: Any, steps_max: int, bound: Sequence[Any] = (), **compared: Any) -> Demand:
     """What a plan looks at."""
     groups = take_census(pods)
     settings = make_settings(make_fleet_settings())
-    world = World(rows=100, labels=LABELS, label_keys=frozenset(LABELS[0]), namespaces=2)
+    world = World(
+        rows=100, labels=LABELS, label_keys=frozenset(LABELS[0]), namespaces=2, **compared
+    )
     return within_work(find_demand(groups, settings), take_census(bound), world, NOW, steps_max)
 
 
@@ -295,6 +297,17 @@ def test_lines_are_charged_for_all_nodes_that_they_tell_apart() -> None:
     assert deferred(*selecting(100, HOSTNAME, lines=2), steps_max=enough) == []
     many = selecting(100, HOSTNAME, lines=2, values=2000)
     assert len(deferred(*many, steps_max=enough)) > 20
+
+
+def test_selectors_of_claims_are_charged_for_the_volumes_they_are_compared_with() -> None:
+    """Claims with hundreds of lines each beside hundreds of disks made each plan take seconds."""
+    lines = [Requirement(key=f"k{i}", operator="DoesNotExist") for i in range(256)]
+    long = LabelSelector(match_expressions=tuple(lines))
+    pods = [make_pod(f"p{i:03}", "greedy", claims=(f"c{i}",)) for i in range(50)]
+    for selector, volumes, some in ((long, 100, True), (long, 1, False), (None, 100, False)):
+        asked = [(selector, volumes)]
+        found = deferred(*pods, steps_max=10_000_000, claims=lambda _, asked=asked: asked)
+        assert bool(found) == some
 
 
 def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:

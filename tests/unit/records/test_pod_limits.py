@@ -204,6 +204,21 @@ def test_budget_with_a_boundless_selector_counts_as_unreadable() -> None:
     assert budget.disruptions_allowed == 0
 
 
+def test_claim_with_a_boundless_selector_is_kept_without_it() -> None:
+    """It would be compared with every volume that was made by hand, line by line."""
+    lines = [{"key": f"k{i}", "operator": "Exists"} for i in range(limits.LINES_MAX + 1)]
+    for count in (limits.LINES_MAX, limits.LINES_MAX + 1):
+        made = object_json(
+            "PersistentVolumeClaim",
+            metadata={"namespace": "web"},
+            spec={"selector": {"matchExpressions": lines[:count]}},
+        )
+        (claim,) = decode(made).claims
+        assert (claim.selector is None) == (count > limits.LINES_MAX)
+        expected = "has 257 lines in its selector, at most 256 are planned for"
+        assert claim.too_complex == (expected if count > limits.LINES_MAX else "")
+
+
 def test_annotations_are_kept_as_far_as_they_are_looked_at() -> None:
     """A bomb of 256 KiB in each of thousands of pods would be held for as long as they live."""
     bomb = {"karpenter.sh/do-not-disrupt": "x" * 250_000}

@@ -1,0 +1,39 @@
+"""Volumes made by hand (local disks): whether they serve the claims of one pod.
+
+Which volumes are asked about, and where they can be reached, is in `volumes`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim
+
+
+def serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
+    """Return whether each claim finds a volume of its own, one reserved for it before all others.
+
+    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, the smallest
+    first, each the smallest volume that is large enough; no way back.
+    """
+    left = sorted(volumes, key=lambda v: (v.claim is None, v.capacity_bytes, v.name))
+    for claim in sorted(claims, key=lambda claim: (claim.request_bytes, claim.name)):
+        found = next((volume for volume in left if _suits(volume, claim)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return True
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Return whether a volume may be bound to a claim.
+
+    One reserved for it need not match its selector.
+    """
+    reserved = volume.claim == (claim.namespace, claim.name)
+    chosen = reserved or claim.selector is None or claim.selector.matches(volume.labels)
+    return (
+        (reserved or volume.claim is None)
+        and chosen
+        and volume.capacity_bytes >= claim.request_bytes
+        and volume.block == claim.block
+        and set(claim.access_modes) <= set(volume.access_modes)
+    )

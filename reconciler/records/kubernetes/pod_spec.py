@@ -18,7 +18,7 @@ from reconciler.model.cluster import (
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
-from reconciler.model.selectors import LabelSelector, NodeSelector
+from reconciler.model.selectors import NodeSelector
 from reconciler.records.kubernetes.fields import (
     LabelSelectorWire,
     NodeSelectorTermWire,
@@ -30,6 +30,7 @@ from reconciler.records.kubernetes.fields import (
     node_selector_of,
     node_selector_term_of,
 )
+from reconciler.records.kubernetes.left_out import EVERY_POD, EVERY_POD_OF_ITS_NAMESPACE
 from reconciler.records.kubernetes.limits import (
     BASIC,
     CONTAINERS_MAX,
@@ -278,22 +279,22 @@ def _within(
 
 
 def _anti_affinity(wire: _PodAffinityWire | None, excess: _Excess) -> tuple[PodAffinityTerm, ...]:
-    """Return required anti-affinity; if there is too much, all pods of its namespaces are meant.
+    """Return required anti-affinity; if there is too much, a stand-in and the first terms.
 
-    A running pod keeps others off its domains, whether or not it is itself planned for.
+    A running pod keeps others off its domains, whether or not it is itself planned for. Terms that
+    are left out may mean nobody: the stand-in closes the pod's node, never a whole zone.
     """
     terms = _required(wire)
     if not excess.add(_terms_beyond(terms, "required pod anti-affinity terms")):
         return tuple(map(_term, terms))
-    every = LabelSelector()
     abroad = any(term.namespaces or term.namespace_selector for term in terms)
-    keys = sorted({term.topology_key for term in terms})
-    return tuple(
-        PodAffinityTerm(
-            topology_key=key, selector=every, namespace_selector=every if abroad else None
-        )
-        for key in dict.fromkeys(("kubernetes.io/hostname", *keys[: POD_TERMS_MAX - 1]))
-    )
+    kept: list[_PodTermWire] = []
+    for term in terms:
+        if _terms_beyond([*kept, term], "terms"):
+            break
+        kept.append(term)
+    stand_in = EVERY_POD if abroad else EVERY_POD_OF_ITS_NAMESPACE
+    return (stand_in, *map(_term, kept[: POD_TERMS_MAX - 1]))
 
 
 def _pod_preferences(affinity: _AffinityWire, excess: _Excess) -> tuple[PodPreference, ...]:

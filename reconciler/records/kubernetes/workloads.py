@@ -5,6 +5,7 @@ from msgspec.json import Decoder
 
 from reconciler.model.cluster import DaemonSet, Namespace
 from reconciler.records.kubernetes.fields import MetadataWire, Wire, labels_of, required_name
+from reconciler.records.kubernetes.left_out import without_stand_in
 from reconciler.records.kubernetes.pods import PodDecoder
 
 
@@ -48,7 +49,7 @@ def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
         namespace=wire.metadata.namespace or "default",
         name=required_name(wire.metadata.name),
         uid=wire.metadata.uid or "",
-        spec=pods.template_spec(template.spec),
+        spec=without_stand_in(pods.template_spec(template.spec)),
         labels=labels_of(template.metadata.labels if template.metadata else None),
         makes_no_pods=bool(status.desired_number_scheduled) and not status.current_number_scheduled,
     )

@@ -178,16 +178,40 @@ def test_basic_resources_count_beside_too_many_others() -> None:
     assert not running(**asking(3)).spec.takes_all
 
 
-def test_too_much_anti_affinity_stands_for_every_pod_it_may_mean() -> None:
+def test_too_much_anti_affinity_closes_the_node_for_every_pod_it_may_mean() -> None:
     """Pods would be promised to nodes from which kube-scheduler keeps them off."""
-    (host, first, *rest) = running(**anti_affinity(pod_terms(100))).spec.pod_anti_affinity
-    assert (host.topology_key, first.topology_key) == ("kubernetes.io/hostname", "k0")
-    assert len(rest) == limits.POD_TERMS_MAX - 2
+    (host, *rest) = running(**anti_affinity(pod_terms(100))).spec.pod_anti_affinity
+    assert host.topology_key == "kubernetes.io/hostname"
     assert host.selector is not None
     assert host.selector.matches({})
     assert host.namespace_selector is None
     abroad = running(**anti_affinity(pod_terms(100, namespaceSelector={})))
     assert abroad.spec.pod_anti_affinity[0].namespace_selector is not None
+    assert [term.topology_key for term in rest] == [f"k{i}" for i in range(31)]
+
+
+def test_too_much_anti_affinity_closes_no_zone() -> None:
+    """One running pod whose terms mean nobody would close its zone for all."""
+    terms = pod_terms(100, namespaceSelector={})
+    for term in terms:
+        term["topologyKey"] = "topology.kubernetes.io/zone"
+    (_, *rest) = running(**anti_affinity(terms)).spec.pod_anti_affinity
+    assert all(t.selector is not None and not t.selector.matches({}) for t in rest)
+    many = pod_terms(1, namespaces=[f"n{i}" for i in range(limits.VALUES_MAX + 1)])
+    assert len(running(**anti_affinity(many)).spec.pod_anti_affinity) == 1
+
+
+def test_daemon_set_with_too_much_anti_affinity_closes_no_new_node() -> None:
+    """Its pods come with every new node: none would take any pod."""
+    made = object_json(
+        "DaemonSet",
+        api="apps/v1",
+        metadata={"namespace": "web"},
+        spec={"template": {"spec": anti_affinity(pod_terms(100, namespaceSelector={}))}},
+    )
+    (daemon_set,) = decode(made).daemon_sets
+    kept = daemon_set.spec.pod_anti_affinity
+    assert [term.topology_key for term in kept] == [f"k{i}" for i in range(31)]
 
 
 def test_budget_with_a_boundless_selector_counts_as_unreadable() -> None:

@@ -1,0 +1,29 @@
+"""What stands for required anti-affinity of a pod that has more of it than is planned for."""
+
+from dataclasses import replace
+
+from reconciler.model.cluster import PodAffinityTerm, PodSpec
+from reconciler.model.selectors import LabelSelector
+
+EVERY_POD_OF_ITS_NAMESPACE = PodAffinityTerm(
+    topology_key="kubernetes.io/hostname", selector=LabelSelector()
+)
+EVERY_POD = replace(EVERY_POD_OF_ITS_NAMESPACE, namespace_selector=LabelSelector())
+
+
+def without_stand_in(spec: PodSpec) -> PodSpec:
+    """Return the spec without what stands for anti-affinity that was left out.
+
+    On the nodes where a pod runs the stand-in protects it. Taken for what every new node comes
+    with, it would have no new node take any pod.
+    """
+    kept = tuple(
+        [
+            term
+            for term in spec.pod_anti_affinity
+            if term is not EVERY_POD and term is not EVERY_POD_OF_ITS_NAMESPACE
+        ]
+    )
+    return (
+        spec if len(kept) == len(spec.pod_anti_affinity) else replace(spec, pod_anti_affinity=kept)
+    )

@@ -1,11 +1,22 @@
 """Lists in pages: all of them count, and one that comes too late costs no pod."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
-from tests.contract.kubernetes_api import ApiScript, watching
-from tests.contract.scripted import Answer, Request, json_answer
+import pytest
+from msgspec import Raw
+
+from reconciler.adapters.kubernetes import connect
+from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.adapters.kubernetes.listing import read_list
+from reconciler.model.errors import Unavailable
+from tests.contract.kubernetes_api import ApiScript, kubeconfig, watching
+from tests.contract.scripted import Answer, Request, json_answer, scripted_server
+
+PODS = next(kind for kind in KINDS if kind.name == "Pod")
 
 
 def lists_pods(request: Request) -> bool:
@@ -102,3 +113,56 @@ def test_snapshot_of_a_list_that_expired_is_taken_again(tmp_path: Path) -> None:
         pods = [each for each in cluster.raw() if each["kind"] == "Pod"]
     assert [pod["metadata"]["name"] for pod in pods] == ["a", "b"]
     assert {pod["apiVersion"] for pod in pods} == {"v1"}
+
+
+LARGE = range(10, 30)
+"""Which of forty pods have 2,000 bytes more than the others."""
+
+
+def paged(limits: list[int]) -> Callable[[Request], Answer]:
+    """A server of forty pods that notes how many it is asked for at once."""
+
+    def script(request: Request) -> Answer:
+        query = parse_qs(urlsplit(request.path).query)
+        limit, begin = int(query["limit"][0]), int(query.get("continue", ["0"])[0])
+        limits.append(limit)
+        items = [
+            {"metadata": {"name": f"p{i:02}"}, "args": "x" * 2000 if i in LARGE else ""}
+            for i in range(begin, min(begin + limit, 40))
+        ]
+        rest = {"continue": str(begin + limit)} if begin + limit < 40 else {}
+        return json_answer({"metadata": {"resourceVersion": "7", **rest}, "items": items})
+
+    return script
+
+
+def test_pages_of_large_objects_have_fewer_of_them(tmp_path: Path) -> None:
+    """850 pods of 1.3 MB came in one answer: the program was killed for it at each list."""
+    limits: list[int] = []
+    found: list[int] = []
+    with scripted_server(paged(limits)) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        take: Callable[[list[Raw]], None] = lambda page: found.append(len(page))  # noqa: E731
+        read_list(transport, PODS, lambda: None, take, page_objects=10, page_bytes=10_000)
+        transport.close()
+    assert sum(found) == 40
+    assert limits[:5] == [10, 10, 5, 2, 4]
+    assert limits[-1] == 8
+
+
+def test_object_that_is_no_page_by_itself_ends_the_list(tmp_path: Path) -> None:
+    """The list would be asked for again and again without an end."""
+    limits: list[int] = []
+    with scripted_server(paged(limits)) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        with pytest.raises(Unavailable, match="answered more than 1,000 bytes"):
+            read_list(
+                transport,
+                PODS,
+                lambda: None,
+                lambda _: None,
+                page_objects=10,
+                page_bytes=1000,
+            )
+        transport.close()
+    assert limits[-1] == 1

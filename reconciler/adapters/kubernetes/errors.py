@@ -32,6 +32,10 @@ class Gone(Unavailable):
     """410: the watch or the page is older than what the server keeps; list again."""
 
 
+class TooLarge(Unavailable):
+    """The answer is larger than the caller takes; nothing of it was kept."""
+
+
 class Unreachable(Unavailable):
     """No connection to the API server could be made; nothing was sent."""
 

@@ -20,6 +20,7 @@ from kubernetes.config.config_exception import ConfigException
 from reconciler import __version__
 from reconciler.adapters.kubernetes.errors import (
     FAILURES,
+    TooLarge,
     of_failure,
     of_status,
     pause_asked_seconds,
@@ -136,19 +137,21 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        bytes_max: int | None = None,
     ) -> Reply:
         """Send one request and read the whole answer; refusals are answers too.
 
         When a busy server (429) states a pause, the request is retried after it, a few times.
 
         Raises:
+            TooLarge: The answer has more than `bytes_max`, if there is such a limit.
             Unavailable: No answer; nothing was changed.
             Refused: The fence is closed; nothing was sent.
             OutcomeUnknown: No answer to a request that may have been executed.
         """
         patience_seconds = min(PATIENCE_SECONDS, self._read_seconds / 2)
         while True:
-            reply = self._once(method, path, query, body, content_type)
+            reply = self._once(method, path, query, body, content_type, bytes_max)
             pause_seconds = pause_asked_seconds(reply.status, reply.body, reply.headers)
             if pause_seconds is None or pause_seconds > patience_seconds:
                 return reply
@@ -158,12 +161,18 @@ class Transport:
                 return reply
 
     def _once(
-        self, method: str, path: str, query: Mapping[str, Any] | None, body: Any, content_type: str
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Any,
+        content_type: str,
+        bytes_max: int | None,
     ) -> Reply:
         where = f"{method} {path}"
         try:
             response = self._send(method, path, query, body, content_type, self._read_seconds)
-            data = response.response.data
+            data = _whole(response.response, where, bytes_max)
         except FAILURES as error:
             raise of_failure(where, error, changing=method != "GET", host=self.host) from error
         return Reply(where, response.status, data, response.headers)
@@ -180,9 +189,12 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        bytes_max: int | None = None,
     ) -> Reply:
-        """Send one request; raise the PortError of an answer other than 2xx."""
-        reply = self.request(method, path, query=query, body=body, content_type=content_type)
+        """Send one request; raise the PortError of an answer other than 2xx (see `request`)."""
+        reply = self.request(
+            method, path, query=query, body=body, content_type=content_type, bytes_max=bytes_max
+        )
         if not 200 <= reply.status < 300:
             raise of_status(
                 f"{method} {path}",
@@ -256,6 +268,20 @@ class Transport:
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+
+
+def _whole(response: Any, where: str, bytes_max: int | None) -> bytes:
+    """Return the body; raise TooLarge as soon as it has more bytes than the limit."""
+    if bytes_max is None:
+        return bytes(response.data)
+    found = bytearray()
+    for chunk in response.stream(CHUNK_BYTES):
+        found += chunk
+        if len(found) > bytes_max:
+            response.close()  # the connection is of no use before the rest is read
+            raise TooLarge(where, f"answered more than {bytes_max:,} bytes")
+    response.release_conn()
+    return bytes(found)
 
 
 _UNUSABLE = (

@@ -1,14 +1,30 @@
-"""What stands for required anti-affinity of a pod that has more of it than is planned for."""
+"""What stands for the rules of a pod that has more of them than is planned for."""
 
 from dataclasses import replace
 
 from reconciler.model.cluster import PodAffinityTerm, PodSpec
+from reconciler.model.frozen import NO_LABELS
 from reconciler.model.selectors import LabelSelector
 
 EVERY_POD_OF_ITS_NAMESPACE = PodAffinityTerm(
     topology_key="kubernetes.io/hostname", selector=LabelSelector()
 )
 EVERY_POD = replace(EVERY_POD_OF_ITS_NAMESPACE, namespace_selector=LabelSelector())
+
+
+def without_rules(spec: PodSpec) -> PodSpec:
+    """Return the spec without any rule; anti-affinity means every pod. What it asks for stays."""
+    return replace(
+        spec,
+        node_selector=NO_LABELS,
+        node_affinity=None,
+        node_preferences=(),
+        tolerations=(),
+        pod_affinity=(),
+        pod_anti_affinity=(EVERY_POD,) if spec.pod_anti_affinity else (),
+        pod_preferences=(),
+        topology_spread=(),
+    )
 
 
 def without_stand_in(spec: PodSpec) -> PodSpec:

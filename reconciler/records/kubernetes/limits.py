@@ -31,6 +31,11 @@ TOLERATIONS_MAX = 128
 HOST_PORTS_MAX = 128
 RESOURCES_MAX = 32
 """Names of resources other than CPU, memory and storage: a partitioned GPU has about ten."""
+LABELS_MAX = 128
+"""Labels of a pod: the API server limits their number by the size of the object alone."""
+SPEC_BYTES_MAX = 128 * 1024
+"""JSON of those parts of a spec that decisions depend on: texts in it, such as the values of node
+affinity, are as long as the API server takes them, and are kept for as long as the pod lives."""
 VOLUMES_MAX = 256
 """EC2 attaches at most 128 volumes to an instance."""
 NAME_MAX = 253

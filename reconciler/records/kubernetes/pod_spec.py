@@ -30,7 +30,11 @@ from reconciler.records.kubernetes.fields import (
     node_selector_of,
     node_selector_term_of,
 )
-from reconciler.records.kubernetes.left_out import EVERY_POD, EVERY_POD_OF_ITS_NAMESPACE
+from reconciler.records.kubernetes.left_out import (
+    EVERY_POD,
+    EVERY_POD_OF_ITS_NAMESPACE,
+    without_rules,
+)
 from reconciler.records.kubernetes.limits import (
     BASIC,
     CONTAINERS_MAX,
@@ -39,6 +43,7 @@ from reconciler.records.kubernetes.limits import (
     NODE_TERMS_MAX,
     POD_TERMS_MAX,
     RESOURCES_MAX,
+    SPEC_BYTES_MAX,
     SPREAD_MAX,
     TOLERATIONS_MAX,
     Size,
@@ -191,6 +196,8 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, excess: str = "") -> 
         local_storage=local_storage,
         takes_all=devices_hidden or ports_hidden,
     )
+    if too_complex.add(beyond(len(shared), SPEC_BYTES_MAX, "bytes of requests and rules")):
+        built = without_rules(built)
     return replace(built, too_complex=too_complex.first) if too_complex.first else built
 
 

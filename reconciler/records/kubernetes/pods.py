@@ -29,6 +29,7 @@ from reconciler.records.kubernetes.fields import (
     utc,
 )
 from reconciler.records.kubernetes.limits import CONTAINERS_MAX, VOLUMES_MAX
+from reconciler.records.kubernetes.pod_labels import LabelDecoder
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
 from reconciler.records.kubernetes.pod_volumes import (
     VolumeWire,
@@ -157,7 +158,6 @@ PHASES: frozenset[str] = frozenset(get_args(PodPhase))
 QOS_CLASSES: frozenset[str] = frozenset(get_args(QosClass))
 _POD = Decoder(_PodWire)
 _SPEC = Decoder(_SpecWire)
-_LABELS = Decoder(dict[str, str] | None)
 _SHARED = Encoder()
 
 
@@ -171,7 +171,7 @@ class PodDecoder:
     def __init__(self) -> None:
         self._specs_by_json: InternTable[tuple[bytes, bool, str], PodSpec] = InternTable(SPECS_MAX)
         self._specs: InternTable[PodSpec, PodSpec] = InternTable(SPECS_MAX)
-        self._labels: InternTable[bytes, Labels] = InternTable(SPECS_MAX)
+        self._labels = LabelDecoder(SPECS_MAX, USUAL_BYTES)
 
     def pod(self, raw: bytes | Raw) -> Pod:
         """Decode one pod.
@@ -190,14 +190,15 @@ class PodDecoder:
         containers = status.container_statuses or ()
         created, started = utc(metadata.creation_timestamp), utc(status.start_time)
         _put_holdings(spec, status)
+        labels = self._labels.decode(metadata.labels)
         return Pod(
             key=PodKey(
                 namespace=sys.intern(metadata.namespace or "default"),
                 name=name,
                 uid=metadata.uid or "",
             ),
-            spec=self._shared_spec(spec),
-            labels=self.labels(metadata.labels),
+            spec=labels.marked(self._shared_spec(spec)),
+            labels=labels.kept,
             annotations=_annotations(metadata.annotations),
             owner=_owner(metadata.owner_references),
             phase=cast("PodPhase", phase),
@@ -233,12 +234,7 @@ class PodDecoder:
 
     def labels(self, raw: Raw) -> Labels:
         """Decode labels; equal JSON gives one object. Raise ValueError when they are not labels."""
-        key = bytes(raw)
-        if key == b"null":
-            return NO_LABELS
-        return self._labels.get_or_build(
-            key, lambda: FrozenMap(_LABELS.decode(key) or {}), weight=_weight(key)
-        )
+        return self._labels.decode(raw).kept
 
     def _shared_spec(self, spec: _SpecWire) -> PodSpec:
         local = any(map(is_local_storage, spec.volumes or ()))

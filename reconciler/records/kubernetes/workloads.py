@@ -4,13 +4,13 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from reconciler.model.cluster import DaemonSet, Namespace
-from reconciler.records.kubernetes.fields import MetadataWire, Wire, labels_of, required_name
+from reconciler.records.kubernetes.fields import NULL, MetadataWire, Wire, labels_of, required_name
 from reconciler.records.kubernetes.left_out import without_stand_in
 from reconciler.records.kubernetes.pods import PodDecoder
 
 
 class _TemplateMetadataWire(Wire):
-    labels: dict[str, str] | None = None
+    labels: Raw = NULL
 
 
 class _TemplateWire(Wire):
@@ -50,7 +50,7 @@ def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
         name=required_name(wire.metadata.name),
         uid=wire.metadata.uid or "",
         spec=without_stand_in(pods.template_spec(template.spec)),
-        labels=labels_of(template.metadata.labels if template.metadata else None),
+        labels=pods.labels(template.metadata.labels if template.metadata else NULL),
         makes_no_pods=bool(status.desired_number_scheduled) and not status.current_number_scheduled,
     )
 

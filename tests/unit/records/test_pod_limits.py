@@ -243,6 +243,46 @@ def test_claim_with_a_boundless_selector_is_kept_without_it() -> None:
         assert claim.too_complex == (expected if count > limits.LINES_MAX else "")
 
 
+def test_too_many_labels_are_cut_and_their_pod_is_not_planned() -> None:
+    """250 pods with 14,000 labels each were more memory than the program may take."""
+    for count in (limits.LABELS_MAX, limits.LABELS_MAX + 1):
+        labels = {f"k{i:05}": "v" for i in reversed(range(count))}
+        pod = decode_pod(metadata={"labels": labels})
+        assert sorted(pod.labels) == sorted(labels)[: limits.LABELS_MAX]
+        expected = "has 129 labels, at most 128 are planned for"
+        assert pod.spec.too_complex == (expected if count > limits.LABELS_MAX else "")
+    assert decode_pod().spec.too_complex == ""
+
+
+def test_labels_of_a_template_are_cut() -> None:
+    """A thousand DaemonSets may have as many."""
+    labels = {f"k{i:05}": "v" for i in range(2 * limits.LABELS_MAX)}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": []}}
+    made = object_json(
+        "DaemonSet", api="apps/v1", metadata={"namespace": "web"}, spec={"template": template}
+    )
+    (daemon_set,) = decode(made).daemon_sets
+    assert list(daemon_set.labels) == list(labels)[: limits.LABELS_MAX]
+
+
+def test_rules_of_a_megabyte_are_left_out() -> None:
+    """Values may be of any length: 850 pods would hold them for as long as they live."""
+    long = [{"key": "sector", "operator": "In", "values": ["x" * limits.SPEC_BYTES_MAX]}]
+    pod = running(
+        containers=[container(cpu="2")],
+        affinity={
+            "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": long}]}},
+            "podAntiAffinity": {REQUIRED: pod_terms(1)},
+        },
+    )
+    assert pod.spec.node_affinity is None
+    assert pod.spec.requests["cpu"] == 2000
+    assert [t.topology_key for t in pod.spec.pod_anti_affinity] == ["kubernetes.io/hostname"]
+    assert pod.spec.too_complex.endswith(
+        "bytes of requests and rules, at most 131,072 are planned for"
+    )
+
+
 def test_annotations_are_kept_as_far_as_they_are_looked_at() -> None:
     """A bomb of 256 KiB in each of thousands of pods would be held for as long as they live."""
     bomb = {"karpenter.sh/do-not-disrupt": "x" * 250_000}

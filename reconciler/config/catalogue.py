@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from reconciler.machine.plain_file import open_plain
 from reconciler.model.errors import InputError, why_unreadable
 from reconciler.model.fleet import InstanceType, PriceSource, UsdPerHour
 
@@ -69,7 +70,7 @@ def load_catalogue(path: str | None = None) -> Catalogue:
         return _own_catalogue()
     hint = "reconciler catalogue refresh --out FILE writes one"
     try:
-        with Path(path).open("rb") as file:
+        with open_plain(Path(path), links=True) as file:
             data = json.loads(file.read(FILE_MAX_BYTES))
         return parse_catalogue(data)
     except OSError as error:

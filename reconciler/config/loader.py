@@ -19,6 +19,7 @@ from reconciler.config.rules.document import Document
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping, dotted, place_of, to_data
+from reconciler.machine.plain_file import open_plain
 from reconciler.model.errors import ConfigError, Problem, why_unreadable
 
 DEFAULT_FILE = "sectors.yaml"
@@ -72,8 +73,13 @@ def load_config(
     )
 
 
-def read_config_bytes(path: str | Path) -> bytes:
+def read_config_bytes(path: str | Path, *, regular: bool = False) -> bytes:
     """Return the bytes of a config file, at most one more than the limit.
+
+    Args:
+        path: The file, or `-` for the standard input.
+        regular: Whether it has to be a regular file: one that a config names may be any device or
+            pipe of the machine that reads the config, and never end.
 
     Raises:
         ConfigError: The file is missing, a directory, or unreadable.
@@ -82,8 +88,9 @@ def read_config_bytes(path: str | Path) -> bytes:
     try:
         if str(path) == "-":
             return sys.stdin.buffer.read(limit)
-        with Path(path).open("rb") as file:
-            return file.read(limit)
+        file = Path(path)
+        with open_plain(file, links=True) if regular else file.open("rb") as stream:
+            return stream.read(limit)
     except (OSError, ValueError) as error:
         reason = why_unreadable(error)
     raise ConfigError(str(path), (Problem(line=0, column=0, path="", code=SYNTAX, message=reason),))
@@ -177,7 +184,7 @@ def _with_policies(
     """Return the config with the policies of its policy file, or why they cannot be used."""
     descheduler = config.descheduler if config is not None else Descheduler()
     try:
-        descheduler = with_policy_file(descheduler, read_config_bytes(file))
+        descheduler = with_policy_file(descheduler, read_config_bytes(file, regular=True))
     except PolicyFileFault as error:
         message = f"{file.name}:{error}"
     except ConfigError as error:

@@ -10,18 +10,23 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-_PLAINLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_AT_ONCE = os.O_NONBLOCK | os.O_CLOEXEC
 """Without O_NONBLOCK, opening a pipe waits until somebody writes to it."""
+_PLAINLY = os.O_NOFOLLOW | _AT_ONCE
 
 
-def open_plain(path: Path) -> BufferedReader:
+def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
     """Open a regular file for reading.
 
+    Args:
+        path: The file.
+        links: Whether it may be a link to one, as every file of a mounted ConfigMap is.
+
     Raises:
-        OSError: It does not exist, cannot be opened, or is a link or not a regular file.
+        OSError: It does not exist, cannot be opened, or is not a regular file.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | _PLAINLY)
+        handle = os.open(path, os.O_RDONLY | (_AT_ONCE if links else _PLAINLY))
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a symbolic link", str(path)) from error

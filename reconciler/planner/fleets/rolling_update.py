@@ -24,6 +24,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
 from reconciler.planner.calendar import in_window
+from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.stuck import StuckInstance
@@ -31,8 +32,6 @@ from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import startup_taint, takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 
-CRASH_LOOP_RESTARTS: Final = 3
-"""A pod with so many restarts on a new node halts the update."""
 _PARTS: Final = 3
 _DIGITS_MAX: Final = 6
 _BECAUSE_MAX: Final = 160
@@ -156,18 +155,19 @@ def find_updates(
     rules = settings.rolling_update
     if rules is None:
         return {}
-    crashing: Mapping[NodeName, Pod] | None = None
+    restarted: Sequence[Pod] | None = None
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
         old, new = _by_drift(fleet, instances)
         if not old:
             continue
-        if crashing is None:
-            crashing = _crashing_pods(snapshot.cluster.pods)
+        if restarted is None:
+            restarted = restarted_pods(snapshot.cluster.pods)
         assert fleet.live is not None, "without it no node is known to be drifted"
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         failure = ""
         if not _is_proven(new, rules, snapshot.at):
+            crashing = crashing_pods(restarted, old)
             failure = _failure(fleet, new, stuck, crashing, snapshot.at, settings)
         halted = _why_halted(saved, fleet.live.launch_template_version, failure)
         found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
@@ -237,15 +237,6 @@ def _by_drift(
         elif not drift.unknown:
             new.append(node)
     return old, new
-
-
-def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
-    """Return one of the pods that were restarted again and again, by node."""
-    return {
-        pod.node_name: pod
-        for pod in pods
-        if pod.node_name is not None and pod.restarts >= CRASH_LOOP_RESTARTS and not pod.finished
-    }
 
 
 def _is_proven(new: Iterable[Node], rules: RollingUpdate, at: datetime) -> bool:

@@ -1,6 +1,7 @@
 """The instance catalogue: what it covers, and that its figures are EC2's."""
 
 import csv
+import os
 from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
@@ -10,6 +11,7 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue, refreshed, render_catalogue
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.model.errors import InputError
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.catalogue import decode_instance_types
 
@@ -108,3 +110,10 @@ def test_types_are_read_one_by_one() -> None:
     found = decode_instance_types(answers, ignored)
     assert {n: (t.arch, t.pods_max) for n, t in found.items()} == {"x1.test": ("arm64", 58)}
     assert [i.name for i in ignored] == ["new.kind"]
+
+
+def test_catalogue_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    """`validate` waited for ever for what nobody writes."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is not a regular file"):
+        load_catalogue(str(tmp_path / "pipe"))

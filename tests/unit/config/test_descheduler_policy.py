@@ -1,5 +1,6 @@
 """DeschedulerPolicy files of descheduler/v1alpha2."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,26 @@ def test_missing_policy_file_is_a_fault_beside_the_others(tmp_path: Path) -> Non
     with pytest.raises(ConfigError) as caught:
         load_config(file)
     assert [p.code for p in caught.value.problems] == ["config/type", "config/unknown-key"]
+
+
+def test_policy_file_that_is_a_pipe_or_a_device_is_a_fault(tmp_path: Path) -> None:
+    """`validate` waited for ever for what nobody writes, or read what never ends."""
+    os.mkfifo(tmp_path / "pipe")
+    for named in ("pipe", "/dev/zero"):
+        file = tmp_path / "sectors.yaml"
+        file.write_text(f"descheduler: {{policy_file: {named}}}\n")
+        with pytest.raises(ConfigError) as caught:
+            load_config(file)
+        (problem,) = caught.value.problems
+        assert "is not a regular file" in problem.message
+
+
+def test_policy_file_of_a_mounted_config_map_is_read(tmp_path: Path) -> None:
+    """The kubelet mounts each file of a ConfigMap as a link."""
+    (tmp_path / "..data").mkdir()
+    policy = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+    (tmp_path / "..data" / "policy.yaml").write_text(policy)
+    (tmp_path / "policy.yaml").symlink_to(Path("..data") / "policy.yaml")
+    file = tmp_path / "sectors.yaml"
+    file.write_text("descheduler: {policy_file: policy.yaml}\n")
+    assert load_config(file).descheduler.policy_file == "policy.yaml"

@@ -8,7 +8,7 @@ import pytest
 from reconciler.model.actions import (
     TerminateInstance,
 )
-from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.cluster import ContainerState, Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.saved_state import SavedFleetState
@@ -126,3 +126,24 @@ def test_crash_loop_after_the_canary_is_no_reason_to_halt() -> None:
     """Some pod crashes every day in a large cluster."""
     objects: list[Node | Pod] = [node("a"), node("c", 1200), full("a"), CRASHING]
     assert state(made_of(*objects, new="c")) == "waiting"
+
+
+LOOPS = (ContainerState(kind="container", waiting="CrashLoopBackOff", restarts=9),)
+
+
+@pytest.mark.parametrize(
+    ("on_old", "expected"),
+    [
+        ({"restarts": 9, "ready": False, "containers": LOOPS}, "canary"),
+        ({"restarts": 9, "ready": True}, "halted"),
+        ({"restarts": 9, "ready": False, "containers": LOOPS, "namespace": "other"}, "halted"),
+    ],
+    ids=["crashes-there-too", "was-restarted-once", "of-another"],
+)
+def test_pod_that_crashes_on_old_nodes_too_does_not_halt_the_update(
+    on_old: dict[str, Any], expected: str
+) -> None:
+    """One Deployment in a crash loop stopped the updates of the whole cluster."""
+    objects: list[Node | Pod] = [node("a"), node("b"), node("c", 120), full("b"), CRASHING]
+    made = made_of(*objects, on("a", "app-2", owner=CRASHING.owner, **on_old), new="c")
+    assert state(made) == expected

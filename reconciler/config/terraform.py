@@ -302,13 +302,45 @@ class TerraformVariables(Section):
     those that describe a node."""
 
 
+_KEY_BYTES_MAX: Final = 1000
+"""S3 takes 1,024 bytes; `.tflock` and the name of a further region have to fit in as well."""
+
+
+def _is_object_key(key: str) -> bool:
+    """Return whether Terraform's S3 backend takes the key, and S3 clients leave it as it is."""
+    return (
+        key.isprintable()
+        and key.strip() != ""
+        and not {"", ".", ".."} & set(key.split("/"))
+        and len(key.encode()) <= _KEY_BYTES_MAX
+    )
+
+
+BucketName: TypeAlias = Annotated[
+    Text,
+    # Buckets from before March 2018 may have upper case, `_` and more than 63 characters.
+    text_like(
+        r"[A-Za-z0-9._-]{3,255}",
+        "the name of an S3 bucket: 3 letters, digits, '.', '-' and '_' or more",
+    ),
+]
+ObjectKey: TypeAlias = Annotated[
+    Text,
+    matching(
+        _is_object_key,
+        "the key of an S3 object such as clusters/a.tfstate: at most 1,000 bytes, without '/' at"
+        " its ends, '//', or '.' and '..' as folders",
+    ),
+]
+
+
 class Backend(Section):
     """An S3 backend for the rendered root module."""
 
-    bucket: Text
+    bucket: BucketName
     """Bucket of the state."""
-    key: Text
-    """Object key of the state."""
+    key: ObjectKey
+    """Object key of the state; a further region's has the region at the end of its name."""
     region: Region
     """Region of the bucket."""
     use_lockfile: Boolean = True

@@ -45,7 +45,7 @@ PLACES = {
     ),
     "Backend": (
         "terraform: {backend: BODY}",
-        "bucket: b, key: k, region: us-east-1",
+        "bucket: states, key: k, region: us-east-1",
         ("terraform", "backend"),
     ),
     **LAUNCH_TEMPLATE_PLACES,

@@ -183,7 +183,8 @@ def test_empty_mapping_is_a_config_of_defaults() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "key", ["tracing: {endpoint: URL}", "terraform: {backend: {bucket: b, key: k, endpoint: URL}}"]
+    "key",
+    ["tracing: {endpoint: URL}", "terraform: {backend: {bucket: states, key: k, endpoint: URL}}"],
 )
 def test_address_that_leads_nowhere_or_carries_a_secret_is_refused_unseen(
     key: str, url: str

@@ -273,8 +273,8 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "tags": TEXTS,
     },
     "Backend": {
-        "bucket": TEXT,
-        "key": TEXT,
+        "bucket": ("states", "states", "s3://states", TYPE),
+        "key": ("a.tfstate", "a.tfstate", "/a.tfstate", TYPE),
         "region": ("us-east-1", "us-east-1", "here", TYPE),
         "use_lockfile": BOOLEAN,
         "encrypt": BOOLEAN,

@@ -57,7 +57,7 @@ def test_missing_variable_of_one_fleet_is_a_fault_of_that_fleet() -> None:
 
 @pytest.mark.parametrize(
     "variables",
-    ["instance_profile_name: node", "backend: {bucket: b, key: k, region: us-west-2}"],
+    ["instance_profile_name: node", "backend: {bucket: states, key: k, region: us-west-2}"],
 )
 def test_anything_that_only_terraform_uses_asks_for_the_rest(variables: str) -> None:
     """Whoever states an instance profile means to launch nodes with it."""

@@ -1,6 +1,6 @@
 """Finds the config in each commit of the branch that the capacity loop has to run with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -8,7 +8,14 @@ from reconciler.config.loader import Purpose, parse_config
 from reconciler.gitops.followed import Followed, FollowedConfig, beside, config_of
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.targets import find_targets
-from reconciler.model.errors import ConfigError, InvariantViolated, ReconcilerError
+from reconciler.model.bugs import bug_in_words
+from reconciler.model.errors import (
+    ConfigError,
+    InputError,
+    InvariantViolated,
+    ReconcilerError,
+    UsageError,
+)
 from reconciler.ports.repository import Commit, CommitId, Repository
 
 VERSIONS_MAX: Final = 20
@@ -38,14 +45,14 @@ class ConfigFollower:
         self._heard = heard
         self._tip: CommitId | None = None
         self._last: Followed | None = None
-        self._named: dict[str, str] = {}
-        """The cluster that a config names, by the git blob id of its content."""
+        self._named: dict[tuple[str, str], str] = {}
+        """The cluster that a config names, by its path and the git blob id of its content."""
 
     def look(self, tip: Commit) -> None:
         """Report the config of a commit, unless the same was reported before.
 
-        A fault of this config must not keep the configs of other clusters from being rendered, so
-        it is reported and never raised.
+        A fault of this config, or a bug that it leads to, must not keep the configs of other
+        clusters from being rendered, so it is reported and never raised.
         """
         if tip.id == self._tip:
             return
@@ -56,6 +63,8 @@ class ConfigFollower:
             raise
         except ReconcilerError as error:
             found = Followed(config=None, trouble=str(error))
+        except Exception as error:  # noqa: BLE001 - one config must not stop the others' rendering
+            found = Followed(config=None, trouble=f"reading it fails: {bug_in_words(error)}")
         if found.config is None and self._last is not None:
             kept = self._last.config
             found = Followed(config=kept, trouble=found.trouble, problems=found.problems)
@@ -67,15 +76,10 @@ class ConfigFollower:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._patterns)
         paths = [target.config_path for target in targets if target.config_path in files]
-        before = self._named
-        self._named = {
-            files[path]: before[files[path]]
-            if files[path] in before
-            else cluster_in(self._repository.read(tip.id, path))
-            for path in paths
-        }
-        named = {path: self._named[files[path]] for path in paths}
+        named, unreadable = self._clusters_named(tip, {path: files[path] for path in paths})
         path, trouble = config_of(self._cluster, named)
+        if not path and unreadable:
+            trouble = f"{trouble}; {unreadable}"
         if not path:
             return Followed(config=None, trouble=trouble)
         try:
@@ -83,6 +87,36 @@ class ConfigFollower:
         except ConfigError as error:
             older = None if self._knows(path) else self._older(tip, path)
             return Followed(config=older, trouble=str(error), problems=error.problems)
+
+    def _clusters_named(self, tip: Commit, paths: Mapping[str, str]) -> tuple[dict[str, str], str]:
+        """Return the cluster that each config names, and why one of them cannot be read.
+
+        One that cannot be read names no cluster, like one that is no YAML: it may be anybody's
+        folder, and the second loop says what is wrong with it.
+
+        Args:
+            tip: The commit.
+            paths: Blob ids by path.
+
+        Raises:
+            PortError: The repository did not answer.
+        """
+        names: dict[tuple[str, str], str] = {}
+        named: dict[str, str] = {}
+        unreadable = ""
+        for path, blob in paths.items():
+            try:
+                known = self._named.get((path, blob))
+                name = cluster_in(self._repository.read(tip.id, path)) if known is None else known
+                named[path] = names[path, blob] = name
+            except (InputError, UsageError) as error:
+                named[path], unreadable = "", str(error)
+            except ReconcilerError:
+                raise
+            except Exception as error:  # noqa: BLE001 - it is another cluster's config, as a rule
+                named[path], unreadable = "", f"{path}: reading it fails: {bug_in_words(error)}"
+        self._named = names
+        return named, unreadable
 
     def _knows(self, path: str) -> bool:
         """Return whether a valid version was reported before; that one stays in force."""

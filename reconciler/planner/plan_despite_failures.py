@@ -6,8 +6,8 @@ little left out as possible, and says what that is.
 """
 
 from collections.abc import Sequence
-from traceback import walk_tb
 
+from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -17,8 +17,7 @@ from reconciler.planner.settings import PlannerSettings
 
 TRIES_MAX = 40
 """Plans tried to find the namespaces; beyond it, unaffected ones may be left out too."""
-_MESSAGE_MAX = 120
-_PACKAGE = "reconciler"
+_REPORT_IT = "(please report it with a snapshot)"
 
 
 def plan_for_all(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
@@ -51,7 +50,7 @@ class _Search:
 
     def run(self) -> Plan:
         """Return the plan; raise the error where nothing helps."""
-        because = f"planning what may go fails: {_said(self._error)}"
+        because = f"planning what may go fails: {bug_in_words(self._error)} {_REPORT_IT}"
         self._removals = because
         served = self._tried({})
         if isinstance(served, Plan):
@@ -92,16 +91,4 @@ class _Search:
 
 
 def _why(error: Exception) -> str:
-    return f"is of a namespace on whose pods planning fails: {_said(error)}"
-
-
-def _said(error: Exception) -> str:
-    """Return what failed, where, and what to do."""
-    frames = ((f.f_code.co_filename.split("/"), line) for f, line in walk_tb(error.__traceback__))
-    ours = [(parts, line) for parts, line in frames if _PACKAGE in parts]
-    said = " ".join(str(error).split())[:_MESSAGE_MAX]
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    if ours:
-        parts, line = ours[-1]
-        text += f", at {'/'.join(parts[-2:])}:{line}"
-    return f"{text} (please report it with a snapshot)"
+    return f"is of a namespace on whose pods planning fails: {bug_in_words(error)} {_REPORT_IT}"

@@ -3,34 +3,27 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Literal
 
 from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
 from reconciler.gitops.proposal import (
     Proposal,
     described_elsewhere,
-    manifest_paths,
-    not_of_a_render,
-    propose,
     unchanged,
 )
-from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.gitops.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
-    RenderTarget,
     find_targets,
     overlooked,
-    own_files,
     shared_outputs,
 )
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
+from reconciler.loops.gitops_preparing import GitopsPreparing, Prepared, invalid, refused
 from reconciler.loops.gitops_progress import GitopsProgress
 from reconciler.loops.gitops_publishing import GitopsPublishing
-from reconciler.loops.named_config import missing
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -87,22 +80,6 @@ class _Drafted:
     """The branch that this commit goes to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """One cluster before the decision about it."""
-
-    target: RenderTarget
-    seen: frozenset[tuple[str, str]] = frozenset()
-    """Names and blob ids that the decision is based on."""
-    blob: str = ""
-    """The git blob id of the config's content."""
-    proposal: Proposal | None = None
-    """What it renders to; None: its status is final already, or these files are known to need no
-    commit."""
-    claims: frozenset[str] = frozenset()
-    ended: ClusterStatus | None = None
-
-
 class GitopsLoop:
     """Brings the rendered directories of a config repository in line with its configs.
 
@@ -124,13 +101,12 @@ class GitopsLoop:
         self._statuses = CommitStatuses(forge)
         self._publishing = GitopsPublishing(repository, forge, settings.branch)
         self._progress = GitopsProgress(repository, forge)
+        self._preparing = GitopsPreparing(repository, settings.configs, settings.cluster_name)
         self._fetched = fetched
         self._tip: CommitId | None = None
         """The commit that was fetched last; None: the last fetch failed."""
         self._settled: GitopsReport | None = None
         """The last turn, when repeating it from the same commit could not achieve more."""
-        self._unchanged: dict[RenderTarget, _Prepared] = {}
-        """By cluster: the files that need no commit, and their status."""
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
@@ -221,9 +197,9 @@ class GitopsLoop:
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
         submodules, shared = self._repository.submodules(tip.id), shared_outputs(targets)
         prepared = [
-            _refused(target, UsageError("--config", shared[target], ONE_EACH))
+            refused(target, UsageError("--config", shared[target], ONE_EACH))
             if target in shared
-            else self._prepared(tip, target, files)
+            else self._preparing.prepared(tip, target, files)
             for target in targets
         ]
         claimed: dict[str, list[str]] = {}
@@ -246,31 +222,11 @@ class GitopsLoop:
             overlooked=overlooked(tuple(files), submodules, self._settings.configs),
         )
 
-    def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
-        """Return what one cluster's config renders to, cached if unchanged, or why it fails."""
-        if target.config_path not in files:
-            return _Prepared(target=target, ended=missing(self._repository, tip.id, target))
-        seen = own_files(target, files)
-        known = self._unchanged.get(target)
-        if known is not None and known.seen == seen:
-            return known
-        try:
-            proposal = self._propose(tip, target, files)
-        except (ConfigError, InputError, UsageError) as error:
-            return _refused(target, error)
-        return _Prepared(
-            target=target,
-            seen=seen,
-            blob=files[target.config_path],
-            proposal=proposal,
-            claims=proposal.claims,
-        )
-
     def _draft(
         self,
         tip: Commit,
         heads: dict[str, CommitId],
-        prepared: _Prepared,
+        prepared: Prepared,
         claimed: Mapping[str, Sequence[str]],
     ) -> _Drafted:
         """Decide about one cluster and make its commit, on top of other new ones of its branch.
@@ -291,7 +247,7 @@ class GitopsLoop:
             if prepared.proposal is not None:
                 return self._decide(tip, heads, prepared, prepared.proposal, claimed, commit)
         except (ConfigError, InputError, UsageError) as error:
-            status = _invalid(target, error)
+            status = invalid(target, error)
         assert status is not None, "without a proposal it ended already"
         return _Drafted(status=status, commit=commit)
 
@@ -299,7 +255,7 @@ class GitopsLoop:
         self,
         tip: Commit,
         heads: dict[str, CommitId],
-        prepared: _Prepared,
+        prepared: Prepared,
         proposal: Proposal,
         claimed: Mapping[str, Sequence[str]],
         commit: CommitId | None,
@@ -308,7 +264,7 @@ class GitopsLoop:
         target = prepared.target
         status = unchanged(target, proposal)
         if self._repository.holds(tip.id, proposal.changes):
-            self._unchanged[target] = replace(prepared, ended=status, proposal=None)
+            self._preparing.needs_no_commit(prepared, status)
             return _Drafted(status=status, commit=commit)
         others = described_elsewhere(target, proposal, claimed)
         if others:
@@ -330,7 +286,7 @@ class GitopsLoop:
         status = replace(status, state=state, commit=made.id)
         return _Drafted(status=status, commit=source.commit.id, source=source, branch=branch)
 
-    def _source(self, tip: Commit, prepared: _Prepared) -> RenderSource:
+    def _source(self, tip: Commit, prepared: Prepared) -> RenderSource:
         """Return what is rendered; older history is searched for the config's commit if need be."""
         path = prepared.target.config_path
         return RenderSource(
@@ -353,27 +309,6 @@ class GitopsLoop:
         newest = self._repository.last_change(tip.id, paths)
         return f"reconciler/{newest.short if newest else source.blob[:12]}"
 
-    def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
-        """Render one config; `cluster_name` is used for one config or for those without a name."""
-        config = self._repository.read(tip.id, target.config_path)
-        named = [str(PurePosixPath(path)) for path in self._settings.configs]
-        needed = named == [target.config_path] or not cluster_in(config)
-        older = {
-            region: self._repository.read(tip.id, path)
-            for region, path in manifest_paths(target, files).items()
-        }
-        proposal = propose(
-            target,
-            config,
-            old_manifests=older,
-            cluster_name=self._settings.cluster_name if needed else None,
-        )
-        for change in not_of_a_render(target, proposal, older, files):
-            if self._repository.read(tip.id, change.path) != change.content:
-                what = "exists and was not written by a render"
-                raise UsageError(change.path, what, "move it away, or render elsewhere with --out")
-        return proposal
-
     def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
         """Push every branch and return the drafts with where they went."""
         sources = {
@@ -387,14 +322,3 @@ class GitopsLoop:
             else d
             for d in drafts
         ]
-
-
-def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
-    """Return the status of an invalid config; other clusters are rendered all the same."""
-    problems = error.problems if isinstance(error, ConfigError) else ()
-    return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
-
-
-def _refused(target: RenderTarget, error: ReconcilerError) -> _Prepared:
-    """Return a config from which nothing is rendered."""
-    return _Prepared(target=target, ended=_invalid(target, error))

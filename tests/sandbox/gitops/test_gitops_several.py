@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
-from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config, pulled
+from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config, pulled, remote_of
 
 pytestmark = pytest.mark.sandbox
 
@@ -103,3 +106,23 @@ def test_name_given_to_the_loop_is_the_only_configs_however_it_is_written(
     """Fleets would be tagged with the name of another cluster, and be nobody's."""
     settings = GitopsSettings(version="1.0.0", configs=(path,), cluster_name="mine")
     assert [each.cluster for each in loops(settings).once().clusters] == ["mine"]
+
+
+class OneOddConfig(GitRepository):
+    """A repository in which reading one config meets a bug."""
+
+    def read(self, commit: CommitId, path: str) -> bytes:
+        if path == "clusters/b/sectors.yaml":
+            raise ValueError("nobody foresaw this")
+        return super().read(commit, path)
+
+
+def test_bug_that_one_config_leads_to_holds_up_no_other_cluster(loops: Loops, work: Path) -> None:
+    """The loop would end at every start, and nobody's config would be rendered any more."""
+    for folder in ("a", "b", "c"):
+        push(work, folder, config(5, folder))
+    repository = OneOddConfig(GitSettings(url=remote_of(work)))
+    loop = loops(CLUSTERS, repository, forge=RecordingForge())
+    assert states(loop) == {"a": "committed", "b": "invalid", "c": "committed"}
+    odd = loop.once().clusters[1].detail
+    assert "rendering it fails: ValueError: nobody foresaw this" in odd

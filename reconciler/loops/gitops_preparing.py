@@ -1,0 +1,123 @@
+"""What each config of the repository renders to, before anything is decided; one at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from reconciler.gitops.proposal import Proposal, manifest_paths, not_of_a_render, propose
+from reconciler.gitops.roots import cluster_in
+from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.targets import RenderTarget, own_files
+from reconciler.loops.named_config import missing
+from reconciler.model.bugs import bug_in_words
+from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
+from reconciler.ports.repository import Commit, Repository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """One cluster before the decision about it."""
+
+    target: RenderTarget
+    seen: frozenset[tuple[str, str]] = frozenset()
+    """Names and blob ids that the decision is based on."""
+    blob: str = ""
+    """The git blob id of the config's content."""
+    proposal: Proposal | None = None
+    """What it renders to; None: its status is final already, or these files are known to need no
+    commit."""
+    claims: frozenset[str] = frozenset()
+    ended: ClusterStatus | None = None
+
+
+class GitopsPreparing:
+    """Renders one config after the other; what is known to need no commit is not rendered again.
+
+    Args:
+        repository: The config repository.
+        configs: Paths or patterns inside the repository, see `find_targets`.
+        cluster_name: The name for the only config, whatever it says; of several configs, for those
+            that name no cluster.
+    """
+
+    def __init__(
+        self, repository: Repository, configs: Sequence[str], cluster_name: str | None
+    ) -> None:
+        self._repository = repository
+        self._configs = tuple(configs)
+        self._cluster_name = cluster_name
+        self._unchanged: dict[RenderTarget, Prepared] = {}
+        """By cluster: the files that need no commit, and their status."""
+
+    def prepared(self, tip: Commit, target: RenderTarget, files: Mapping[str, str]) -> Prepared:
+        """Return what one cluster's config renders to, or why nothing is rendered from it.
+
+        Neither a fault of one config nor a bug that it leads to keeps the others from being
+        rendered.
+
+        Args:
+            tip: The commit to render from.
+            target: The cluster's config and directory.
+            files: Blobs of everything in the commit, by path.
+
+        Raises:
+            PortError: The repository did not answer.
+        """
+        if target.config_path not in files:
+            return Prepared(target=target, ended=missing(self._repository, tip.id, target))
+        seen = own_files(target, files)
+        known = self._unchanged.get(target)
+        if known is not None and known.seen == seen:
+            return known
+        try:
+            proposal = self._propose(tip, target, files)
+        except (ConfigError, InputError, UsageError) as error:
+            return refused(target, error)
+        except ReconcilerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one team's config must not stop the others'
+            what = f"rendering it fails: {bug_in_words(error)}"
+            return refused(target, InputError(target.config_path, what, "please report it"))
+        return Prepared(
+            target=target,
+            seen=seen,
+            blob=files[target.config_path],
+            proposal=proposal,
+            claims=proposal.claims,
+        )
+
+    def needs_no_commit(self, prepared: Prepared, status: ClusterStatus) -> None:
+        """Note that these files hold what they render to; they are not rendered again."""
+        self._unchanged[prepared.target] = replace(prepared, ended=status, proposal=None)
+
+    def _propose(self, tip: Commit, target: RenderTarget, files: Mapping[str, str]) -> Proposal:
+        """Render one config; `cluster_name` is used for one config or for those without a name."""
+        config = self._repository.read(tip.id, target.config_path)
+        named = [str(PurePosixPath(path)) for path in self._configs]
+        needed = named == [target.config_path] or not cluster_in(config)
+        older = {
+            region: self._repository.read(tip.id, path)
+            for region, path in manifest_paths(target, files).items()
+        }
+        proposal = propose(
+            target,
+            config,
+            old_manifests=older,
+            cluster_name=self._cluster_name if needed else None,
+        )
+        for change in not_of_a_render(target, proposal, older, files):
+            if self._repository.read(tip.id, change.path) != change.content:
+                what = "exists and was not written by a render"
+                raise UsageError(change.path, what, "move it away, or render elsewhere with --out")
+        return proposal
+
+
+def invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
+    """Return the status of an invalid config; other clusters are rendered all the same."""
+    problems = error.problems if isinstance(error, ConfigError) else ()
+    return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
+
+
+def refused(target: RenderTarget, error: ReconcilerError) -> Prepared:
+    """Return a config from which nothing is rendered."""
+    return Prepared(target=target, ended=invalid(target, error))

@@ -81,7 +81,7 @@ class Reporting:
             if endpoint:
                 spans = stack.enter_context(closing(self._spans(endpoint)))
                 reporters.append(TraceReporter(spans, self.clock.now))
-            yield Reporters(reporters)
+            yield Reporters(reporters, now)
 
     def _spans(self, endpoint: str) -> "OtlpSpans":
         """Return the exporter; its SDK is an extra and slow, so it is imported only here."""

@@ -1,12 +1,18 @@
 """Several reporters as one, and one that reports only while a condition holds."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+import structlog
 
 from reconciler.loops.reconcile_loop import CycleReport, Reporter
+from reconciler.model.bugs import bug_in_words
+from reconciler.model.errors import InvariantViolated
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.telemetry import events
+from reconciler.telemetry.repeats import Repeats
 
 
 @runtime_checkable
@@ -30,6 +36,11 @@ class Gated:
         self._reporter = reporter
         self._holds = holds
 
+    @property
+    def reporter(self) -> Reporter:
+        """Return the reporter that gets the calls."""
+        return self._reporter
+
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Pass the plan on while the condition holds."""
         if self._holds():
@@ -51,24 +62,44 @@ class Gated:
 class Reporters:
     """Passes calls to each of several reporters, in order.
 
+    One that fails is logged and keeps neither the others from being called nor the cycle from
+    acting: what is reported must never decide whether pods get nodes.
+
     Args:
         reporters: Get the calls.
+        monotonic_seconds: A clock that never jumps; a failure that stays is logged at intervals.
     """
 
-    def __init__(self, reporters: Sequence[Reporter]) -> None:
+    def __init__(
+        self, reporters: Sequence[Reporter], monotonic_seconds: Callable[[], float]
+    ) -> None:
         self._reporters = tuple(reporters)
+        self._repeats = Repeats(monotonic_seconds)
+        self._log: Any = structlog.get_logger()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Pass the plan on."""
-        for each in self._reporters:
-            each.plan_made(snapshot, plan)
+        self._tell_each(lambda reporter: reporter.plan_made(snapshot, plan))
 
     def action_ended(self, outcome: Outcome) -> None:
         """Pass the outcome on."""
-        for each in self._reporters:
-            each.action_ended(outcome)
+        self._tell_each(lambda reporter: reporter.action_ended(outcome))
 
     def cycle_ended(self, report: CycleReport) -> None:
         """Pass the cycle on."""
+        self._tell_each(lambda reporter: reporter.cycle_ended(report))
+
+    def _tell_each(self, tell: Callable[[Reporter], None]) -> None:
         for each in self._reporters:
-            each.cycle_ended(report)
+            try:
+                tell(each)
+            except InvariantViolated:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug in a report must not stop the cycle
+                reporter, reason = _name_of(each), bug_in_words(error)
+                if self._repeats.is_news(reporter, reason):
+                    self._log.exception(events.REPORT_FAILED, reporter=reporter, reason=reason)
+
+
+def _name_of(reporter: Reporter) -> str:
+    return type(reporter.reporter if isinstance(reporter, Gated) else reporter).__name__

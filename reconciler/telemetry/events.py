@@ -16,6 +16,7 @@ REQUEST_FAILED: Final = "http_request_failed"
 
 CYCLE_ENDED: Final = "cycle_ended"
 CYCLE_FAILED: Final = "cycle_failed"
+REPORT_FAILED: Final = "report_failed"
 
 ACTION_APPLIED: Final = "action_applied"
 ACTION_ALREADY_DONE: Final = "action_already_done"

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 import orjson
 
@@ -71,7 +72,9 @@ def propose(
         claims=frozenset(
             claim
             for region, root in roots.items()
-            for claim in _claims(root, directory_of(target.output_dir, region))
+            for claim in _claims(
+                root, directory_of(target.output_dir, region), parsed.interruption.queue_url
+            )
         ),
     )
 
@@ -84,17 +87,41 @@ def _changes(directory: str, root: RootModule, old_manifest: bytes | None) -> It
         yield FileChange(path=f"{directory}/{path}", content=rendered.get(path))
 
 
-def _claims(root: RootModule, directory: str) -> Iterator[str]:
+def _claims(root: RootModule, directory: str, queue_url: str) -> Iterator[str]:
     """Yield a directory, a state and the fleets of a cluster: a copied folder must be edited first.
 
-    Clusters of one name are distinguished by their subnets, as they may be in several accounts.
+    Clusters of one name are distinguished by where their fleets launch, as they may be in several
+    accounts.
     """
     yield f"the directory {directory}"
     if root.backend is not None:
         yield f"the state {root.backend.key} in bucket {root.backend.bucket}"
     for name, variables in root.fleets.items():
-        for subnet in variables.get("private_subnet_ids", {}).values():
-            yield f"fleet {name} of cluster {root.cluster_name} in {subnet}"
+        for place in _places(root, variables, queue_url):
+            yield f"fleet {name} of cluster {root.cluster_name} in {place}"
+
+
+def _places(root: RootModule, variables: Mapping[str, Any], queue_url: str) -> Iterator[str]:
+    """Yield where a fleet launches: its subnets by id, else what selects them in one account.
+
+    Tags and zones are the same in many accounts, so the bucket of the state and the interruption
+    queue, which as a rule are of one account, are part of the answer.
+    """
+    overrides: Sequence[Mapping[str, Any]] = variables.get("overrides", ())
+    subnets = {*variables.get("private_subnet_ids", {}).values()}
+    subnets |= {each["subnet_id"] for each in overrides if each.get("subnet_id")}
+    yield from sorted(subnets)
+    tags = variables.get("subnet_tags", {})
+    if subnets or not (tags or overrides):
+        return
+    zones = sorted({str(each.get("availability_zone") or "any zone") for each in overrides})
+    selected = ", ".join([*(f"{key}={value}" for key, value in sorted(tags.items())), *zones])
+    account = [
+        root.region or "",
+        f"states in bucket {root.backend.bucket}" if root.backend else "",
+        f"queue {queue_url}" if queue_url else "",
+    ]
+    yield f"the subnets with {', '.join([selected, *filter(None, account)])}"
 
 
 def unchanged(target: RenderTarget, proposal: Proposal) -> ClusterStatus:

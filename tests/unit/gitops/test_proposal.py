@@ -51,3 +51,64 @@ def test_nameless_cluster_takes_the_given_name_or_is_refused() -> None:
     assert propose(TARGET, nameless, old_manifests={}, cluster_name="two").cluster == "two"
     with pytest.raises(UsageError):
         propose(TARGET, nameless, old_manifests={})
+
+
+def of_place(place: str, *, cluster: str = "one", bucket: str = "states", queue: str = "") -> bytes:
+    """A config whose fleets are placed like that, with a state key of its own for each call."""
+    key = f"{cluster}-{bucket}-{queue[-1:]}"
+    return (
+        f"cluster: {cluster}\nregions: [us-west-2]\ninterruption: {{queue_url: '{queue}'}}\n"
+        "sectors: {primary: {kind: memory, fleets: [{size: small, instance_types: [r5.xlarge]}]}}\n"
+        f"terraform: {{ami: al2023@latest, security_group_id: sg-1, {place}, "
+        f"backend: {{bucket: {bucket}, key: {key}.tfstate, region: us-west-2}}}}\n"
+    ).encode()
+
+
+def shared(one: bytes, other: bytes) -> list[str]:
+    """What two configs in folders of their own both describe."""
+    targets = [RenderTarget(config_path=f"{n}/s.yaml", output_dir=f"{n}/tf") for n in "ab"]
+    found = [
+        propose(target, config.replace(b".tfstate", f"{n}.tfstate".encode()), old_manifests={})
+        for n, (target, config) in enumerate(zip(targets, (one, other), strict=True))
+    ]
+    return sorted(found[0].claims & found[1].claims)
+
+
+QUEUE = "https://sqs.us-west-2.amazonaws.com/123456789012/q1"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "private_subnet_ids: {us-west-2a: subnet-1}",
+        "subnet_tags: {tier: private}",
+        "overrides: [{instance_type: r5.xlarge, subnet_id: subnet-1}]",
+        "overrides: [{instance_type: r5.xlarge, availability_zone: us-west-2a}]",
+    ],
+)
+def test_copy_with_another_state_describes_the_same_fleets(place: str) -> None:
+    """Two root modules over the same fleets would undo each other."""
+    config = of_place(place, queue=QUEUE)
+    (claim,) = shared(config, config)
+    assert claim.startswith("fleet primary-small of cluster one in ")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster": "two"},
+        {"bucket": "other"},
+        {"queue": QUEUE.replace("123456789012", "210987654321")},
+    ],
+)
+def test_clusters_of_one_name_are_two_where_their_accounts_differ(changes: dict[str, str]) -> None:
+    """Subnets of every account may have the same tags; the queue and the bucket are of one."""
+    place = "subnet_tags: {tier: private}"
+    other = of_place(place, **{"queue": QUEUE, **changes})
+    assert shared(of_place(place, queue=QUEUE), other) == []
+
+
+def test_clusters_with_other_tags_are_two() -> None:
+    """Tags say which subnets are meant."""
+    one, other = (of_place(f"subnet_tags: {{account: {each}}}") for each in ("a", "b"))
+    assert shared(one, other) == []

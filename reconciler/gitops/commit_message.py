@@ -1,6 +1,8 @@
 """Writes the messages of the second loop's commits, and recognises its own commits; pure."""
 
+import hashlib
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reconciler.gitops.markdown import code
@@ -12,6 +14,9 @@ CONFIG_TRAILER = "Fleet-Reconciler-Config"
 SOURCE_TRAILER = "Fleet-Reconciler-Source"
 """`<config path> <blob of the config>`: which bytes were rendered, regardless of the history."""
 VERSION_TRAILER = "Fleet-Reconciler-Version"
+OUTPUT_TRAILER = "Fleet-Reconciler-Output"
+"""Digest of the files that were rendered. Squashing, amending and rebasing keep the trailers, so a
+commit with other files was edited by people."""
 _SUBJECT_MAX = 100
 _VERSION_DIGITS_MAX = 9
 """The maximum for each number of a version; no version of this program writes a longer one."""
@@ -30,6 +35,16 @@ class RenderSource:
     """The commit that the message names."""
     version: str
     """Version of this program."""
+    output: str
+    """What was rendered, see `output_digest`."""
+
+
+def output_digest(files: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 over rendered files, given by their paths in the repository."""
+    digest = hashlib.sha256()
+    for path, content in sorted(files.items()):
+        digest.update(path.encode() + b"\0" + hashlib.sha256(content).digest())
+    return f"sha256:{digest.hexdigest()}"
 
 
 def commit_message(source: RenderSource) -> str:
@@ -42,6 +57,7 @@ def commit_message(source: RenderSource) -> str:
         f"{CONFIG_TRAILER}: {commit.id}\n"
         f"{SOURCE_TRAILER}: {target.config_path} {source.blob}\n"
         f"{VERSION_TRAILER}: {source.version}\n"
+        f"{OUTPUT_TRAILER}: {source.output}\n"
     )
 
 
@@ -62,15 +78,19 @@ def is_own(commit: Commit) -> bool:
     return bool(commit.trailers(CONFIG_TRAILER))
 
 
-def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
+def why_not_again(
+    source: RenderSource, last: Commit | None, output_there: Callable[[], str]
+) -> str | None:
     """Return why a render unlike the committed one must not be committed; None if it may.
 
     Two loops of different versions, or two that were started differently, would otherwise
-    overwrite each other's output again and again.
+    overwrite each other's output again and again. What people changed in a commit of the loop is
+    no other loop's output.
 
     Args:
         source: What is about to be committed.
         last: The newest commit that changed the output, None when it is not known.
+        output_there: Returns the digest of the files that the last render wrote, as they are now.
     """
     if last is None or not is_own(last):
         return None
@@ -80,6 +100,9 @@ def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
     if _version(source.version) > _version(theirs):
         return None
     if theirs == source.version:
+        stated = last.trailers(OUTPUT_TRAILER)
+        if stated and stated != (output_there(),):
+            return None
         return (
             f"commit {last.short} rendered the same config differently with the same version"
             f" {theirs}; are there two loops with different options?"

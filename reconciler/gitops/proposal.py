@@ -29,6 +29,11 @@ class Proposal:
     claims: frozenset[str] = frozenset()
     """What no other config of the repository may describe as well, in words for people."""
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Return every rendered file by its path."""
+        return {each.path: each.content for each in self.changes if each.content is not None}
+
 
 def propose(
     target: RenderTarget,
@@ -178,11 +183,19 @@ def not_of_a_render(
         old_manifests: See `propose`.
         files: Paths that the repository holds.
     """
-    ours: set[str] = set()
-    for region, old in old_manifests.items():
-        directory = directory_of(target.output_dir, region)
-        ours |= {f"{directory}/{path}" for path in (*_listed(old), MANIFEST)}
+    ours = written_by_renders(target, old_manifests)
     return tuple(c for c in proposal.changes if c.path in files and c.path not in ours)
+
+
+def written_by_renders(
+    target: RenderTarget, manifests: Mapping[str | None, bytes]
+) -> frozenset[str]:
+    """Return the paths that the manifests list, and their own; see `propose`."""
+    return frozenset(
+        f"{directory_of(target.output_dir, region)}/{path}"
+        for region, manifest in manifests.items()
+        for path in (*_listed(manifest), MANIFEST)
+    )
 
 
 def _listed(manifest: bytes | None) -> set[str]:

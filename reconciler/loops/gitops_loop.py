@@ -5,7 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
+from reconciler.gitops.commit_message import (
+    RenderSource,
+    commit_message,
+    output_digest,
+    why_not_again,
+)
 from reconciler.gitops.proposal import (
     Proposal,
     described_elsewhere,
@@ -269,10 +274,12 @@ class GitopsLoop:
         others = described_elsewhere(target, proposal, claimed)
         if others:
             return _Drafted(status=replace(status, state="invalid", detail=others), commit=commit)
-        source = self._source(tip, prepared)
+        source = self._source(tip, prepared, proposal)
         rendered = any(path != target.config_path for path, _ in prepared.seen)
         last = rendered and self._repository.last_change(tip.id, proposal.directories, deep=True)
-        reason = why_not_again(source, last or None)
+        reason = why_not_again(
+            source, last or None, lambda: self._preparing.output_there(tip, prepared)
+        )
         if reason:
             return _Drafted(status=replace(status, state="held", detail=reason), commit=commit)
         branch = self._branch(tip, source, proposal)
@@ -286,7 +293,7 @@ class GitopsLoop:
         status = replace(status, state=state, commit=made.id)
         return _Drafted(status=status, commit=source.commit.id, source=source, branch=branch)
 
-    def _source(self, tip: Commit, prepared: Prepared) -> RenderSource:
+    def _source(self, tip: Commit, prepared: Prepared, proposal: Proposal) -> RenderSource:
         """Return what is rendered; older history is searched for the config's commit if need be."""
         path = prepared.target.config_path
         return RenderSource(
@@ -294,6 +301,7 @@ class GitopsLoop:
             blob=prepared.blob,
             commit=self._repository.last_change(tip.id, [path], deep=True) or tip,
             version=self._settings.version,
+            output=output_digest(proposal.files),
         )
 
     def _branch(self, tip: Commit, source: RenderSource, proposal: Proposal) -> str:

@@ -1,10 +1,17 @@
 """What each config of the repository renders to, before anything is decided; one at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from reconciler.gitops.proposal import Proposal, manifest_paths, not_of_a_render, propose
+from reconciler.gitops.commit_message import output_digest
+from reconciler.gitops.proposal import (
+    Proposal,
+    manifest_paths,
+    not_of_a_render,
+    propose,
+    written_by_renders,
+)
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterStatus
 from reconciler.gitops.targets import RenderTarget, own_files
@@ -90,15 +97,28 @@ class GitopsPreparing:
         """Note that these files hold what they render to; they are not rendered again."""
         self._unchanged[prepared.target] = replace(prepared, ended=status, proposal=None)
 
+    def output_there(self, tip: Commit, prepared: Prepared) -> str:
+        """Return the digest of the files of older renders, as they are in a commit."""
+        there = {path for path, _ in prepared.seen}
+        manifests = self._manifests(tip, prepared.target, there)
+        paths = written_by_renders(prepared.target, manifests) & there
+        return output_digest({path: self._repository.read(tip.id, path) for path in paths})
+
+    def _manifests(
+        self, tip: Commit, target: RenderTarget, files: Collection[str]
+    ) -> dict[str | None, bytes]:
+        """Return the manifests of older renders, by Region."""
+        return {
+            region: self._repository.read(tip.id, path)
+            for region, path in manifest_paths(target, files).items()
+        }
+
     def _propose(self, tip: Commit, target: RenderTarget, files: Mapping[str, str]) -> Proposal:
         """Render one config; `cluster_name` is used for one config or for those without a name."""
         config = self._repository.read(tip.id, target.config_path)
         named = [str(PurePosixPath(path)) for path in self._configs]
         needed = named == [target.config_path] or not cluster_in(config)
-        older = {
-            region: self._repository.read(tip.id, path)
-            for region, path in manifest_paths(target, files).items()
-        }
+        older = self._manifests(tip, target, files)
         proposal = propose(
             target,
             config,

@@ -112,6 +112,28 @@ def test_render_that_differs_after_its_merge_is_proposed_anew(
     assert len({first, second, third}) == 3
 
 
+def test_edit_of_a_reviewer_that_was_squashed_is_proposed_to_go(loops: Loops, work: Path) -> None:
+    """Forges keep the trailers of a squashed commit, so it looks like a render of the loop."""
+    forge = RecordingForge()
+    loop = loops(replace(SETTINGS, mode="pull-request"), forge=forge)
+    branch = loop.once().branch
+    pulled(work)
+    git(work, "fetch", "-q", "origin")
+    git(work, "merge", "-q", "--squash", f"origin/{branch}")
+    rendered = work / "terraform" / "fleets.auto.tfvars.json"
+    ours = rendered.read_text()
+    rendered.write_text(ours.replace('"spot": true', '"spot": false'))
+    git(work, "add", "--all")
+    _, _, title, body = forge.pull_requests[0]
+    git(work, "commit", "-qm", f"{title}\n\n{body}")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    (status,) = loop.once().clusters
+    assert (status.state, status.branch != branch) == ("proposed", True)
+    merged(work, status.branch, "squash")
+    assert rendered.read_text() == ours
+    assert loop.once().clusters[0].state == "unchanged"
+
+
 @pytest.fixture
 def shallow(work: Path) -> GitRepository:
     """A port that fetches three commits."""

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.commit_message import RenderSource
+from reconciler.gitops.commit_message import RenderSource, output_digest
 from reconciler.gitops.guard import GuardPolicy, guard
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.plan_inputs import PlanInputs, essence
@@ -14,6 +14,8 @@ from reconciler.model.fleet import PriceSource
 from reconciler.ports.repository import Commit, CommitId
 from reconciler.ports.terraform import StateVersion
 
+OUTPUT = output_digest({"terraform/main.tf": b"# rendered"})
+"""What a commit of the loop has."""
 FACTS = ConfigFacts(
     cluster="analytics",
     fleets={
@@ -53,4 +55,4 @@ CONFIG = Commit(id=CommitId("a" * 40), subject="Raise the limit")
 
 def source(version: str = "1.2.0", blob: str = "b10b", commit: Commit = CONFIG) -> RenderSource:
     """A render of the config above."""
-    return RenderSource(target=TARGET, blob=blob, commit=commit, version=version)
+    return RenderSource(target=TARGET, blob=blob, commit=commit, version=version, output=OUTPUT)

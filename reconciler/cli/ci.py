@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from reconciler.cli.ci_finish import finish
-from reconciler.cli.ci_stage import stage_shown_as
+from reconciler.cli.ci_stage import show_nothing_to_apply, stage_shown_as
 from reconciler.cli.options.ci import (
     BackendOption,
     ConfigOption,
@@ -114,6 +114,8 @@ def plan(
         with working("planning with Terraform"):
             report = stages.plan()
         outcome.failed = not report.allowed
+    if report.allowed and not report.changes:
+        show_nothing_to_apply(directory)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)
     else:

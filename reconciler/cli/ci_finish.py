@@ -1,6 +1,6 @@
 """`reconciler ci finish`: removes approved fleets once they are drained."""
 
-from reconciler.cli.ci_stage import stage_shown_as
+from reconciler.cli.ci_stage import show_nothing_to_apply
 from reconciler.cli.options.ci import (
     BackendOption,
     ConfigOption,
@@ -44,8 +44,7 @@ def finish(
         with working("finishing with Terraform"):
             finished = stages.finish()
     if finished.removed and finished.complete:
-        with stage_shown_as("apply", directory):
-            pass  # nothing of the commit is left to apply, and its status should say so
+        show_nothing_to_apply(directory)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {

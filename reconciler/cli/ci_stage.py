@@ -29,3 +29,10 @@ def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator
         show("failure", "failed: see the job")
         raise
     show(*(("failure", outcome.detail) if outcome.failed else ("success", "done")))
+
+
+def show_nothing_to_apply(directory: Path) -> None:
+    """Publish that nothing of the commit is left to apply; no job will start that would say so."""
+    from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
+
+    stage_shown("apply", directory)("success", "nothing is left to apply")

@@ -59,15 +59,20 @@ def checkout(tmp_path: Path) -> Path:
     return directory
 
 
+def on_branch(forge_address: str) -> dict[str, str]:
+    """What GitHub's jobs on the branch have in their environment."""
+    return {
+        "GITHUB_API_URL": forge_address,
+        "GITHUB_REPOSITORY": PROJECT,
+        "GITHUB_REF": "refs/heads/main",
+        "RECONCILER_FORGE_TOKEN": TOKEN,
+    }
+
+
 def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
     """`reconciler status` follows a change to EC2 by what the pipeline says there."""
     with forge_server("github") as forge:
-        where = {
-            "GITHUB_API_URL": forge.address,
-            "GITHUB_REPOSITORY": PROJECT,
-            "GITHUB_REF": "refs/heads/main",
-            "RECONCILER_FORGE_TOKEN": TOKEN,
-        }
+        where = on_branch(forge.address)
         stages = ["--dir", "terraform"]
         for stage in (
             ("plan", "--out", "../plan"),
@@ -90,6 +95,22 @@ def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
         (apply, "failure"),
     ]
     assert {commit for commit, _ in forge.statuses} == {git(checkout, "rev-parse", "HEAD")}
+
+
+def test_plan_without_changes_says_that_nothing_is_left_to_apply(checkout: Path) -> None:
+    """Pipelines start no apply for it: a new min_capacity would wait for an approval for ever."""
+    planned(checkout)
+    applied(checkout)
+    plan, apply = "fleet-reconciler/plan/terraform", "fleet-reconciler/apply/terraform"
+    stage = ("ci", "plan", "--dir", "terraform", "--out", "../plan")
+    for prepare, expected in (
+        (lambda: None, {plan: "success", apply: "success"}),
+        (lambda: set_text(checkout, "two"), {plan: "success"}),
+    ):
+        prepare()
+        with forge_server("github") as forge:
+            reconciler(*stage, cwd=checkout, environment=on_branch(forge.address))
+        assert {body["context"]: body["state"] for _, body in forge.statuses} == expected
 
 
 def set_text(checkout: Path, text: str) -> str:

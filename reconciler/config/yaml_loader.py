@@ -35,6 +35,8 @@ _COLLECTION_TAGS: Final = frozenset({"map", "seq"})
 _STANDARD_TAG: Final = "tag:yaml.org,2002:"
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _START: Final = Place(line=1, column=1)
+_LFS_POINTER: Final = "version https://git-lfs.github.com/spec/"
+"""How the files begin that Git LFS keeps in the repository instead of the content."""
 
 
 class Unreadable(Exception):
@@ -74,6 +76,9 @@ def compose(text: str) -> tuple[Mapping, tuple[Problem, ...]]:
     """
     if len(text) > BYTES_MAX:
         raise Unreadable(_problem(_START, "larger than 1 MiB"))
+    if text.startswith(_LFS_POINTER):
+        what = "a pointer of Git LFS, not the config: take the file out of LFS (.gitattributes)"
+        raise Unreadable(_problem(_START, what))
     composer = _Composer(_events(text))
     root = composer.document()
     return root, tuple(composer.problems)

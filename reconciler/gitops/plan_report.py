@@ -56,14 +56,31 @@ class PlanReport:
 
     def usd_per_hour_now(self) -> Decimal | None:
         """Return the cost of the fleets at their live targets; None: a price is not known."""
+        return self._usd_per_hour_of({f.name: f.capacity_before for f in self.fleets})
+
+    def usd_per_hour_after(self) -> Decimal | None:
+        """Return the cost right after the apply, which changes no target: new fleets have a first.
+
+        None: a price is not known.
+        """
+        targets = {
+            fleet.name: fleet.capacity_after
+            if fleet.step in {"create", "replace"}
+            else fleet.capacity_before
+            for fleet in self.fleets
+            if fleet.step != "delete"
+        }
+        return self._usd_per_hour_of(targets)
+
+    def _usd_per_hour_of(self, targets: Mapping[str, int | None]) -> Decimal | None:
         total = Decimal(0)
-        for fleet in self.fleets:
-            limits = self.limits_of(fleet)
-            if not fleet.capacity_before:
+        for name, target in targets.items():
+            if not target:
                 continue
+            limits = self.facts.fleets.get(name)
             if limits is None or limits.usd_per_hour is None:
                 return None
-            total += limits.usd_per_hour * fleet.capacity_before
+            total += limits.usd_per_hour * target
         return total
 
     def limits_of(self, fleet: PlannedFleet) -> FleetLimits | None:
@@ -124,6 +141,7 @@ def _without_digest(report: PlanReport) -> dict[str, Any]:
         "cost": {
             "hourly_usd_min": _number(at_min),
             "hourly_usd_now": _number(report.usd_per_hour_now()),
+            "hourly_usd_after": _number(report.usd_per_hour_after()),
             "hourly_usd_max": _number(at_max),
             "prices_as_of": prices.as_of or None if prices else None,
             "prices_region": prices.region if prices else None,

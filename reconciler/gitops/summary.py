@@ -150,10 +150,13 @@ def _cost(report: PlanReport) -> list[str]:
     if not report.facts.fleets:
         return []
     at_min, at_max = report.usd_per_hour()
+    now, after = report.usd_per_hour_now(), report.usd_per_hour_after()
+    started = f"{_usd(after)} at those after the apply, " if after != now else ""
+    costs = f"{_usd(at_min)} at min, {_usd(now)} at the targets now, {started}{_usd(at_max)} at max"
     prices = report.facts.prices
-    dated = f" (on-demand prices of {prices})" if prices else ""
-    now = _usd(report.usd_per_hour_now())
-    costs = f"{_usd(at_min)} at min, {now} at the targets now, {_usd(at_max)} at max"
+    of_spot = any(fleet.spot for fleet in report.fleets if fleet.step != "delete")
+    estimated = "; those of spot are the catalogue's estimates" if of_spot else ""
+    dated = f" (on-demand prices of {prices}{estimated})" if prices else ""
     return [f"Cost per hour of all fleets: {costs}{dated}.", ""]
 
 

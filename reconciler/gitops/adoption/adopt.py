@@ -122,7 +122,7 @@ def adopt(
         imports=_import_blocks(imported),
         fleets=names,
         left_out=left_out,
-        notes=tuple(_notes(config, found, names)),
+        notes=tuple(_notes(config, found, names, _names_in_ec2(by_id, left_out))),
     )
 
 
@@ -239,9 +239,30 @@ def _import_blocks(found: Sequence[Found]) -> bytes:
     return (_IMPORTS_HEADER + "\n".join(texts)).encode()
 
 
-def _notes(config: SectorConfig, found: Mapping[str, Found], names: Sequence[str]) -> Iterable[str]:
+def _names_in_ec2(
+    fleets: Mapping[str, FleetDescription], left_out: Iterable[str]
+) -> dict[str, str]:
+    """Return the ids of fleets that are left out, by the name that their tags state."""
+    tags = {each_id: fleets[each_id].tags for each_id in left_out if each_id in fleets}
+    return {
+        each.get("fleet") or fleet_name(each.get("sector", ""), each.get("size", "")): each_id
+        for each_id, each in sorted(tags.items())
+    }
+
+
+def _notes(
+    config: SectorConfig,
+    found: Mapping[str, Found],
+    names: Sequence[str],
+    left_out: Mapping[str, str],
+) -> Iterable[str]:
     for name in names:
-        if name not in found:
+        if name in found:
+            continue
+        if name in left_out:
+            there = left_out[name]
+            yield f"{name}: is in EC2 as {there}, which is left out; an apply may make another"
+        else:
             yield f"{name}: is in the config but not in EC2; the first apply creates it"
     groups = [one for one in found.values() if one.entry.get("provider") == "asg"]
     if groups and not config.default_sector:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.importing.desk import SUBNETS, Desk, Json, fleet, group, template
+from tests.cli.importing.desk import KFM, SUBNETS, Desk, Json, fleet, group, template
 
 
 @pytest.mark.parametrize(
@@ -180,3 +180,20 @@ def test_fleet_that_chooses_types_by_attributes_is_told_so(desk: Desk) -> None:
         "no instance types are known of it: it chooses them by attributes (InstanceRequirements):"
         " name the types instead"
     )
+
+
+def test_fleet_of_the_config_that_is_left_out_is_not_told_to_be_missing(desk: Desk) -> None:
+    """Whoever believes it applies, and has a second fleet beside the first."""
+    (desk.folder / "config.yaml").write_text(KFM)
+    weighted = fleet("fleet-2", "large")
+    for override in weighted["LaunchTemplateConfigs"][0]["Overrides"]:
+        override["WeightedCapacity"] = 4
+    _, answer, _ = desk.adopt(
+        "--config",
+        str(desk.folder / "config.yaml"),
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), weighted]}, template(), SUBNETS),
+    )
+    (note,) = [each for each in answer["notes"] if each.startswith("primary-large: ")]
+    assert "is in EC2 as fleet-2, which is left out" in note

@@ -202,3 +202,13 @@ def test_address_of_a_collector_is_taken(url: str) -> None:
     config = read_config(f"cluster: a\ntracing: {{endpoint: {json.dumps(url)}}}\n").config
     assert config is not None
     assert config.tracing.endpoint == url
+
+
+def test_pointer_of_git_lfs_is_called_by_its_name() -> None:
+    """The repository has it in place of the config, and nobody sees that in an editor."""
+    pointer = (
+        "version https://git-lfs.github.com/spec/v1\n"
+        "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+    )
+    (problem,) = problems_of(pointer)
+    assert "Git LFS" in problem.message

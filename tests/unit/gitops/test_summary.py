@@ -23,8 +23,9 @@ def test_created_fleet_shows_tags_capacity_and_cost() -> None:
     assert "| `primary-small` | 1 / 5 (new) / 10 | spot |" in text
     assert "`cluster=analytics`" in text
     assert (
-        "0.13 USD at min, 0.00 USD at the targets now, 1.26 USD at max"
-        " (on-demand prices of us-west-2, 2026-01-31)" in text
+        "0.13 USD at min, 0.00 USD at the targets now, 0.63 USD at those after the apply,"
+        " 1.26 USD at max (on-demand prices of us-west-2, 2026-01-31; those of spot are the"
+        " catalogue's estimates)" in text
     )
     assert "state serial 7" in text
 
@@ -35,11 +36,25 @@ def test_cost_is_over_all_fleets_after_the_apply() -> None:
     assert report(shown).usd_per_hour() == (Decimal("2.126"), Decimal("5.26"))
 
 
+def test_nodes_that_new_fleets_start_with_are_part_of_the_cost_after_the_apply() -> None:
+    """They are bought by the apply, whatever was running before it."""
+    shown = plan(fleet_change(["create"], target=2), fleet_change(["no-op"], "primary-large"))
+    made = report(shown)
+    live = made.usd_per_hour_now()
+    assert live is not None
+    assert made.usd_per_hour_after() == live + 2 * Decimal("0.126")
+    kept = report(plan(fleet_change(["no-op"])))
+    assert kept.usd_per_hour_after() == kept.usd_per_hour_now()
+    assert "after the apply" not in summary(kept)
+    assert report(plan(fleet_change(["delete"]))).usd_per_hour_after() == 0
+
+
 def test_unknown_price_or_limit_makes_the_cost_unknown() -> None:
     """An unknown price must never be added as nothing."""
     shown = plan(fleet_change(["create"], "primary-nosuch"))
     assert report(shown).usd_per_hour() == (None, None)
-    assert "unknown at min, 0.00 USD at the targets now, unknown at max" in summary(report(shown))
+    text = summary(report(shown))
+    assert "unknown at min, 0.00 USD at the targets now, unknown at those after" in text
 
 
 def test_new_ami_shows_the_fleet_as_changed() -> None:

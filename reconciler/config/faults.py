@@ -38,6 +38,7 @@ UNKNOWN_REGION: Final = "region/unknown"
 OTHER_REGION: Final = "region/other"
 FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
 EXPIRY: Final = "fleet/expiry"
+ALL_RESERVED: Final = "fleet/all-reserved"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 NO_COST_LIMIT: Final = "cost/no-limit"
 
@@ -72,6 +73,7 @@ WARNING_CODES: Final = (
     OTHER_REGION,
     FALLBACK_WITHOUT_SPOT,
     EXPIRY,
+    ALL_RESERVED,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
 )

@@ -26,6 +26,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     places.subnets_elsewhere,
     capacity.fallback_without_spot,
     capacity.useless_expiry,
+    capacity.all_reserved,
     capacity.limit_below_minima,
     names.arns,
     terraform.groups_of_eks,

@@ -5,15 +5,17 @@ from decimal import Decimal
 from typing import Final
 
 from reconciler.config.faults import (
+    ALL_RESERVED,
     EXPIRY,
     FALLBACK_WITHOUT_SPOT,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
+    listed,
 )
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import Problem
-from reconciler.planner.settings import FleetSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 SHORTEST_EXPIRY_SECONDS: Final = 3600.0
 
@@ -45,11 +47,26 @@ def useless_expiry(subject: Subject) -> Iterator[Problem]:
             yield subject.warning(EXPIRY, location, message)
 
 
+def all_reserved(subject: Subject) -> Iterator[Problem]:
+    """Yield a reservation that leaves nothing of a fleet's new nodes: its pods wait for ever."""
+    settings = _settings(subject)
+    for key, resource in (("reserved_cpus", "cpu"), ("reserved_memory", "memory")):
+        reserved = settings.reserved.get(resource, 0)
+        full = [
+            fleet.name
+            for fleet in settings.fleets()
+            if fleet.allocatable is None
+            and any(0 < each.resources.get(resource, 0) <= reserved for each in fleet.options)
+        ]
+        if reserved and full:
+            message = f"leaves nothing of the new nodes of {listed(full)}: no pod fits them"
+            yield subject.warning(ALL_RESERVED, (key,), message)
+
+
 def limit_below_minima(subject: Subject) -> Iterator[Problem]:
     """`max_hourly_usd` below what the minimum capacities alone cost."""
     config = subject.config
-    named = config if config.cluster else config.model_copy(update={"cluster": "unnamed"})
-    settings = planner_settings(named, subject.catalogue)
+    settings = _settings(subject)
     cost = _cost(settings.fleets())
     if config.max_hourly_usd is not None and cost > config.max_hourly_usd:
         message = _message(config.max_hourly_usd, cost)
@@ -73,6 +90,12 @@ def no_cost_limit(subject: Subject) -> Iterator[Problem]:
             " plan, by 1,000 nodes at least"
         )
         yield subject.warning(NO_COST_LIMIT, ("max_hourly_usd",), message)
+
+
+def _settings(subject: Subject) -> PlannerSettings:
+    config = subject.config
+    named = config if config.cluster else config.model_copy(update={"cluster": "unnamed"})
+    return planner_settings(named, subject.catalogue)
 
 
 def _cost(fleets: Iterable[FleetSettings]) -> Decimal:

@@ -86,6 +86,16 @@ WARNED = [
         with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 3}"),
     ),
     (
+        "fleet/all-reserved",
+        "reserved_cpus",
+        "reserved_cpus: 4\n" + with_fleets("{size: small}, {size: large}"),
+    ),
+    (
+        "fleet/all-reserved",
+        "reserved_memory",
+        "reserved_memory: 1Ti\n" + with_fleets("{size: small}"),
+    ),
+    (
         "fleet/limit-below-minima",
         "max_hourly_usd",
         "max_hourly_usd: 0.01\n" + with_fleets("{size: small, min_capacity: 2}"),

@@ -26,10 +26,12 @@ from reconciler.executor.runners import in_parallel
 from reconciler.loops.leadership import Leadership
 from reconciler.loops.reconcile_loop import ReconcileLoop
 from reconciler.loops.reporters import Reporters
+from reconciler.model.cluster import Node
 from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
+from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.telemetry import events
 from reconciler.telemetry.scrubbing import Scrubber
 from reconciler.web.board import LeadershipView, StatusBoard
@@ -65,16 +67,21 @@ def build_loop(
         runner=in_parallel,
     )
 
+    nodes: tuple[Node, ...] = ()
+
     def observe_now() -> Snapshot:
+        nonlocal nodes
         if config.follow():
             loop.errors_in_a_row_max = source.config.critical_error_threshold
-        return observe(
+        snapshot = observe(
             ports.cluster,
             observed_clouds(ports.clouds, source.settings),
-            source.settings.observed_regions,
+            regions_to_observe(nodes, source.settings),
             clock,
             ports.queue,
         )
+        nodes = snapshot.cluster.nodes
+        return snapshot
 
     def plan_now(snapshot: Snapshot) -> Plan:
         return plan_without_gc(snapshot, source.settings)

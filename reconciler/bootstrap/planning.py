@@ -19,6 +19,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.explain import explain
+from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.planner.plan_despite_failures import plan_for_all
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
@@ -87,9 +88,11 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
             raise UsageError("--aws", "needs --cluster", "give both, or neither for the live APIs")
         with live(config) as live_ports:
             settings = live_ports.settings
-            snapshot = observe(
-                live_ports.cluster, live_ports.clouds, settings.observed_regions, SystemClock()
-            )
+            cluster, clouds = live_ports.cluster, live_ports.clouds
+            snapshot = observe(cluster, clouds, settings.observed_regions, SystemClock())
+            regions = regions_to_observe(snapshot.cluster.nodes, settings)
+            if regions != settings.observed_regions:
+                snapshot = observe(cluster, clouds, regions, SystemClock())
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
     return plan_without_gc(snapshot, settings), snapshot, settings

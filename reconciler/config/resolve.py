@@ -128,6 +128,17 @@ class ResolvedFleet:
         return tuple(r for n, r in enumerate(regions) if n == 0 or r in by_region)
 
     @property
+    def planned_regions(self) -> tuple[str, ...]:
+        """Return the Regions in which the planner uses it: all of its own, rendered or not.
+
+        Once `allow_destroy` lists it, only those that it is rendered for: from the others Terraform
+        removes it, so it has to be drained there.
+        """
+        if self.is_rendered and self.name in self.config.allow_destroy:
+            return tuple(region for region in self.rendered_regions if region is not None)
+        return self.regions
+
+    @property
     def over_subscription(self) -> float:
         """Return the share added to requests to size new capacity."""
         stated = self.sector.over_subscription

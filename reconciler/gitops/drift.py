@@ -103,7 +103,7 @@ def fleet_drift(
     found = [
         _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
         for fleet in live
-        if fleet.name not in known
+        if fleet.name not in known or not _is_planned_in(facts, fleet.name, fleet.region)
     ]
     if home in cloud.regions:
         found += [
@@ -123,6 +123,12 @@ def fleet_drift(
         if outside:
             found.append(_fleet_drift("capacity-outside", fleet, outside))
     return tuple(sorted(found))
+
+
+def _is_planned_in(facts: ConfigFacts, name: str, region: Region) -> bool:
+    """Return whether the config has a fleet in the Region."""
+    limits = facts.fleets.get(name)
+    return limits is None or not limits.regions or region in limits.regions
 
 
 def _outside_limits(facts: ConfigFacts, fleet: Fleet) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.planning.settings import planner_settings
+from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.fleet import PriceSource
@@ -23,6 +24,8 @@ class FleetLimits:
     """None: unlimited."""
     usd_per_hour: Decimal | None
     """Price of one node of the cheapest option; None: no price is known."""
+    regions: tuple[str, ...] = ()
+    """Regions in which the config has it; empty: it names none, so that all are meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ def config_facts(
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
     catalogue = load_catalogue(catalogue_beside(config.catalogue, Path(name).parent))
     settings = planner_settings(config, catalogue)
+    regions = {fleet.name: fleet.planned_regions for fleet in resolve_fleets(config)}
     root = root_module_of(config, cluster_name=cluster_name, region=region)
     return ConfigFacts(
         cluster=settings.cluster,
@@ -76,6 +80,7 @@ def config_facts(
                 min_capacity=0 if region and region != settings.home_region else fleet.min_capacity,
                 max_capacity=fleet.max_capacity,
                 usd_per_hour=fleet.usd_per_hour,
+                regions=regions.get(fleet.name, ()),
             )
             for fleet in settings.fleets()
         },

@@ -34,8 +34,8 @@ class LiveDrift:
     region: Region
     kind: LiveDriftKind
     """`fleet-missing`: an apply is due, or somebody deleted it. `fleet-extra`: the config no longer
-    names it, or several have its name. `image-differs`: seen on nodes of the current launch
-    template version, so not before there is one."""
+    names it in this Region, or several have its name. `image-differs`: seen on nodes of the current
+    launch template version, so not before there is one."""
     detail: str
     """Names of tags, types or images; never a tag's value."""
 
@@ -51,7 +51,7 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
     if not config.sectors or not config.cluster:
         return ()
     resolved = resolve_fleets(config)
-    named = {fleet.name for fleet in resolved}
+    named = {(f.name, region) for f in resolved for region in f.planned_regions or (home,)}
     groups = {f.entry.auto_scaling_group: f.name for f in resolved if f.entry.auto_scaling_group}
     live = [
         known
@@ -62,7 +62,7 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
     found = [
         _drift(fleet, "fleet-extra", "not in the config; allow_destroy lets it be drained")
         for fleet in live
-        if fleet.name not in named
+        if (fleet.name, fleet.region) not in named
     ]
     images = _images_of_new_nodes(live, cloud)
     for further, root in root_modules_of(config).items():

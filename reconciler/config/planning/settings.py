@@ -223,7 +223,7 @@ def _sector(
 def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
     """Return one fleet with everything that it inherits."""
     entry = fleet.entry
-    regions = _regions(fleet.regions, market.home_region)
+    regions = _regions(fleet.planned_regions, market.home_region)
     options = tuple(
         instance_option(fleet, name, market.catalogue, market.spot_prices.get((regions[0], name)))
         for name in fleet.instance_types

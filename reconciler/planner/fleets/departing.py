@@ -1,18 +1,20 @@
 """Fleets that are to go: left alone, until `allow_destroy` says otherwise.
 
-Those that the config no longer names, and those that it names with another capacity type: EC2
-cannot change that of a living fleet, so that the apply makes a new one in its place.
+Those that the config no longer names, or no longer in that Region, and those that it names with
+another capacity type: EC2 cannot change that of a living fleet, so that the apply makes a new one
+in its place.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reconciler.model.cluster import NO_RESOURCES
+from reconciler.model.cluster import NO_RESOURCES, Node
 from reconciler.model.fleet import Fleet, InstanceOption
-from reconciler.model.ids import Region
+from reconciler.model.ids import FleetKey, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
 from reconciler.planner.fleets.live import LIVE_STATES, live_fleets
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import (
     FleetSettings,
     PlannerSettings,
@@ -28,20 +30,40 @@ def with_departing(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSett
     """The settings with every fleet that EC2 has, the config has not, and `allow_destroy` lists.
 
     Such a fleet may hold nothing and buy nothing; its nodes are unneeded at once and go by the
-    usual steps, under the usual rules, limits and budgets. One that the config has with another
-    capacity type departs as well, until the one that takes its place is there.
+    usual steps, under the usual rules, limits and budgets. So it is in a Region in which the config
+    has the fleet no longer, while the fleet goes on in its other Regions. One that the config has
+    with another capacity type departs as well, until the one that takes its place is there.
     """
     if snapshot.cloud is None or not settings.allow_destroy:
         return settings
-    known = {fleet.name for fleet in settings.fleets()}
+    staying = {fleet.name: fleet for fleet in settings.fleets()}
+    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
     by_name: dict[str, list[Fleet]] = {}
     for live in snapshot.cloud.fleets:
-        allowed = live.name in settings.allow_destroy and live.name not in known
+        key = FleetKey(name=live.name, region=live.region)
+        allowed = live.name in settings.allow_destroy and key not in known
         if allowed and live.state in LIVE_STATES:
             by_name.setdefault(live.name, []).append(live)
     for name in sorted(by_name):
-        settings = _with_fleet(settings, _departing(settings, name, by_name[name]))
+        settings = _with_fleet(settings, _departing(settings, by_name[name], staying.get(name)))
     return _with_replaced(snapshot.cloud, settings)
+
+
+def regions_to_observe(nodes: Iterable[Node], settings: PlannerSettings) -> tuple[Region, ...]:
+    """Return the config's Regions, home first, and those of nodes whose fleet may be destroyed.
+
+    The config may name such a Region nowhere any more; EC2 must be asked there until they are gone.
+
+    Args:
+        nodes: Nodes of the cluster, as they were seen last; none at the start.
+        settings: The sector config, resolved.
+    """
+    going = {
+        Region(node.labels[REGION])
+        for node in nodes
+        if node.labels.get(FLEET) in settings.allow_destroy and node.labels.get(REGION)
+    }
+    return tuple(dict.fromkeys((*settings.observed_regions, *sorted(going))))
 
 
 def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSettings:
@@ -90,9 +112,22 @@ def _at_once(usual: ScaleInSettings) -> ScaleInSettings:
     )
 
 
-def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> FleetSettings:
+def _departing(
+    settings: PlannerSettings, lives: Iterable[Fleet], staying: FleetSettings | None
+) -> FleetSettings:
+    """Return the settings of live fleets of one name that are to go.
+
+    Args:
+        settings: The config's.
+        lives: The live fleets.
+        staying: The fleet of their name that the config has in other Regions; None: it has none.
+    """
     found = sorted(lives, key=lambda live: (live.region, live.id))
-    tags, first = found[0].tags, next(iter(settings.fleets()), None)
+    regions = tuple(dict.fromkeys(Region(live.region) for live in found))
+    if staying is not None:
+        # The budgets of the fleet count its nodes in every Region, these included.
+        return replace(_emptied(staying), regions=regions, disruption_budgets=())
+    name, tags, first = found[0].name, found[0].tags, next(iter(settings.fleets()), None)
     usual = first.scale_in if first is not None else ScaleInSettings()
     types = sorted({each for live in found for each in live.instance_types}) or [""]
     return FleetSettings(
@@ -103,7 +138,7 @@ def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> 
         provider=found[0].provider,
         auto_scaling_group=found[0].id if found[0].provider == "asg" else None,
         spot=tags.get("Spot") != "false",
-        regions=tuple(dict.fromkeys(Region(live.region) for live in found)),
+        regions=regions,
         max_capacity=0,
         departing=True,
         labels=type(tags)({FLEET: name}),

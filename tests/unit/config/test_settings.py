@@ -222,6 +222,16 @@ def test_regions_come_from_the_nearest_level_and_fit_the_zone() -> None:
     ]
 
 
+def test_fleet_in_allow_destroy_is_planned_only_where_it_is_rendered() -> None:
+    """Terraform removes it elsewhere, which waits until the planner has drained it there."""
+    text = "regions: [us-west-2, us-east-1]\nsectors: {a: {kind: cpu, fleets: [{size: small}]}}\n"
+    assert [fleet.regions for fleet in fleets_of(text)] == [("us-west-2", "us-east-1")]
+    going = "allow_destroy: [a-small]\n" + text
+    assert [fleet.regions for fleet in fleets_of(going)] == [("us-west-2",)]
+    both = going + "terraform: {by_region: {us-east-1: {ami: ami-1}}}\n"
+    assert [fleet.regions for fleet in fleets_of(both)] == [("us-west-2", "us-east-1")]
+
+
 def test_config_without_regions_lives_in_the_given_home() -> None:
     """Kluster Fleet Manager names no Region: the AWS settings do."""
     settings = planner_settings(

@@ -110,6 +110,31 @@ def test_fleets_missing_and_extra_are_told_of_regions_that_answered() -> None:
     assert seen(regions=()) == set()
 
 
+def test_fleet_in_a_region_that_it_left_is_extra() -> None:
+    """Its name is in the config, for another Region: this one would be forgotten."""
+    facts = config_facts(
+        b"cluster: analytics\nregions: [us-west-2, us-east-1]\n"
+        b"sectors: {primary: {kind: memory, fleets: [{size: small, regions: [us-west-2]},"
+        b" {size: medium}]}}\n",
+        region="us-east-1",
+    )
+    away = Region("us-east-1")
+    left, stays = (
+        Fleet(
+            id=FleetId(f"fleet-{name}"),
+            name=name,
+            provider="ec2-fleet",
+            region=away,
+            state="active",
+            target_capacity=1,
+        )
+        for name in ("primary-small", "primary-medium")
+    )
+    cloud = CloudState(fleets=(left, stays), regions=frozenset({away}))
+    found = [(d.kind, d.fleet, d.detail) for d in fleet_drift(facts, away, cloud)]
+    assert found == [("fleet-extra", "primary-small", "in us-east-1, not in the config")]
+
+
 def test_second_fleet_of_a_name_is_extra() -> None:
     """An apply that was cut off, or a hand, made one twice: nobody sizes the second."""
     home = Region("us-west-2")

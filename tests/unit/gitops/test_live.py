@@ -206,6 +206,12 @@ def test_fleet_that_was_deleted_by_hand_is_missing() -> None:
     assert [(each.fleet, each.kind) for each in found] == [("primary-small", "fleet-missing")]
 
 
+def test_fleet_in_a_region_that_it_left_is_extra() -> None:
+    """Its name is still in the config, of another Region: nobody would see that it goes on."""
+    (found,) = drift(SMALL, WIDE, replace(LARGE, id=FleetId("fleet-home"), region=HOME))
+    assert (found.fleet, found.region, found.kind) == ("primary-large", HOME, "fleet-extra")
+
+
 def test_second_fleet_of_a_name_is_extra() -> None:
     """Two fleets of one name stand for twice the nodes, and the loop sizes only one of them."""
     twin = replace(SMALL, id=FleetId("fleet-twin"))

@@ -12,14 +12,20 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.plan import Plan
+from reconciler.planner.fleets.departing import regions_to_observe
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
+    HOME,
     amounts,
+    make_cloud,
     make_cloud_of,
     make_fleet,
     make_fleet_settings,
+    make_instance,
     make_node,
     make_pod,
     make_settings,
@@ -105,6 +111,41 @@ def test_fleet_that_the_config_names_is_not_emptied_by_allow_destroy() -> None:
     """A list that was written ahead of the change would empty a fleet in use."""
     made = planned(make_node("s", STAYS), on("s"))
     assert made.actions == ()
+
+
+def test_fleet_is_emptied_in_the_region_that_it_leaves_and_goes_on_in_the_others() -> None:
+    """Its name is still in the config: nothing would drain it, and the apply wait for ever."""
+    away = Region("us-east-1")
+    leaving = make_fleet_settings("old", regions=(away,))
+    nodes = [make_node("o", leaving, region=away), make_node("s", OLD)]
+    tags = FrozenMap({"sector": OLD.sector, "fleet": OLD.name})
+    lives = [
+        make_fleet(leaving, 1, id=FleetId("fleet-away"), region=away, tags=tags),
+        make_fleet(OLD, 1, tags=tags),
+    ]
+    there = {"o": lives[0], "s": lives[1]}
+    cloud = make_cloud(
+        *lives,
+        instances=[make_instance(each, there[each.name]) for each in nodes],
+    )
+    snapshot = make_snapshot(*nodes, full("s"), cloud=cloud)
+    settings = make_settings(
+        replace(OLD, min_capacity=1), regions=(HOME, away), allow_destroy=frozenset({OLD.name})
+    )
+    made = plan(snapshot, settings)
+    assert told(made, TaintNode) == ["o"]
+    assert [(s.region, s.max, s.current) for s in made.fleets] == [(HOME, None, 1), (away, 0, 1)]
+    assert plan(snapshot, replace(settings, allow_destroy=frozenset())).actions == ()
+
+
+def test_region_that_the_config_names_no_more_is_observed_while_nodes_are_there() -> None:
+    """What EC2 does not show is never drained, and the fleet never goes."""
+    away = Region("us-east-1")
+    settings = make_settings(STAYS, allow_destroy=frozenset({OLD.name}))
+    old = make_node("o", OLD, labels={REGION: away})
+    other = make_node("s", STAYS, labels={REGION: "eu-west-1"})
+    assert regions_to_observe([old, other], settings) == (HOME, away)
+    assert regions_to_observe([], settings) == (HOME,)
 
 
 def replaced(*objects: Any, spot_tag: str, allowed: bool = True) -> Plan:

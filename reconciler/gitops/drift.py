@@ -16,7 +16,9 @@ from reconciler.gitops.planned import (
     LIVE_FIELDS_OF_GROUP,
     PlannedResource,
     changed_resources,
-    resources,
+    drifted_resources,
+    provider_region,
+    region_elsewhere,
     tags_of,
 )
 from reconciler.model.fleet import Fleet, Provider
@@ -40,6 +42,7 @@ class Drift:
 
     kind: DriftKind
     """`changed-outside`: somebody changed it without Terraform. `gone`: somebody deleted it.
+    `gone` is also said of one that Terraform looked for in the wrong Region.
     `config-differs`: an apply is due. `capacity-outside`: the live target is below min_capacity or
     above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in EC2, or the other
     way round, or a second one of its name."""
@@ -68,8 +71,11 @@ class DriftReport:
 
 def drift_report(plan: TerraformPlanJson) -> DriftReport:
     """Return the drift in a full (refreshing) plan."""
-    outside = resources({"resource_changes": plan.get("resource_drift", [])})
-    found = {drift for resource in outside if (drift := _outside(resource)) is not None}
+    found = {
+        drift
+        for resource in drifted_resources(plan)
+        if (drift := _elsewhere(plan, resource) or _outside(resource)) is not None
+    }
     found |= {
         _drift("config-differs", resource, resource.step) for resource in changed_resources(plan)
     }
@@ -165,6 +171,15 @@ def drift_json(report: DriftReport) -> dict[str, Any]:
             for drift in report.drifts
         ],
     }
+
+
+def _elsewhere(plan: TerraformPlanJson, resource: PlannedResource) -> Drift | None:
+    """Return drift of a fleet that was looked for in another Region than the one that it is in."""
+    there = region_elsewhere(plan, resource)
+    if not there:
+        return None
+    detail = f"the state has it in {there}, and it was looked for in {provider_region(plan)}"
+    return _drift("gone", resource, detail)
 
 
 def _outside(resource: PlannedResource) -> Drift | None:

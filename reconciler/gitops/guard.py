@@ -16,7 +16,10 @@ from reconciler.gitops.planned import (
     LAUNCH_TEMPLATE,
     PlannedFleet,
     PlannedResource,
+    drifted_resources,
     fleets,
+    provider_region,
+    region_elsewhere,
     resources,
     tags_of,
 )
@@ -79,6 +82,7 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
         *_modules(plan, policy),
         *_actions(plan),
         *_checks(plan),
+        *_other_region(plan),
     ]
     for resource in resources(plan):
         found += _resource(resource, policy)
@@ -154,6 +158,26 @@ def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
                 name,
                 "would end and come again with another provider: give the new one another size,"
                 " and list this one in allow_destroy",
+            )
+
+
+def _other_region(plan: TerraformPlanJson) -> Iterator[Finding]:
+    """Yield fleets that live in another Region than the one that the root module is of now.
+
+    The refresh does not find them there: an apply would drop them from the state, though they
+    live, and make others of their names.
+    """
+    here = provider_region(plan)
+    for resource in (*drifted_resources(plan), *resources(plan)):
+        there = region_elsewhere(plan, resource)
+        if there:
+            yield _refusal(
+                "fleet/region",
+                tags_of(resource.before).get("fleet") or resource.address,
+                f"the state has it in {there}, and this root module is of {here} now: it would be"
+                f" forgotten, and one made in {here}. Name {there} first in `regions` again;"
+                f" its fleets may move to {here} as a further region, with allow_destroy. If it is"
+                f" gone for good: terraform state rm '{resource.address}'",
             )
 
 

@@ -182,6 +182,21 @@ def provider_region(plan: TerraformPlanJson) -> str:
     return ""
 
 
+def drifted_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
+    """Return what the refresh found changed: `before` is the state, `after` what exists now."""
+    return resources({"resource_changes": plan.get("resource_drift", [])})
+
+
+def region_elsewhere(plan: TerraformPlanJson, resource: PlannedResource) -> str:
+    """Return the Region in which the state has a fleet, when the root's provider is of another one.
+
+    Terraform looks for it in the wrong Region then, and drops it from the state as gone. Empty for
+    other resources, and where the plan does not say both Regions.
+    """
+    here, there = provider_region(plan), region_of(resource.before)
+    return there if resource.type in {FLEET, GROUP} and here and there != here else ""
+
+
 def _refreshed(plan: TerraformPlanJson) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return attributes by address and deposed key as the plan's own refresh found them.
 
@@ -253,7 +268,7 @@ def _fleet(
         address=resource.address,
         step=resource.step,
         fleet_id=str(before.get("id") or ""),
-        region=_region(before) or _region(after) or region,
+        region=region_of(before) or region_of(after) or region,
         capacity_before=_capacity(live) if before else None,
         capacity_after=_capacity_after(after, live),
         spot=_is_spot(shown),
@@ -269,7 +284,7 @@ def _fleet(
     )
 
 
-def _region(attributes: Mapping[str, Any]) -> str:
+def region_of(attributes: Mapping[str, Any]) -> str:
     """Return the Region of the ARN (`arn:aws:ec2:us-west-2:…`), else that of provider 6."""
     parts = str(attributes.get("arn") or "").split(":")
     return parts[3] if len(parts) > 5 else str(attributes.get("region") or "")

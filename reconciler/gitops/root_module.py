@@ -102,13 +102,21 @@ def root_modules_of(
     Args:
         config: See `root_module_of`.
         cluster_name: See `root_module_of`.
-        also: Regions that had a root before: an empty root removes the fleets.
+        also: Further Regions that had a root before: an empty root removes the fleets.
 
     Raises:
-        UsageError: Neither the config nor the caller names the cluster.
+        UsageError: Neither the config nor the caller names the cluster, or a Region is home now and
+            had a root as a further one, whose state has its fleets.
     """
-    home = home_region_of(config)
-    further = sorted({*further_regions_of(config), *also} - {home})
+    home, before = home_region_of(config), set(also)
+    if home in before:
+        raise UsageError(
+            "regions",
+            f"{home} is the home region now, and has a root module as a further region already:"
+            " two would make its fleets",
+            "name the regions in their old order; the first cannot change while fleets are there",
+        )
+    further = sorted({*further_regions_of(config), *before})
     return {
         region: root_module_of(config, cluster_name=cluster_name, region=region)
         for region in (None, *further)

@@ -7,13 +7,18 @@ from reconciler.gitops.planned import PlannedFleet, fleets
 AWS = "registry.terraform.io/hashicorp/aws"
 
 
+def fleet_arn(name: str, region: str = "us-west-2") -> str:
+    """The ARN of a fleet."""
+    return f"arn:aws:ec2:{region}:123456789012:fleet/fleet-{name}"
+
+
 def fleet_attributes(
     name: str = "primary-small", target: int = 2, **changes: Any
 ) -> dict[str, Any]:
     """Attributes of a living aws_ec2_fleet."""
     return {
         "id": f"fleet-{name}",
-        "arn": f"arn:aws:ec2:us-west-2:123456789012:fleet/fleet-{name}",
+        "arn": fleet_arn(name),
         "fulfilled_capacity": float(target),
         "launch_template_config": [
             {"override": [{"instance_type": "r5.xlarge"}, {"instance_type": "r4.xlarge"}]}

@@ -9,6 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
 from tests.unit.gitops.plans import (
+    fleet_arn,
     fleet_attributes,
     fleet_change,
     group_attributes,
@@ -49,6 +50,14 @@ def test_empty_instead_of_absent_is_no_drift() -> None:
 def test_deleted_fleet_is_gone() -> None:
     """A fleet that vanished must be reported before its pods are missed."""
     assert kinds(outside(fleet_attributes(), None)) == [("gone", "primary-small")]
+
+
+def test_fleet_in_another_region_than_the_roots_is_drift() -> None:
+    """It lives and is looked for where it is not: "not in EC2 any more" would be wrong."""
+    away = fleet_attributes(arn=fleet_arn("primary-small", "us-east-1"))
+    (drift,) = drift_report(outside(away, None)).drifts
+    assert (drift.kind, drift.fleet) == ("gone", "primary-small")
+    assert drift.detail == "the state has it in us-east-1, and it was looked for in us-west-2"
 
 
 def test_config_that_was_not_applied_is_drift() -> None:

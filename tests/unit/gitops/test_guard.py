@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.gitops.guard import GuardPolicy, guard, hidden_programs, refused
 from tests.unit.gitops.plans import (
+    fleet_arn,
     fleet_attributes,
     fleet_change,
     group_attributes,
@@ -92,6 +93,27 @@ def test_subnet_that_a_group_loses_is_a_warning() -> None:
     (finding,) = guard(plan(change), GuardPolicy())
     assert (finding.severity, finding.code) == ("warning", "group/subnets")
     assert "subnet-0bb" in finding.message
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_fleet_in_another_region_than_the_roots_is_refused(kept: bool) -> None:
+    """Another home region: Terraform forgets fleets with running nodes, and makes a second set."""
+    away = fleet_attributes(arn=fleet_arn("primary-small", "us-east-1"))
+    if kept:
+        shown = plan(resource("aws_ec2_fleet", ["no-op"], away, away))
+    else:
+        gone = resource("aws_ec2_fleet", ["delete"], away, None)
+        shown = plan(fleet_change(["create"]), resource_drift=[gone])
+    (finding,) = guard(shown, GuardPolicy(allow_destroy=frozenset({"primary-small"})))
+    assert (finding.severity, finding.code) == ("refused", "fleet/region")
+    assert finding.where == "primary-small"
+    assert finding.message.startswith("the state has it in us-east-1, and this root module is of")
+
+
+def test_fleet_that_was_deleted_by_hand_is_made_anew() -> None:
+    """It is gone from the Region of its root: an apply is what brings it back."""
+    gone = resource("aws_ec2_fleet", ["delete"], fleet_attributes(), None)
+    assert codes(plan(fleet_change(["create"]), resource_drift=[gone])) == []
 
 
 @pytest.mark.parametrize("actions", [["delete", "create"], ["create", "delete"]])

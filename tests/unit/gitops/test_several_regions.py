@@ -13,6 +13,7 @@ from reconciler.gitops.root_module import RootModule, root_modules_of
 from reconciler.gitops.roots import changed_roots
 from reconciler.gitops.status import ClusterStatus
 from reconciler.gitops.targets import RenderTarget
+from reconciler.model.errors import UsageError
 
 EAST = "us-east-1"
 CONFIG = """\
@@ -108,6 +109,19 @@ def test_region_without_fleets_keeps_its_root_so_that_its_fleets_are_removed() -
     assert values == {"cluster_name": "analytics", "fleets": {}}
     only_home = propose(TARGET, alone.encode(), old_manifests={None: manifest})
     assert only_home.directories == ("terraform",)
+
+
+def test_other_home_region_beside_its_old_root_is_refused() -> None:
+    """Two roots would make the fleets of one Region, and each has half of them in its state."""
+    swapped = (
+        "cluster: analytics\nregions: [us-east-1]\n"
+        "terraform: {ami: ami-1, security_group_id: sg-1,"
+        " private_subnet_ids: {us-east-1a: subnet-1}}\n"
+        "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    )
+    with pytest.raises(UsageError, match="us-east-1 is the home region now"):
+        propose(TARGET, swapped.encode(), old_manifests={None: b"{}", EAST: b"{}"})
+    assert propose(TARGET, CONFIG.encode(), old_manifests={None: b"{}", EAST: b"{}"}).changes
 
 
 def test_pipeline_has_a_job_for_each_region() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.config.document import read_document
-from reconciler.config.loader import read_config_bytes
+from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.resolve import further_regions_of
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.targets import RenderTarget, find_targets, not_found, overlooked
@@ -60,9 +61,12 @@ def roots_here(
     files = checkout.files(".")
     every = {target.config_path for target in changed_roots(files, configs, output)}
     there = {path for path in every if Path(path).is_file()}
+    # A pull request may add a Region, of which nothing is rendered yet.
+    seen = set() if rendered else there if changed is None else there & set(changed)
+    further = {path: _further_regions_of(path) for path in seen}
     roots = tuple(
         RootHere(target=target, cluster=_cluster_of(target.config_path))
-        for target in changed_roots(files, configs, output, changed)
+        for target in changed_roots(files, configs, output, changed, further)
         if target.config_path in there
         and (not rendered or f"{target.output_dir}/{TFVARS}" in files)
         and (not removing or _approves_removals(target.config_path))
@@ -87,6 +91,14 @@ def _approves_removals(config: str) -> bool:
         return bool(read_document(read_config_bytes(config)).get("allow_destroy"))
     except ConfigError:
         return True
+
+
+def _further_regions_of(config: str) -> tuple[str, ...]:
+    """Return the further Regions that a config is rendered for; none of one with faults."""
+    try:
+        return further_regions_of(parse_config(read_config_bytes(config), name=config))
+    except ConfigError:
+        return ()
 
 
 def _cluster_of(config: str) -> str:

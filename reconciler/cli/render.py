@@ -13,6 +13,7 @@ from reconciler.cli.terminal.output import Output, OutputOption, print_data, pri
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
+from reconciler.gitops.root_files import home_directory
 from reconciler.gitops.root_module import root_modules_of
 from reconciler.gitops.targets import directory_of
 from reconciler.gitops.write import (
@@ -51,12 +52,14 @@ def command(
     """Write the Terraform root module and fleets.auto.tfvars.json for a sector config.
 
     DIR is for the home region; each further region that fleets are in has DIR-<region> beside it.
-    Files of an older render go, other files in the folder stay. Prints what changed.
+    When DIR is that of a further region, the same directories are written. Files of an older render
+    go, other files in the folder stay. Prints what changed.
     """
     # A directory without a name of its own, such as `.`, has no neighbours.
     out = out if out.name not in {"", ".."} else out.resolve()
     named = stated_cluster_name(cluster_name)
     read = load_config(config_of(config, config_file), cluster_name=named, purpose=Purpose.RENDER)
+    out = home_directory(out, read)
     roots = root_modules_of(
         read, cluster_name=read.cluster or rendered_cluster(out), also=regions_beside(out)
     )

@@ -14,6 +14,8 @@ from os import DirEntry, scandir
 from pathlib import Path
 from typing import Any
 
+from reconciler.config.resolve import further_regions_of, home_region_of
+from reconciler.config.schema import SectorConfig
 from reconciler.gitops.guard import Finding
 from reconciler.gitops.plan_directory import LOCK, file_sha256
 from reconciler.gitops.render import TFVARS, code
@@ -188,6 +190,21 @@ def further_region(module: Path) -> str | None:
     """Return the Region of a root module in a directory `DIR-<region>`; None for any other."""
     region = rendered_region(module)
     return region if region and module.resolve().name.endswith(f"-{region}") else None
+
+
+def home_directory(module: Path, config: SectorConfig) -> Path:
+    """Return the directory of the home Region's root module, whichever Region's is given.
+
+    Args:
+        module: The directory of one of the config's root modules, rendered or not.
+        config: A valid config.
+    """
+    name, rendered = module.resolve().name, rendered_region(module)
+    further = {*further_regions_of(config), *filter(None, [further_region(module)])}
+    for region in sorted(further - {home_region_of(config)}):
+        if name.endswith(f"-{region}") and name != f"-{region}" and rendered in {None, region}:
+            return module.with_name(name.removesuffix(f"-{region}"))
+    return module
 
 
 def rendered_region(module: Path) -> str | None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from reconciler.model.errors import ConfigError, UsageError
 NAME_MAX: Final = 100
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_/-]+", re.ASCII)
 _DIGEST: Final = 8
+NO_REGIONS: Final[Mapping[str, Collection[str]]] = {}
 
 
 def changed_roots(
@@ -28,16 +29,19 @@ def changed_roots(
     patterns: Sequence[str],
     output: str = DEFAULT_OUTPUT,
     changed: Collection[str] | None = None,
+    further: Mapping[str, Collection[str]] = NO_REGIONS,
 ) -> tuple[RenderTarget, ...]:
     """Return the root modules whose config or directory changed, sorted.
 
-    The root modules of further Regions are those that were rendered: a target each.
+    The root modules of further Regions are those that were rendered, and those in `further`: a
+    target each.
 
     Args:
         files: Paths of all files of the checkout.
         patterns: Config paths, see `find_targets`.
         output: The output directory, relative to each config's own.
         changed: Paths that changed, removed ones included; None: every target counts.
+        further: Further Regions that a config will be rendered for, by its path.
 
     Raises:
         UsageError: A pattern is invalid, or two configs would share an output.
@@ -46,7 +50,7 @@ def changed_roots(
     shared = shared_outputs(targets)
     if shared:
         raise UsageError("--config", next(iter(shared.values())), ONE_EACH)
-    every = sorted(root for target in targets for root in _roots_of(target, files))
+    every = sorted(root for target in targets for root in _roots_of(target, files, further))
     if changed is None:
         return tuple(every)
     return tuple(
@@ -57,9 +61,12 @@ def changed_roots(
     )
 
 
-def _roots_of(target: RenderTarget, files: Sequence[str]) -> Iterator[RenderTarget]:
+def _roots_of(
+    target: RenderTarget, files: Sequence[str], further: Mapping[str, Collection[str]]
+) -> Iterator[RenderTarget]:
     """Yield the root modules of a config: that of the home Region, and further ones."""
-    for region in (None, *rendered_regions(target.output_dir, files)):
+    regions = {*rendered_regions(target.output_dir, files), *further.get(target.config_path, ())}
+    for region in (None, *sorted(regions)):
         yield replace(target, output_dir=directory_of(target.output_dir, region))
 
 

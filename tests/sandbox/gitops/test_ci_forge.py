@@ -106,6 +106,19 @@ def test_roots_name_their_cluster_for_a_role_each(tmp_path: Path) -> None:
     assert [root["cluster"] for root in found] == ["one", "two", "", ""]
 
 
+def test_region_that_a_pull_request_adds_is_a_root_before_it_is_rendered(tmp_path: Path) -> None:
+    """Nobody would see its plan before the merge."""
+    text = (
+        "cluster: one\nregions: [us-west-2, us-east-1]\nsectors: {primary: {kind: memory, fleets:"
+        " [{size: small, regions: [us-west-2, us-east-1]}]}}\n"
+    )
+    repository = repository_of(tmp_path, a=text, b="cluster: two\n")
+    home, further = "clusters/a/terraform", "clusters/a/terraform-us-east-1"
+    found = [root["dir"] for root in roots_of(repository)]
+    assert found == [home, further, "clusters/b/terraform"]
+    assert roots_of(repository, "--rendered") == []
+
+
 def test_roots_have_names_of_their_own_that_artifacts_may_have(tmp_path: Path) -> None:
     """Two plans under one name: one cluster would be handed the other's."""
     names = ["a", "a.b", "a:b", "é", "x" * 200]

@@ -130,3 +130,43 @@ def test_pipe_where_a_file_is_rendered_is_refused(
     assert f"{out / path}: is not a plain file, and one is rendered there (move it away)" in error
     assert run(call) == 2
     assert sorted(each.name for each in out.iterdir()) == [path]
+
+
+ONE_FLEET_IN_TWO_REGIONS = """
+cluster: wide
+regions: [us-west-2, us-east-1]
+terraform: {ami: al2023@latest, subnet_tags: {a: b}, security_group_tags: {a: b}}
+sectors: {primary: {kind: memory, fleets: [{size: small, regions: [us-west-2, us-east-1]}]}}
+"""
+
+
+@pytest.mark.parametrize("rendered", [False, True])
+def test_render_command_into_a_further_regions_folder_renders_every_region_in_its_own(
+    config: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rendered: bool,
+) -> None:
+    """The job of a pull request names the root that it plans, which would be the home region's."""
+    config.write_text(ONE_FLEET_IN_TWO_REGIONS)
+    call = ["render", "--config", str(config), "--out"]
+    if rendered:
+        assert run([*call, str(tmp_path / "out")]) == 0
+    assert run([*call, str(tmp_path / "out-us-east-1")]) == 0
+    capsys.readouterr()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
+        "out",
+        "out-us-east-1",
+    ]
+    for name, region in (("out", "us-west-2"), ("out-us-east-1", "us-east-1")):
+        assert f'region = "{region}"' in (tmp_path / name / "main.tf").read_text()
+
+
+def test_render_command_into_a_home_folder_with_a_regions_name_stays_there(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder per region of somebody's own is no further root of ours."""
+    config.write_text(ONE_FLEET_IN_TWO_REGIONS.replace("[us-west-2, us-east-1]", "[us-west-2]"))
+    assert run(["render", "--config", str(config), "--out", str(tmp_path / "of-us-east-1")]) == 0
+    capsys.readouterr()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["of-us-east-1"]

@@ -32,3 +32,13 @@ def test_config_or_rendered_file_makes_its_root_count() -> None:
 def test_other_files_make_none_count() -> None:
     """Fifty clusters must not plan for a word in the README."""
     assert roots({"README.md", "clusters/b/terraform-notes.md"}) == []
+
+
+def test_region_that_a_config_will_be_rendered_for_counts() -> None:
+    """A pull request that adds a region would be planned for the other one alone."""
+    further = {"clusters/a/sectors.yaml": ("us-east-1",)}
+    found = changed_roots(FILES, PATTERNS, changed={"clusters/a/sectors.yaml"}, further=further)
+    assert [target.output_dir for target in found] == [
+        "clusters/a/terraform",
+        "clusters/a/terraform-us-east-1",
+    ]

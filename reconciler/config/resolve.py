@@ -139,6 +139,15 @@ class ResolvedFleet:
         return self.regions
 
     @property
+    def minimum_region(self) -> str | None:
+        """Return where `min_capacity` is kept: in the home Region, else in the first of its own.
+
+        None when it names no Region: then there is only the home Region.
+        """
+        home = home_region_of(self.config)
+        return home if home in self.regions else next(iter(self.regions), None)
+
+    @property
     def over_subscription(self) -> float:
         """Return the share added to requests to size new capacity."""
         stated = self.sector.over_subscription

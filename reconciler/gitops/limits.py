@@ -9,7 +9,7 @@ from pathlib import Path
 from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.planning.settings import planner_settings
-from reconciler.config.resolve import resolve_fleets
+from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.fleet import PriceSource
@@ -69,18 +69,21 @@ def config_facts(
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
     catalogue = load_catalogue(catalogue_beside(config.catalogue, Path(name).parent))
     settings = planner_settings(config, catalogue)
-    regions = {fleet.name: fleet.planned_regions for fleet in resolve_fleets(config)}
+    resolved = {fleet.name: fleet for fleet in resolve_fleets(config)}
+    here = region or home_region_of(config)
     root = root_module_of(config, cluster_name=cluster_name, region=region)
     return ConfigFacts(
         cluster=settings.cluster,
         region=region or (config.regions[0] if config.regions else ""),
         fleets={
             fleet.name: FleetLimits(
-                # It is in the home Region only.
-                min_capacity=0 if region and region != settings.home_region else fleet.min_capacity,
+                # One Region keeps it.
+                min_capacity=fleet.min_capacity
+                if resolved[fleet.name].minimum_region == here
+                else 0,
                 max_capacity=fleet.max_capacity,
                 usd_per_hour=fleet.usd_per_hour,
-                regions=regions.get(fleet.name, ()),
+                regions=resolved[fleet.name].planned_regions,
             )
             for fleet in settings.fleets()
         },

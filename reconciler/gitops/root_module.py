@@ -79,7 +79,7 @@ def root_module_of(
     return RootModule(
         cluster_name=name,
         fleets={
-            fleet.name: _variables(fleet.in_region(here), at_home=at_home)
+            fleet.name: _variables(fleet.in_region(here))
             for fleet in every
             if fleet.is_rendered
             and (here in fleet.rendered_regions or (at_home and None in fleet.rendered_regions))
@@ -123,10 +123,10 @@ def root_modules_of(
     }
 
 
-def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
+def _variables(fleet: ResolvedFleet) -> dict[str, Any]:
     """Return the variables of one fleet; what is not stated is left to the module's defaults.
 
-    `min_capacity` applies in the home Region only, so in others the first target is 0.
+    `min_capacity` is kept in one Region only, so in others the first target is 0.
     """
     sector, entry, stated = fleet.sector, fleet.entry, dict(fleet.terraform)
     taints = stated.pop("node_taints", ())
@@ -153,7 +153,9 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
         "node_pool_kind": sector.kind,
         "spot": entry.spot,
         "initial_node_count": (
-            fleet.initial_node_count if at_home else entry.initial_node_count or 0
+            fleet.initial_node_count
+            if fleet.region == fleet.minimum_region
+            else entry.initial_node_count or 0
         ),
     }
 

@@ -238,6 +238,10 @@ class FleetSettings:
         """Return the capacity type it buys."""
         return "spot" if self.spot else "on-demand"
 
+    def minimum_region(self, home: Region) -> Region:
+        """Return where min_capacity is kept: in the home Region, else in the first of its own."""
+        return home if home in self.regions else self.regions[0]
+
     def fleet_keys(self) -> tuple[FleetKey, ...]:
         """Return the fleet in each of its regions, in order of preference."""
         return tuple(FleetKey(name=self.name, region=region) for region in self.regions)
@@ -363,7 +367,7 @@ class PlannerSettings:
 
     @property
     def home_region(self) -> Region:
-        """Return where min_capacity is kept."""
+        """Return where min_capacity is kept, of fleets that are there (`minimum_region`)."""
         return self.regions[0]
 
     @property

@@ -163,7 +163,8 @@ class Simulation:
         names: dict[str, list[FleetId]] = {}
         for fleet, region in fleets_of(self._settings):
             shape = shape_of(fleet, region, self.offers)
-            target = fleet.min_capacity if region == self._home else 0
+            keeps = region == fleet.minimum_region(self._settings.home_region)
+            target = fleet.min_capacity if keeps else 0
             made = self.world.add_fleet(shape, target)
             names.setdefault(fleet_of.get(fleet.name, fleet.name), []).append(made)
             self._note_target(made, fleet.name, target, 0.0)
@@ -175,10 +176,6 @@ class Simulation:
         total = steps[-1][1] + target - self._target_now.get(fleet_id, 0)
         self._target_now[fleet_id] = target
         steps.append((now, total))
-
-    @property
-    def _home(self) -> str:
-        return self._settings.home_region
 
     def _plan_launches(self) -> None:
         chances, fleets = self._options.chances, self.world.fleets

@@ -397,11 +397,12 @@ def _tier(key: FleetKey, fleet: FleetSettings, settings: PlannerSettings) -> int
 def _minimum(
     key: FleetKey, fleet: FleetSettings, live: Fleet | None, settings: PlannerSettings
 ) -> int:
-    """Return the larger of the config's minimum, which is kept at home, and the group's own.
+    """Return the larger of the config's minimum, which one Region keeps, and the group's own.
 
     EC2 ends nothing below a group's own minimum, and takes no desired capacity above its MaxSize.
     """
-    least = fleet.min_capacity if key.region == settings.home_region else 0
+    keeps = key.region == fleet.minimum_region(settings.home_region)
+    least = fleet.min_capacity if keeps else 0
     if live is None:
         return least
     most = least if live.max_size is None else live.max_size

@@ -93,6 +93,14 @@ def test_minimum_is_kept_at_home_alone() -> None:
     assert counts[EAST, "primary-large"] == 3
 
 
+def test_minimum_of_a_fleet_that_is_not_at_home_is_kept_in_its_first_region() -> None:
+    """The key would be accepted and do nothing."""
+    text = CONFIG.replace("initial_node_count: 3", "min_capacity: 3")
+    assert roots(text)[EAST].fleets["primary-large"]["initial_node_count"] == 3
+    assert config_facts(text.encode(), region=EAST).fleets["primary-large"].min_capacity == 3
+    assert config_facts(text.encode()).fleets["primary-large"].min_capacity == 0
+
+
 def test_region_without_fleets_keeps_its_root_so_that_its_fleets_are_removed() -> None:
     """Fleets whose root module is gone run on, and nothing plans their end."""
     alone = CONFIG.partition("    - {size: large")[0].replace(

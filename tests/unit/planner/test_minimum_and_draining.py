@@ -4,6 +4,7 @@ import pytest
 
 from reconciler.model.actions import DRAINING_TAINT, TerminateInstance, UntaintNode
 from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -48,6 +49,22 @@ def test_draining_node_below_new_minimum_is_taken_back_not_replaced(maximum: int
     assert new_targets(made) == []
     assert [a.node for a in made.actions if isinstance(a, UntaintNode)] == ["b"]
     assert not [a for a in made.actions if isinstance(a, TerminateInstance)]
+
+
+def test_minimum_of_a_fleet_that_is_not_at_home_is_kept_in_its_first_region() -> None:
+    """A fleet of another region alone would stay empty, whatever its minimum."""
+    further = Region("eu-west-1")
+    fleet = make_fleet_settings(min_capacity=2, regions=(AWAY, further))
+    lives = [
+        make_fleet(fleet, 0, id=FleetId(f"fleet-{region}"), region=region)
+        for region in (AWAY, further)
+    ]
+    settings = make_settings(fleet, regions=(HOME, AWAY, further))
+    made = plan(make_snapshot(cloud=make_cloud(*lives)), settings)
+    assert [(each.region, each.min, each.target) for each in made.fleets] == [
+        (AWAY, 2, 2),
+        (further, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize("target", [None, 3])

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from reconciler.config.resolve import resolve_fleets
+from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.assets import read_policy
+from reconciler.gitops.root_module import root_modules_of
 from reconciler.install.settings import ROLE
 from reconciler.model.errors import UsageError
 
@@ -34,8 +35,8 @@ def policy(name: PolicyName, values: Values) -> str:
 
     Args:
         name: The policy: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
-        values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
-            `key` of the state; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
+        values: For its placeholders: `cluster`; `partition` (aws); for pipelines those of
+            `state_values`; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
             the fleets, and `queue_arn`, if the config names an interruption queue; `groups`, if
             there are Auto Scaling groups to scale or, for pipelines, to make.
     """
@@ -51,6 +52,12 @@ def policy(name: PolicyName, values: Values) -> str:
     return json.dumps(_filled(document, {"partition": "aws", **values}), indent=2) + "\n"
 
 
+def state_values(bucket: str, keys: Iterable[str], partition: str = "aws") -> Values:
+    """Return the bucket with the ARNs of Terraform's states in it, and those of their locks."""
+    states = [f"arn:{partition}:s3:::{bucket}/{key}" for key in keys]
+    return {"bucket": bucket, "states": states, "locks": [f"{each}.tflock" for each in states]}
+
+
 def policy_values(
     name: PolicyName, config: SectorConfig, cluster: str, node_role_arn: str | None
 ) -> Values:
@@ -59,14 +66,14 @@ def policy_values(
     Raises:
         UsageError: The config or the caller does not say what the policy needs.
     """
-    home = config.regions[0] if config.regions else ""
+    home = home_region_of(config) or ""
     partition = next((p for start, p in _PARTITIONS.items() if home.startswith(start)), "aws")
-    values = {"cluster": cluster, "partition": partition}
+    values: Values = {"cluster": cluster, "partition": partition}
     if name == "capacity-loop":
         queue = _queue_values(config.interruption.queue_url, partition)
         groups = {GROUPS: "true"} if _has_groups(config) else {}
         recording = _recording_values(config.recording.path)
-        return {**values, **queue, **groups, **recording, "regions": _regions(config)}
+        return {**values, **queue, **groups, **recording, "regions": _regions_or_fault(config)}
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -74,9 +81,12 @@ def policy_values(
             f"{name} needs the Terraform state, and no backend is configured",
             "add one",
         )
-    values |= {"bucket": backend.bucket, "key": backend.key}
+    # A Region without fleets keeps its root module until they are removed: every one counts.
+    roots = root_modules_of(config, cluster_name=cluster, also=_regions(config) - {home})
+    keys = [root.backend.key for root in roots.values() if root.backend is not None]
+    values = {**values, **state_values(backend.bucket, keys, partition)}
     if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
-        values |= {GROUPS: "true"}
+        values = {**values, GROUPS: "true"}
     if name == "ci-plan":
         return values
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
@@ -92,16 +102,21 @@ def _has_groups(config: SectorConfig) -> bool:
     return not config.sectors or any(f.provider == "asg" for s in sectors for f in s.fleets)
 
 
-def _regions(config: SectorConfig) -> list[str]:
-    """Return the Regions that fleets may be in; cluster names are unique per Region only.
+def _regions(config: SectorConfig) -> set[str]:
+    """Return the Regions that fleets may be in."""
+    sectors = config.sectors.values()
+    fleets = [fleet.regions for sector in sectors for fleet in sector.fleets]
+    found = {*config.regions, *(r for s in sectors for r in s.regions or ())}
+    return found | {region for regions in fleets for region in regions or ()}
+
+
+def _regions_or_fault(config: SectorConfig) -> list[str]:
+    """Return the Regions that fleets may be in, sorted; cluster names are unique per Region only.
 
     Raises:
         UsageError: None is named.
     """
-    sectors = config.sectors.values()
-    fleets = [fleet.regions for sector in sectors for fleet in sector.fleets]
-    found = {*config.regions, *(r for s in sectors for r in s.regions or ())}
-    found |= {region for regions in fleets for region in regions or ()}
+    found = _regions(config)
     if not found:
         raise UsageError(
             "regions",

@@ -5,11 +5,19 @@ locals {
   forge_issuer    = try(regex("oidc-provider/(.+)$", var.pipelines.oidc_provider_arn)[0], "")
   pipeline_bucket = try(coalesce(var.pipelines.state_bucket, var.state_bucket), "")
 
+  # The state of each further region is beside that of the first: fleets.tfstate, fleets-us-east-1.tfstate.
+  state_key_parts = regex("^(.*?[^/]|)([.][^./]+|)$", var.state_key)
+  further_regions = try(slice(var.regions, 1, length(var.regions)), [])
+  state_keys      = concat([var.state_key], [for region in local.further_regions : join("-${region}", local.state_key_parts)])
+  states          = [for key in local.state_keys : "arn:${local.partition}:s3:::${local.pipeline_bucket}/${key}"]
+
   pipeline_values = {
-    cluster       = var.cluster_name
-    partition     = local.partition
-    bucket        = local.pipeline_bucket
-    key           = var.state_key
+    cluster   = var.cluster_name
+    partition = local.partition
+    bucket    = local.pipeline_bucket
+    # The file is JSON with a list of one text; further ones follow it with quotes of their own.
+    states        = join("\", \"", local.states)
+    locks         = join("\", \"", [for state in local.states : "${state}.tflock"])
     node_role_arn = var.node_role_arn == "" ? "arn:${local.partition}:iam::000000000000:role/none" : var.node_role_arn
   }
 }

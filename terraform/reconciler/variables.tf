@@ -11,7 +11,7 @@ variable "cluster_name" {
 }
 
 variable "regions" {
-  description = "Regions of the fleets, as the sector config has them. The capacity loop may change nothing elsewhere: another region may have a cluster of the same name. Empty: the provider's."
+  description = "Regions of the fleets, as the sector config has them, the home region first. The capacity loop may change nothing elsewhere: another region may have a cluster of the same name. The pipelines may use the state of each. Empty: the provider's."
   type        = list(string)
   default     = []
   nullable    = false
@@ -158,7 +158,7 @@ variable "state_kms_key_arn" {
 }
 
 variable "state_key" {
-  description = "Object key of the cluster's state, as terraform.backend.key of the sector config has it."
+  description = "Object key of the cluster's state, as terraform.backend.key of the sector config has it. That of a further region has the region in its name: fleets-us-east-1.tfstate."
   type        = string
   default     = ""
   nullable    = false

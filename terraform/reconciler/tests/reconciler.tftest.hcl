@@ -146,6 +146,37 @@ run "accepts_a_state_bucket_that_exists" {
   }
 }
 
+run "accepts_several_regions_with_a_state_each" {
+  command = plan
+
+  variables {
+    regions      = ["us-west-2", "us-east-1"]
+    state_bucket = "analytics-state"
+    state_key    = "fleets.d/analytics.tfstate"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
+      plan_subjects     = ["repo:team/fleets:pull_request"]
+      apply_subjects    = ["repo:team/fleets:environment:fleets"]
+    }
+  }
+
+  assert {
+    condition = [for each in jsondecode(aws_iam_role_policy.pipelines["plan"].policy).Statement : each.Resource if each.Sid == "ReadState"] == [[
+      "arn:aws:s3:::analytics-state/fleets.d/analytics.tfstate",
+      "arn:aws:s3:::analytics-state/fleets.d/analytics-us-east-1.tfstate",
+    ]]
+    error_message = "the state of a further region could not be read"
+  }
+
+  assert {
+    condition = [for each in jsondecode(aws_iam_role_policy.pipelines["apply"].policy).Statement : each.Resource if each.Sid == "LockState"] == [[
+      "arn:aws:s3:::analytics-state/fleets.d/analytics.tfstate.tflock",
+      "arn:aws:s3:::analytics-state/fleets.d/analytics-us-east-1.tfstate.tflock",
+    ]]
+    error_message = "the state of a further region could not be locked"
+  }
+}
+
 run "accepts_the_longest_name_of_a_cluster" {
   command = plan
 

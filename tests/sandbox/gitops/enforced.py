@@ -8,7 +8,7 @@ from typing import Any
 
 import boto3
 
-from reconciler.install.iam import PolicyName, policy
+from reconciler.install.iam import PolicyName, policy, state_values
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
@@ -22,8 +22,7 @@ def shipped(name: PolicyName, *, groups: bool = False) -> Document:
     """A policy for the test's cluster and state, with the rights to groups when it has some."""
     values = {
         "cluster": f"{TEAM}-cluster",
-        "bucket": BUCKET,
-        "key": KEY,
+        **state_values(BUCKET, [KEY]),
         "node_role_arn": "arn:aws:iam::123456789012:role/node",
         **({"groups": "true"} if groups else {}),
     }

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,19 +59,33 @@ def test_policy_of_the_loop_names_the_bucket_that_it_records_in(
         assert found[1]["Condition"] == {"StringLike": {"s3:prefix": listed}}
 
 
+def objects_of(policy: str) -> list[Any]:
+    """What each statement about S3 is limited to, in the order of the policy."""
+    statements = json.loads(policy)["Statement"]
+    return [each["Resource"] for each in statements if "s3:" in str(each["Action"])]
+
+
 @pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
 def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: str) -> None:
     """A bucket often holds the state of everything that a company has."""
     arguments = ("--iam-policy", name, "--node-role", ROLE)
     done = run(tmp_path, *arguments, config=CONFIG + BACKEND)
     assert done.returncode == 0, done.stderr
-    resources = {
-        each["Resource"]
-        for each in json.loads(done.stdout)["Statement"]
-        if "s3:" in str(each["Action"])
-    }
-    lock = {"arn:aws:s3:::state/a/b.tfstate.tflock"} if name == "ci-apply" else set()
-    assert resources == {"arn:aws:s3:::state", "arn:aws:s3:::state/a/b.tfstate"} | lock
+    state = "arn:aws:s3:::state/a/b.tfstate"
+    lock = [[f"{state}.tflock"]] if name == "ci-apply" else []
+    assert objects_of(done.stdout) == ["arn:aws:s3:::state", [state], *lock]
+
+
+@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
+def test_policies_of_pipelines_reach_the_state_of_each_region(tmp_path: Path, name: str) -> None:
+    """The first plan of a further region would be refused its state."""
+    config = CONFIG.replace("{size: small}", "{size: small, regions: [us-west-2, eu-west-1]}")
+    config += BACKEND + "regions: [us-west-2, us-east-1]\n"
+    done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+    assert done.returncode == 0, done.stderr
+    states = [f"arn:aws:s3:::state/a/b{each}.tfstate" for each in ("", "-eu-west-1", "-us-east-1")]
+    locks = [[f"{each}.tflock" for each in states]] if name == "ci-apply" else []
+    assert objects_of(done.stdout) == ["arn:aws:s3:::state", states, *locks]
 
 
 @pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])

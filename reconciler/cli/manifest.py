@@ -8,10 +8,12 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
+from reconciler.cli.options.gitops import SecondLoopConfigsOption, SecondLoopOutOption
 from reconciler.cli.terminal.output import print_document
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
+from reconciler.gitops.targets import DEFAULT_OUTPUT
 from reconciler.install.iam import PolicyName, policy, policy_values
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import (
@@ -66,6 +68,8 @@ def command(
     mode: Annotated[
         Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
     ] = "push",
+    gitops_config: SecondLoopConfigsOption = None,
+    out: SecondLoopOutOption = DEFAULT_OUTPUT,
     node_watch: Annotated[
         bool, typer.Option("--node-watch", help="Read instance metadata on every spot node too.")
     ] = False,
@@ -110,7 +114,15 @@ def command(
         tolerations=tolerations_of(loaded, sector),
         replicas=replicas,
         priority_class=priority_class,
-        gitops=Gitops(repository=repository, branch=branch, mode=mode) if repository else None,
+        gitops=Gitops(
+            repository=repository,
+            branch=branch,
+            mode=mode,
+            configs=tuple(gitops_config or ()),
+            output=out,
+        )
+        if repository
+        else None,
         node_watch=node_watch,
         extra_files={path: _text(folder / path) for path in extra_paths(loaded)},
     )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined
 
 from reconciler.gitops.assets import read_template
+from reconciler.gitops.targets import DEFAULT_OUTPUT
 from reconciler.install.settings import CONFIG_FILE, InstallSettings
 
 TEMPLATES: Final = (
@@ -126,4 +127,6 @@ def _arguments(settings: InstallSettings) -> list[str]:
     return [
         *(*arguments, "--gitops", "--repository", second.repository),
         *("--branch", second.branch, "--mode", second.mode, "--clone", "/tmp/clone"),  # noqa: S108 - the pod's own volume
+        *(each for path in second.configs for each in ("--gitops-config", path)),
+        *(("--out", second.output) if second.output != DEFAULT_OUTPUT else ()),
     ]

@@ -9,6 +9,7 @@ from typing import Final
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
+from reconciler.gitops.targets import DEFAULT_OUTPUT, find_targets
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
 from reconciler.records.git_address import (
@@ -75,6 +76,10 @@ class Gitops:
     repository: str
     branch: str = "main"
     mode: str = "push"
+    configs: tuple[str, ...] = ()
+    """Paths or patterns of sector configs in it; none: sectors.yaml at its top."""
+    output: str = DEFAULT_OUTPUT
+    """The folder that is rendered next to each config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +158,8 @@ def _check_gitops(gitops: Gitops) -> None:
     )
     check_token_is_hidden(parts, "--repository")
     check_branch(gitops.branch, "--branch")
+    for configs in (gitops.configs, (CONFIG_FILE,)):  # a pattern alone does not show the folder
+        find_targets((), configs, gitops.output)
 
 
 def _check_namespace(settings: InstallSettings) -> None:

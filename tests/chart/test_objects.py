@@ -84,6 +84,8 @@ def objects(text: str) -> dict[tuple[str, str], Any]:
                     "repository": "https://git.example/fleets.git",
                     "branch": "trunk",
                     "mode": "pull-request",
+                    "configs": ["clusters/*/sectors.yaml", "more/sectors.yaml"],
+                    "out": "infrastructure/fleets",
                 },
                 "extraFiles": {"policies/descheduler.yaml": "a: {b}\n", "z.json": "<&>"},
             },
@@ -92,6 +94,8 @@ def objects(text: str) -> dict[tuple[str, str], Any]:
                     repository="https://git.example/fleets.git",
                     branch="trunk",
                     mode="pull-request",
+                    configs=("clusters/*/sectors.yaml", "more/sectors.yaml"),
+                    output="infrastructure/fleets",
                 ),
                 "extra_files": FrozenMap(
                     {"policies/descheduler.yaml": "a: {b}\n", "z.json": "<&>"}
@@ -190,6 +194,8 @@ def test_objects_for_prometheus_and_grafana_come_when_asked_for(helm: str, tmp_p
         ({"replicas": 0}, "replicas"),
         ({"gitops": None}, "gitops"),
         ({"gitops": {"branch": None}}, "branch"),
+        ({"gitops": {"configs": ["../sectors.yaml"]}}, "configs"),
+        ({"gitops": {"out": "/terraform"}}, "out"),
         ({"serviceMonitor": None}, "serviceMonitor"),
         ({"dashboards": None}, "dashboards"),
         ({"extraFiles": None}, "extraFiles"),

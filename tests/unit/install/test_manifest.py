@@ -19,6 +19,8 @@ from reconciler.install.settings import (
 from reconciler.model.errors import UsageError
 from tests.unit.install.command import CONFIG, ROLE, run
 
+REPOSITORY = "https://git.example/fleets.git"
+
 
 def settings(**overrides: Any) -> InstallSettings:
     """An install of two replicas."""
@@ -305,6 +307,9 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"gitops": Gitops(repository="http::https://u:token@git.example/c")}, "secret"),
         ("", {"gitops": Gitops(repository="ftp://git.example/c.git")}, "is not a git address"),
         ("", {"gitops": Gitops(repository="https://[git.example/c.git")}, "is not a valid address"),
+        ("", {"gitops": Gitops(repository=REPOSITORY, configs=("../a.yaml",))}, "inside the repo"),
+        ("", {"gitops": Gitops(repository=REPOSITORY, configs=("a.yaml", "b.yaml"))}, "share"),
+        ("", {"gitops": Gitops(repository=REPOSITORY, output="/terraform")}, "inside the repo"),
     ],
 )
 def test_install_that_would_not_run_is_refused(
@@ -379,6 +384,16 @@ def test_second_loop_gets_what_it_needs_in_the_same_pods(tmp_path: Path) -> None
     secret = volumes["git"]["secret"]
     assert (secret["secretName"], secret["optional"]) == ("fleet-reconciler", True)
     assert container["resources"]["limits"]["memory"] == "2Gi"
+
+
+def test_second_loop_looks_where_the_configs_of_the_repository_are(tmp_path: Path) -> None:
+    """A repository with one directory per cluster has no sectors.yaml at its top."""
+    paths = ("--gitops-config", "clusters/*/sectors.yaml", "--gitops-config", "more/sectors.yaml")
+    done = run(tmp_path, "--repository", REPOSITORY, *paths, "--out", "fleets")
+    assert done.returncode == 0, done.stderr
+    made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    (container,) = made["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-6:] == [*paths, "--out", "fleets"]
 
 
 def test_keys_of_the_secret_are_where_ssh_and_git_look_for_them() -> None:

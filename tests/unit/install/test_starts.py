@@ -69,9 +69,11 @@ NO_IMAGES = [
 ]
 
 
-def manifest_takes(image: str = "r/x:1", **gitops: str) -> bool:
+def manifest_takes(
+    image: str = "r/x:1", *, repository: str = TAKEN[0], branch: str = BRANCHES[0]
+) -> bool:
     """Whether the manifest is printed."""
-    second = Gitops(**{"repository": TAKEN[0], **gitops})
+    second = Gitops(repository=repository, branch=branch)
     made = InstallSettings(cluster="analytics", config=CONFIG, image=image, gitops=second)
     try:
         check(made, parse_config(CONFIG))

@@ -174,7 +174,7 @@ def drift_json(report: DriftReport) -> dict[str, Any]:
 
 
 def _elsewhere(plan: TerraformPlanJson, resource: PlannedResource) -> Drift | None:
-    """Return drift of a fleet that was looked for in another Region than the one that it is in."""
+    """Return drift of what was looked for in another Region than the one that it is in."""
     there = region_elsewhere(plan, resource)
     if not there:
         return None

@@ -170,7 +170,7 @@ def _other_region(plan: TerraformPlanJson) -> Iterator[Finding]:
     here = provider_region(plan)
     for resource in (*drifted_resources(plan), *resources(plan)):
         there = region_elsewhere(plan, resource)
-        if there:
+        if there and resource.type != LAUNCH_TEMPLATE:  # it goes with its fleet
             yield _refusal(
                 "fleet/region",
                 tags_of(resource.before).get("fleet") or resource.address,

@@ -188,13 +188,15 @@ def drifted_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
 
 
 def region_elsewhere(plan: TerraformPlanJson, resource: PlannedResource) -> str:
-    """Return the Region in which the state has a fleet, when the root's provider is of another one.
+    """Return the Region in which the state has it, when the root's provider is of another one.
 
     Terraform looks for it in the wrong Region then, and drops it from the state as gone. Empty for
-    other resources, and where the plan does not say both Regions.
+    what is neither a fleet nor a launch template, and where the plan does not say both Regions.
     """
     here, there = provider_region(plan), region_of(resource.before)
-    return there if resource.type in {FLEET, GROUP} and here and there != here else ""
+    return (
+        there if resource.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and here and there != here else ""
+    )
 
 
 def _refreshed(plan: TerraformPlanJson) -> dict[tuple[str, str], Mapping[str, Any]]:

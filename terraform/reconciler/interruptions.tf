@@ -14,8 +14,9 @@ resource "aws_sqs_queue" "interruptions" {
   for_each = toset(var.interruption_queue ? [local.queue_name] : [])
 
   name = each.value
-  # Older notices are about instances that are gone.
-  message_retention_seconds = 300
+  # A lifecycle action is held while its node is drained, for ten minutes and more, and a leader that takes over
+  # meanwhile receives it again. SQS drops a message of this age even while one holds it.
+  message_retention_seconds = 1200
   sqs_managed_sse_enabled   = true
   tags                      = var.tags
 }

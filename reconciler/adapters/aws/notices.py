@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,6 +55,8 @@ class _Held:
     beat_at: float
     """When the lifecycle hook got its last heartbeat for the instance."""
     beats: int = 0
+    in_queue: bool = True
+    """Whether the queue still has it for this replica: its time can be extended."""
 
     @property
     def hook(self) -> HeldByHook | None:
@@ -132,6 +134,9 @@ class SqsNotices:
             complete_action(self._clients, hook)
         except PortError as error:
             self._note_failure(error, pause=False)
+            with self._condition:
+                if not held.in_queue and not self._stopped:
+                    self._held.setdefault(message, held)  # the queue does not bring it again
             return
         self._delete(held.url, [(message, held)])
 
@@ -222,6 +227,9 @@ class SqsNotices:
             if "MessageId" in each and "ReceiptHandle" in each  # it comes again, perhaps complete
         }
         with self._condition:
+            for message, each in received.items():
+                if (before := self._held.get(message)) is not None:
+                    each.beat_at, each.beats = before.beat_at, before.beats
             if not self._stopped:
                 self._held.update(received)
         return len(messages)
@@ -237,9 +245,7 @@ class SqsNotices:
         )
 
     def _extend(self) -> None:
-        """Extend the time of messages that are still held.
-
-        One whose time cannot be extended is dropped: it comes again.
+        """Extend the time of messages that are still held, and send heartbeats to hooks.
 
         Raises:
             PortError: The queue did not answer, or refused; all others were extended.
@@ -249,7 +255,7 @@ class SqsNotices:
         late: dict[str, list[tuple[MessageId, _Held]]] = {}
         with self._condition:
             for message, each in self._held.items():
-                if now - each.seen_at >= EXTEND_AFTER_SECONDS:
+                if each.in_queue and now - each.seen_at >= EXTEND_AFTER_SECONDS:
                     late.setdefault(each.url, []).append((message, each))
         for url, held in late.items():
             for some in chunks(held, BATCH):
@@ -258,15 +264,21 @@ class SqsNotices:
                 except PortError as error:
                     first = first or error
                     if isinstance(error, Forbidden | NotFound | Refused):
-                        self._drop(some)  # the queue is gone, say: asking again would not help
+                        self._lose(some)  # the queue is gone, say: asking again would not help
         self._keep_instances(now)
         if first is not None:
             raise first
 
-    def _drop(self, some: Sequence[tuple[MessageId, _Held]]) -> None:
+    def _lose(self, some: Iterable[tuple[MessageId, _Held]]) -> None:
+        """Drop messages whose time cannot be extended; those that the queue still has come again.
+
+        A lifecycle action is kept until it is done: its message may be older than the queue keeps
+        any, while its instance still waits.
+        """
         with self._condition:
             for message, each in some:
-                if self._held.get(message) is each:
+                each.in_queue = False
+                if each.hook is None and self._held.get(message) is each:
                     del self._held[message]
 
     def _extend_some(self, url: str, some: Sequence[tuple[MessageId, _Held]], now: float) -> None:
@@ -279,10 +291,9 @@ class SqsNotices:
             answer = self._sqs(url).change_message_visibility_batch(QueueUrl=url, Entries=entries)
         failed = {int(each["Id"]) for each in answer.get("Failed", ())}
         with self._condition:
-            for n, (message, each) in enumerate(some):
+            for _, each in some:
                 each.seen_at = now
-                if n in failed and self._held.get(message) is each:
-                    del self._held[message]
+        self._lose(each for n, each in enumerate(some) if n in failed)
 
     def _keep_instances(self, now: float) -> None:
         """Send heartbeats to the hooks of instances that are still being drained."""

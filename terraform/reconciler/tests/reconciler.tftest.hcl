@@ -49,6 +49,11 @@ run "accepts_irsa_with_defaults" {
     condition     = length(aws_s3_bucket.state) == 0 && length(aws_iam_role.pipelines) == 0 && length(aws_eks_pod_identity_association.capacity_loop) == 0
     error_message = "something was made that the variables do not ask for"
   }
+
+  assert {
+    condition     = aws_sqs_queue.interruptions["analytics-fleet-reconciler"].message_retention_seconds >= 1200
+    error_message = "a lifecycle action could be lost by a change of the leader while its node is drained"
+  }
 }
 
 run "accepts_auto_scaling_groups" {

@@ -20,7 +20,9 @@ LOOK_SECONDS = 0.05
 
 
 class Sqs:
-    """Two queues, and what is asked of them."""
+    """Two queues, and what is asked of them and of lifecycle hooks."""
+
+    attempts = 1
 
     def __init__(self) -> None:
         self.url = ONE
@@ -31,6 +33,11 @@ class Sqs:
         """Addresses and receipts of calls that extend the time of messages."""
         self.gone: set[str] = set()
         """Queues that were deleted."""
+        self.expired: set[str] = set()
+        """Receipts of messages that are older than the queue keeps them."""
+        self.asked_of_hook: list[str] = []
+        """What was asked of lifecycle hooks, without repeats that follow each other."""
+        self.hook_refuses = False
         self._waiting: dict[str, queue.Queue[dict[str, str]]] = {
             each: queue.Queue() for each in (ONE, OTHER)
         }
@@ -69,10 +76,35 @@ class Sqs:
         if arguments["QueueUrl"] in self.gone:
             error = {"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": "no"}}
             raise ClientError(error, "ChangeMessageVisibilityBatch")  # type: ignore[arg-type]
+        failed = [e["Id"] for e in arguments["Entries"] if e["ReceiptHandle"] in self.expired]
+        return {"Failed": [{"Id": each, "Code": "InvalidParameterValue"} for each in failed]}
+
+    def delete_message_batch(self, **_arguments: Any) -> dict[str, Any]:
+        """A message that is gone is deleted."""
         return {}
+
+    def record_lifecycle_action_heartbeat(self, **_arguments: Any) -> None:
+        """Note it."""
+        self._ask_hook("heartbeat")
+
+    def complete_lifecycle_action(self, **_arguments: Any) -> None:
+        """Note it."""
+        self._ask_hook("complete")
+        if self.hook_refuses:
+            error = {"Error": {"Code": "AccessDenied", "Message": "no"}}
+            raise ClientError(error, "CompleteLifecycleAction")  # type: ignore[arg-type]
+
+    def _ask_hook(self, what: str) -> None:
+        if self.asked_of_hook[-1:] != [what]:
+            self.asked_of_hook.append(what)
 
     def sqs(self, _region: Region) -> "Sqs":
         """The client."""
+        return self
+
+    def autoscaling(self, _region: Region, *, changing: bool) -> "Sqs":
+        """The client for lifecycle hooks."""
+        assert changing
         return self
 
     @contextmanager
@@ -176,3 +208,55 @@ def test_messages_received_with_a_strange_one_are_held() -> None:
         acted(reader, lambda: len(reader.held()) == 2)
         kinds = {each.message: each.kind for each in reader.held()}
     assert kinds == {"spot": "spot-interruption", "strange": "unreadable"}
+
+
+LIFECYCLE_ACTION = {
+    "source": "aws.autoscaling",
+    "detail-type": "EC2 Instance-terminate Lifecycle Action",
+    "region": "us-west-2",
+    "time": "2026-01-31T12:00:00Z",
+    "detail": {
+        "AutoScalingGroupName": "workers",
+        "LifecycleHookName": "drain",
+        "LifecycleActionToken": "0" * 36,
+        "EC2InstanceId": "i-0123456789abcdef0",
+        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+    },
+}
+
+
+def test_lifecycle_action_outlives_its_message() -> None:
+    """A node that takes longer to drain than the queue keeps messages would never be let go."""
+    sqs = Sqs()
+    body = json.dumps(LIFECYCLE_ACTION)
+    sqs.put(ONE, MessageId="action", ReceiptHandle="old", Body=body)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 1)
+        sqs.expired.add("old")
+        sqs.seconds = 13.0
+        acted(reader, lambda: len(sqs.extended) >= 1)
+        sqs.seconds = 26.0
+        acted(reader, lambda: "heartbeat" in sqs.asked_of_hook)
+        looks = sqs.looks
+        acted(reader, lambda: sqs.looks > looks + 2)
+        assert [each.message for each in reader.held()] == ["action"]
+        assert len(sqs.extended) == 1, "the time of a message that is gone is extended again"
+        done = {each.message for each in reader.held()}
+        reader.settle(done, emptied=done)
+        acted(reader, lambda: sqs.asked_of_hook == ["heartbeat", "complete"])
+        assert not reader.held()
+
+
+def test_lifecycle_action_without_message_is_completed_again_after_a_refusal() -> None:
+    """The queue does not bring it again, and the instance would stay until its hook times out."""
+    sqs = Sqs()
+    sqs.put(ONE, MessageId="action", ReceiptHandle="old", Body=json.dumps(LIFECYCLE_ACTION))
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 1)
+        sqs.gone.add(ONE)
+        sqs.hook_refuses = True
+        sqs.seconds = 13.0
+        acted(reader, lambda: len(sqs.extended) >= 1)
+        done = {each.message for each in reader.held()}
+        reader.settle(done, emptied=done)
+        acted(reader, lambda: sqs.asked_of_hook == ["complete"] and len(reader.held()) == 1)

@@ -11,6 +11,7 @@ from reconciler.adapters.aws import Clients, SqsNotices
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
+from reconciler.bootstrap.arrivals import Arrivals
 from reconciler.bootstrap.clouds import aws_clouds
 from reconciler.bootstrap.config_reload import ConfigReloader
 from reconciler.bootstrap.config_source import ConfigSource
@@ -211,7 +212,7 @@ class Capacity:
             clients,
             home=self._source.settings.home_region,
             may_receive=ours.leadership.may_act,
-            arrived=partial(self.notify, "interruption-queue"),
+            arrived=Arrivals(clouds.values(), partial(self.notify, "interruption-queue")),
             troubled=self._queue_troubled,
         )
         stack.enter_context(closing(queue))

@@ -26,6 +26,8 @@ NoticeResult = Literal[
 ]
 """What a snapshot shows of a notice; with `waiting` its message stays in the queue."""
 
+STAYING: Final = frozenset({"pending", "running"})
+"""States of an instance after which nothing is to be done."""
 SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
 """What EC2 does to an interrupted spot instance; after each of these the node runs nothing."""
 
@@ -55,6 +57,12 @@ class Notice:
     """When AWS does it or did it, aware; None for `unreadable`."""
     hook: HeldByHook | None = field(default=None, compare=False)
     """Of a lifecycle action: the hook to complete."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether AWS is ending the instance now, so that its state shows it."""
+        changed = self.kind == "state-change" and self.action not in STAYING
+        return changed or self.kind == "lifecycle-action"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -183,7 +183,7 @@ def measure() -> dict[str, float]:
             clients,
             home=Region("us-west-2"),
             may_receive=lambda: True,
-            arrived=lambda: signal.notify("interruption-queue"),
+            arrived=lambda _: signal.notify("interruption-queue"),
             troubled=troubles.append,
         )
         began = perf_counter()

@@ -136,7 +136,7 @@ class OverHttp(NoticeWorld):
             clients,
             home=HOME,
             may_receive=lambda: self.leads,
-            arrived=self.arrived.set,
+            arrived=lambda _: self.arrived.set(),
             troubled=self.troubles.append,
         )
         self._made.append((made, clients))

@@ -336,7 +336,7 @@ def test_instance_held_by_a_hook_leaves_and_goes_on_when_its_node_is_empty(
         world.clients,
         home=HOME,
         may_receive=lambda: True,
-        arrived=lambda: None,
+        arrived=lambda _: None,
         troubled=lambda _: None,
     )
     try:

@@ -1,7 +1,7 @@
 """The Cloud port over EC2 Auto Scaling groups, managed node groups included."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from reconciler.adapters.aws.clients import Clients
@@ -180,6 +180,14 @@ class AutoScalingCloud:
         except NotFound:
             return False
         return True
+
+    def expect_end(self, ids: Collection[InstanceId]) -> bool:
+        """Read these anew in observations of the next minute, as AWS announced their end.
+
+        Returns:
+            Whether at least one of them is an instance that was observed.
+        """
+        return self._known.expect_end(frozenset(ids))
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,7 +1,7 @@
 """The Cloud port over EC2 Fleets of type maintain."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -228,6 +228,14 @@ class Ec2FleetCloud:
             )
         finally:
             self._known.ended(region, ids)
+
+    def expect_end(self, ids: Collection[InstanceId]) -> bool:
+        """Read these anew in observations of the next minute, as AWS announced their end.
+
+        Returns:
+            Whether at least one of them is an instance that was observed.
+        """
+        return self._known.expect_end(frozenset(ids))
 
     def close(self) -> None:
         """Close all connections."""

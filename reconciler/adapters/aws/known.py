@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -56,9 +56,9 @@ class KnownInstances:
     much for every new pod. DescribeFleets is called each time, and counts an instance from its
     launch to its end: while its answer is the same for every fleet, and no instance is launching or
     ending, the last answer stays valid. Otherwise only three groups are requested: instances whose
-    state is changing, those that this program has just terminated, and those that changed fleets
-    have launched since. The result is used when it matches the fleets' counts. A full answer is
-    fetched in the background once the last one is 30 s old, and waited for when it is 60 s old.
+    state is changing, those whose end was just requested or announced, and those that changed
+    fleets have launched since. The result is used when it matches the fleets' counts. A full answer
+    is fetched in the background once the last one is 30 s old, and waited for when it is 60 s old.
 
     Args:
         monotonic: A clock that never jumps.
@@ -78,8 +78,9 @@ class KnownInstances:
         self._background = InBackground("ec2")
         self._closing = threading.Event()
         self._ended_at: dict[Region, dict[str, float]] = {}
-        """Recently terminated instances. An answer may show them running: one that was requested
-        before, or any, as EC2's lists are eventually consistent. They are then requested again."""
+        """Instances whose end was requested or announced recently. An answer may show them running:
+        one that was requested before, or any, as EC2's lists are eventually consistent. They are
+        then requested again."""
 
     def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
         """Return all instances of a region, read as far as necessary.
@@ -100,6 +101,18 @@ class KnownInstances:
         if age > FRESH_SECONDS:
             self._refresh(region, fleets, ask)
         return self._read_moving(region, known, fleets, ask)
+
+    def expect_end(self, ids: Collection[str]) -> bool:
+        """Note that AWS announced the end of these; return whether any is a known one."""
+        with self._lock:
+            known = dict(self._known)
+        found = False
+        for region, each in known.items():
+            ending = {e["InstanceId"] for e in _instances(each.reservations)}.intersection(ids)
+            if ending:
+                self.ended(region, ending)
+                found = True
+        return found
 
     def ended(self, region: Region, ids: Iterable[str]) -> None:
         """Note that EC2 was asked to terminate these instances, whatever it answered."""

@@ -15,7 +15,8 @@ calls."""
 OLD_SECONDS: Final = 120.0
 """At this age the cycle waits for a full answer."""
 CHANGED_SECONDS: Final = 60.0
-"""How long a group that we changed is read in each cycle, since lists lag behind."""
+"""How long a group that we changed, or that a notice is about, is read in each cycle, since lists
+lag behind."""
 MOVING_MAX: Final = 100
 """The limit of groups that are read by name; with more, a full answer is fetched."""
 _AT_REST: Final = frozenset({"InService", "Standby", "Terminated"})
@@ -58,10 +59,10 @@ class Asking(Protocol):
 class KnownGroups:
     """Saves a cycle the long answer about groups that do not change.
 
-    While a group is short of instances, has launching or ending ones, or was changed by us in the
-    last minute, it is read in every cycle, by its name. All groups are read once a minute, in the
-    background, and waited for when the last answer is two minutes old. A plan's changes are
-    compared with the live group first, so an old answer costs only a cycle.
+    While a group is short of instances, has launching or ending ones, or was changed by us or had a
+    notice in the last minute, it is read in every cycle, by its name. All groups are read once a
+    minute, in the background, and waited for when the last answer is two minutes old. A plan's
+    changes are compared with the live group first, so an old answer costs only a cycle.
 
     Args:
         monotonic: A clock that never jumps.
@@ -101,8 +102,21 @@ class KnownGroups:
                 self._known[region] = merged
         return merged
 
+    def expect_end(self, ids: Collection[str]) -> bool:
+        """Note that AWS announced the end of these; return whether any is a known one."""
+        with self._lock:
+            known = dict(self._known)
+        found = {
+            (region, name)
+            for region, each in known.items()
+            for name in _groups_of(each.reservations, ids)
+        }
+        for region, name in found:
+            self.changed(region, name)
+        return bool(found)
+
     def changed(self, region: Region, name: str) -> None:
-        """Note that we changed a group."""
+        """Note that we changed a group, or that AWS announced that it changes."""
         with self._lock:
             self._changed.setdefault(region, {})[name] = self._monotonic()
 
@@ -152,6 +166,15 @@ def _moving_instances(reservations: Reservations) -> list[Mapping[str, Any]]:
         for each in found.get("Instances", ())
         if (each.get("State") or {}).get("Name") in moving
     ]
+
+
+def _groups_of(reservations: Reservations, ids: Collection[str]) -> set[str]:
+    return {
+        _group_of(each)
+        for found in reservations
+        for each in found.get("Instances", ())
+        if each.get("InstanceId") in ids
+    }
 
 
 def _group_of(instance: Mapping[str, Any]) -> str:

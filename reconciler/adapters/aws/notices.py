@@ -72,7 +72,7 @@ class SqsNotices:
         clients: Creates the clients; their fence applies to every call.
         home: The region of a queue whose URL names none.
         may_receive: Whether this replica leads. A standby would hide messages from the leader.
-        arrived: Called when messages came.
+        arrived: Called with the notices of messages that came, from any thread.
         troubled: Called with an error when the queue cannot be read any more, and with None when
             it can be read again.
         monotonic: A clock that never jumps.
@@ -85,7 +85,7 @@ class SqsNotices:
         *,
         home: Region,
         may_receive: Callable[[], bool],
-        arrived: Callable[[], object],
+        arrived: Callable[[Sequence[Notice]], object],
         troubled: Callable[[PortError | None], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -190,25 +190,17 @@ class SqsNotices:
     def _receive_all(self, url: str) -> None:
         """Do one long poll; while the queue has more than one call returns, several in parallel."""
         came = self._receive(url, POLL_SECONDS)
-        self._tell(came)
         while came >= BATCH and self._has_room():
             calls = [self._pool.submit(self._receive, url, 0) for _ in range(PARALLEL)]
             wait(calls)
-            came = sum(call.result() for call in calls if call.exception() is None)
-            self._tell(came)
-            for call in calls:
-                call.result()  # raises what went wrong, after the messages of the others are told
+            came = sum(call.result() for call in calls)
 
     def _has_room(self) -> bool:
         with self._condition:
             return not self._stopped and len(self._held) < HELD_MAX
 
-    def _tell(self, came: int) -> None:
-        if came:
-            self._arrived()
-
     def _receive(self, url: str, wait_seconds: int) -> int:
-        """Receive up to ten messages and return how many came.
+        """Receive and announce up to ten messages; return how many came.
 
         Raises:
             PortError: The queue did not answer, or refused.
@@ -232,6 +224,8 @@ class SqsNotices:
                     each.beat_at, each.beats = before.beat_at, before.beats
             if not self._stopped:
                 self._held.update(received)
+        if received:
+            self._arrived([notice for each in received.values() for notice in each.notices])
         return len(messages)
 
     def _held_of(self, message: Mapping[str, Any], url: str) -> _Held:

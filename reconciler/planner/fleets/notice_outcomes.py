@@ -5,7 +5,6 @@ with. Until then it is held, and if this process dies it comes again.
 """
 
 from datetime import datetime
-from typing import Final
 
 from reconciler.model.cluster import Node
 from reconciler.model.counted import counts
@@ -15,13 +14,10 @@ from reconciler.model.interruption_annotation import (
     REBALANCE_RECOMMENDATION,
     is_over,
 )
-from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
+from reconciler.model.notices import SPOT_ACTIONS, STAYING, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import read_notice
-
-STAYING: Final = frozenset({"pending", "running"})
-"""States of an instance after which nothing is to be done."""
 
 
 def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutcome, ...]:

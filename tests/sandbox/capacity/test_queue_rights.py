@@ -86,7 +86,7 @@ class Reader:
             clients,
             home=REGION,
             may_receive=lambda: True,
-            arrived=lambda: None,
+            arrived=lambda _: None,
             troubled=self.troubles.append,
         )
         try:

@@ -209,6 +209,24 @@ def test_ended_instances_are_asked_for_alone(known: KnownInstances, ec2: Ec2) ->
     assert ec2.asked == ["all", "newer", "newer"]
 
 
+def test_instance_with_a_notice_is_asked_for_until_its_end_shows(
+    known: KnownInstances, ec2: Ec2
+) -> None:
+    """While its fleet says the same its node was taken to run for up to a minute."""
+    assert known.expect_end({"a", "foreign"})
+    assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
+    ec2.states["a"] = "stopping"
+    assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
+    assert ec2.asked == ["all", "newer", "newer"]
+
+
+def test_notice_for_an_instance_of_others_asks_for_nothing(known: KnownInstances, ec2: Ec2) -> None:
+    """The queue has the state changes of every instance of the account."""
+    assert not known.expect_end({"foreign"})
+    known.read(HOME, [fleet(2)], ec2)
+    assert ec2.asked == ["all"]
+
+
 def test_ended_instances_are_asked_for_until_ec2_knows(known: KnownInstances, ec2: Ec2) -> None:
     """EC2's lists are eventually consistent: a dead machine would count as a node for a minute."""
     known.ended(HOME, ["a"])

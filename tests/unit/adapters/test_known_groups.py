@@ -29,6 +29,8 @@ class Account:
         }
         self.desired = dict.fromkeys(self.members, EACH)
         self.version = 1
+        self.leaving = ""
+        """The instance that its group ends, while a hook holds it."""
         self.throttled: set[str] = set()
         """Calls that Auto Scaling and EC2 throttle."""
 
@@ -79,7 +81,11 @@ class Account:
                 }
             },
             "Instances": [
-                {"InstanceId": i, "LifecycleState": "InService", "InstanceType": "r5.xlarge"}
+                {
+                    "InstanceId": i,
+                    "LifecycleState": "Terminating:Wait" if i == self.leaving else "InService",
+                    "InstanceType": "r5.xlarge",
+                }
                 for i in self.members[name]
             ],
         }
@@ -225,6 +231,26 @@ def test_group_that_moves_is_asked_about_by_its_name(watched: Watched) -> None:
     assert watched.account.calls == {"describe_auto_scaling_groups": 1, "describe_instances": 1}
     watched.cloud.observe([HOME])
     assert watched.account.calls.total() == 2
+
+
+def test_group_of_an_instance_with_a_notice_is_asked_about_by_its_name(watched: Watched) -> None:
+    """A node that its group ends kept its pods for up to 80 of the seconds that they have."""
+    watched.account.leaving = "i-00703"
+    assert not any(each.leaving for each in watched.cloud.observe([HOME]).instances)
+    watched.account.calls.clear()
+    assert watched.cloud.expect_end([InstanceId("i-00703"), InstanceId("i-foreign")])
+    state = watched.cloud.observe([HOME])
+    assert [each.id for each in state.instances if each.leaving] == ["i-00703"]
+    names = {"describe_auto_scaling_groups": 1, "describe_instances": 1}
+    assert {name: watched.account.calls[name] for name in names} == names
+
+
+def test_notice_for_an_instance_of_others_costs_no_call(watched: Watched) -> None:
+    """The queue has the notices of every instance of the account."""
+    watched.account.calls.clear()
+    assert not watched.cloud.expect_end([InstanceId("i-foreign")])
+    watched.cloud.observe([HOME])
+    assert not watched.account.calls
 
 
 def test_instance_that_is_gone_is_forgotten_with_the_next_answer(watched: Watched) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, cast
@@ -13,6 +13,7 @@ from reconciler.adapters.aws import SqsNotices
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.notices import BATCH, HELD_MAX, PARALLEL
 from reconciler.model.ids import Region
+from reconciler.model.notices import Notice
 from tests.waiting import until
 
 ONE, OTHER = "https://sqs.us-west-2.amazonaws.com/1/one", "https://sqs.us-west-2.amazonaws.com/1/b"
@@ -38,6 +39,8 @@ class Sqs:
         self.asked_of_hook: list[str] = []
         """What was asked of lifecycle hooks, without repeats that follow each other."""
         self.hook_refuses = False
+        self.told: list[Sequence[Notice]] = []
+        """The notices that the reader told of, call by call."""
         self._waiting: dict[str, queue.Queue[dict[str, str]]] = {
             each: queue.Queue() for each in (ONE, OTHER)
         }
@@ -115,7 +118,7 @@ class Sqs:
             cast("Clients", self),
             home=Region("us-west-2"),
             may_receive=lambda: True,
-            arrived=lambda: None,
+            arrived=self.told.append,
             troubled=lambda _error: None,
             monotonic=lambda: self.seconds,
         )
@@ -208,6 +211,7 @@ def test_messages_received_with_a_strange_one_are_held() -> None:
         acted(reader, lambda: len(reader.held()) == 2)
         kinds = {each.message: each.kind for each in reader.held()}
     assert kinds == {"spot": "spot-interruption", "strange": "unreadable"}
+    assert {each.message for some in sqs.told for each in some} == {"spot", "strange"}
 
 
 LIFECYCLE_ACTION = {

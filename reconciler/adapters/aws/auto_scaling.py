@@ -9,6 +9,7 @@ from reconciler.adapters.aws.ec2_fleet import wall_clock
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.groups_reading import GroupsReader
+from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known_groups import Group, KnownGroups
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
@@ -53,6 +54,7 @@ class AutoScalingCloud:
         self._regions = RegionReaders(self._answers)
         self._known = KnownGroups(awake_seconds)
         self._details = GroupDetails(awake_seconds)
+        self._refreshes = InTurn()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -196,4 +198,12 @@ class AutoScalingCloud:
 
     def _reader(self, region: Region) -> GroupsReader:
         named = self._named()
-        return GroupsReader(self._clients, region, self._cluster, named, self._now, self._details)
+        return GroupsReader(
+            self._clients,
+            region,
+            self._cluster,
+            named,
+            self._now,
+            details=self._details,
+            refreshes=self._refreshes,
+        )

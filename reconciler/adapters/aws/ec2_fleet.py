@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.known_targets import KnownTargets
 from reconciler.adapters.aws.paging import chunks
@@ -62,6 +63,7 @@ class Ec2FleetCloud:
         self._known = KnownInstances(awake_seconds)
         self._unlisted = UnlistedFleets(awake_seconds)
         self._targets = KnownTargets(awake_seconds)
+        self._histories = InTurn()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """See ports.cloud; a slow region is given a limited time once another has answered.
@@ -247,5 +249,10 @@ class Ec2FleetCloud:
 
     def _reader(self, region: Region) -> RegionReader:
         return RegionReader(
-            self._ec2(region), self._cluster, self._now, self._known, self._unlisted
+            self._ec2(region),
+            self._cluster,
+            self._now,
+            self._known,
+            unlisted=self._unlisted,
+            histories=self._histories,
         )

@@ -1,16 +1,18 @@
 """Reads one region's answers about our Auto Scaling groups, raw as boto3 returns them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known_groups import Group, Known, Reservations
 from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
-from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled
+from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
 
@@ -36,7 +38,8 @@ class GroupsReader:
         cluster: The cluster's name in tags.
         named: Groups that are ours regardless of their tags.
         now: The wall clock.
-        details: The cache of templates and node groups; None: these are not read.
+        details: The cache of templates and node groups.
+        refreshes: The cache of instance refreshes.
     """
 
     def __init__(
@@ -46,7 +49,8 @@ class GroupsReader:
         cluster: str,
         named: frozenset[str],
         now: Callable[[], datetime],
-        details: GroupDetails | None = None,
+        details: GroupDetails,
+        refreshes: InTurn,
     ) -> None:
         self._clients = clients
         self._region = region
@@ -54,6 +58,7 @@ class GroupsReader:
         self._named = named
         self._now = now
         self._details = details
+        self._refreshes = refreshes
 
     def all(self) -> Known:
         """Return all our groups and their instances."""
@@ -117,10 +122,11 @@ class GroupsReader:
             {"AutoScalingGroups": groups},
             {"Reservations": known.reservations},
         ]
-        if self._details is not None:
-            found += self._details.answers(self._clients, self._region, groups)
-        found += self._activities([name for name, each in known.groups.items() if _is_short(each)])
-        found += self._refreshes(groups)
+        found += self._details.answers(self._clients, self._region, groups)
+        with suppress(Unavailable):  # the next call would take as long
+            short = [name for name, each in known.groups.items() if _is_short(each)]
+            found.extend(self._activities(short))
+        found += self._refreshes_known(groups)
         return found
 
     def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
@@ -148,29 +154,32 @@ class GroupsReader:
                 arguments["NextToken"] = page["NextToken"]
         return found
 
-    def _refreshes(self, groups: Iterable[Group]) -> Iterator[Answer]:
+    def _refreshes_known(self, groups: Iterable[Group]) -> Iterator[Answer]:
         """Yield refreshes of groups that seem to have one, as there is no list of all refreshes."""
-        for group in groups:
-            if _may_be_refreshed(group):
-                yield from self.refreshes_of(group["AutoScalingGroupName"])
+        asked = [each["AutoScalingGroupName"] for each in groups if _may_be_refreshed(each)]
+        known = self._refreshes.read(self._region, asked, self._newest_refresh)
+        for name in asked:
+            yield from known.get(name, [_unknown_refresh(name)])
 
-    def refreshes_of(self, name: str) -> Iterator[Answer]:
-        """Yield the newest instance refresh of a group; none without the right to read it.
+    def refreshes_of(self, name: str) -> list[Answer]:
+        """Return the newest instance refresh of a group, read now; none without the right to it.
 
-        While Auto Scaling throttles, it is unknown whether one is in progress.
+        While Auto Scaling throttles or does not answer, it is unknown whether one is in progress.
         """
+        try:
+            return self._newest_refresh(name)
+        except (Throttled, Unavailable):
+            return [_unknown_refresh(name)]
+
+    def _newest_refresh(self, name: str) -> list[Answer]:
         try:
             with translated("describe_instance_refreshes", changing=False):
                 page = self._auto_scaling.describe_instance_refreshes(
                     AutoScalingGroupName=name, MaxRecords=1
                 )
-        except Throttled:
-            unknown = {"AutoScalingGroupName": name, "Status": REFRESH_UNKNOWN}
-            yield {"InstanceRefreshes": [unknown]}
-            return
         except (NotFound, Forbidden, Refused):
-            return
-        yield {"InstanceRefreshes": page.get("InstanceRefreshes", [])}
+            return []
+        return [{"InstanceRefreshes": page.get("InstanceRefreshes", [])}]
 
     def _groups(self, arguments: Mapping[str, Any]) -> list[Group]:
         paged = {**arguments, "PaginationConfig": {"PageSize": PAGE_GROUPS}}
@@ -185,6 +194,11 @@ class GroupsReader:
     @property
     def _auto_scaling(self) -> Any:
         return self._clients.autoscaling(self._region)
+
+
+def _unknown_refresh(name: str) -> Answer:
+    """Return the answer for a group of which nobody tells whether it has an instance refresh."""
+    return {"InstanceRefreshes": [{"AutoScalingGroupName": name, "Status": REFRESH_UNKNOWN}]}
 
 
 def _is_short(group: Group) -> bool:

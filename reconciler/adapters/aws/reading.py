@@ -1,11 +1,11 @@
 """Reads one region's answers about our fleets and instances, raw as boto3 returns them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
@@ -15,8 +15,6 @@ from reconciler.model.errors import (
     NotFound,
     PortError,
     Refused,
-    Throttled,
-    Unavailable,
 )
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG
 from reconciler.model.ids import Region
@@ -48,6 +46,7 @@ class RegionReader:
         now: The wall clock.
         known: The cache of instances.
         unlisted: The cache of fleets that are read by their id.
+        histories: The cache of fleets' histories.
     """
 
     def __init__(
@@ -57,12 +56,14 @@ class RegionReader:
         now: Callable[[], datetime],
         known: KnownInstances,
         unlisted: UnlistedFleets,
+        histories: InTurn,
     ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
         self._known = known
         self._unlisted = unlisted
+        self._histories = histories
         self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
@@ -73,9 +74,9 @@ class RegionReader:
         reservations = self._reservations(fleets)
         found.append({"Reservations": reservations})
         found.append({"Fleets": self._not_listed(fleets, reservations)})
-        with suppress(Unavailable):  # the next call would take as long
-            for fleet in filter(_looks_troubled, fleets):
-                found.extend(self._history(fleet))
+        troubled = [str(each["FleetId"]) for each in filter(_looks_troubled, fleets)]
+        for answers in self._histories.read(self._region, troubled, self._history).values():
+            found.extend(answers)
         return found
 
     def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:
@@ -185,20 +186,22 @@ class RegionReader:
                 )
             }
 
-    def _history(self, fleet: dict[str, Any]) -> Iterator[Answer]:
-        """Yield the fleet's events of the last hour; none where EC2 refuses to answer.
+    def _history(self, fleet_id: str) -> list[Answer]:
+        """Return the fleet's events of the last hour; none where EC2 refuses to answer.
 
         Without one fleet's history its saved state still counts; an error for the whole region
         would stop all purchases in it.
+
+        Raises:
+            Unavailable, Throttled: EC2 did not answer, or will be asked again soon.
         """
-        fleet_id = fleet["FleetId"]
         try:
             records = self._records(fleet_id)
-        except (NotFound, Throttled):
-            return  # the fleet was just deleted, or will be read again soon
+        except NotFound:
+            return []  # the fleet was just deleted
         except (Forbidden, Refused, Conflict):
             records = None
-        yield {"FleetId": fleet_id, "HistoryRecords": records}
+        return [{"FleetId": fleet_id, "HistoryRecords": records}]
 
     def _records(self, fleet_id: str) -> list[Any]:
         arguments: dict[str, Any] = {

@@ -214,7 +214,7 @@ class GroupDetails:
                 self.refreshes[refresh.auto_scaling_group_name] = said
             elif refresh.status == REFRESH_UNKNOWN:
                 said = "whether an instance refresh of its group is under way is not known"
-                self.refreshes[refresh.auto_scaling_group_name] = f"{said}: AWS throttles"
+                self.refreshes[refresh.auto_scaling_group_name] = f"{said}: AWS does not tell"
 
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
         try:

@@ -31,8 +31,11 @@ class Account:
         self.version = 1
         self.leaving = ""
         """The instance that its group ends, while a hook holds it."""
+        self.launching = ""
         self.throttled: set[str] = set()
         """Calls that Auto Scaling and EC2 throttle."""
+        self.down: set[str] = set()
+        """Calls that Auto Scaling does not answer."""
 
     def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Every page of an answer, each a call."""
@@ -62,6 +65,8 @@ class Account:
         self.calls[operation] += 1
         if operation in self.throttled:
             raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, operation)
+        if operation in self.down:
+            raise ClientError({"Error": {"Code": "ServiceUnavailable", "Message": ""}}, operation)
 
     def group(self, name: str) -> dict[str, Any]:
         """One group as AWS shows it."""
@@ -81,14 +86,15 @@ class Account:
                 }
             },
             "Instances": [
-                {
-                    "InstanceId": i,
-                    "LifecycleState": "Terminating:Wait" if i == self.leaving else "InService",
-                    "InstanceType": "r5.xlarge",
-                }
+                {"InstanceId": i, "LifecycleState": self.lifecycle_state(i)}
                 for i in self.members[name]
             ],
         }
+
+    def lifecycle_state(self, instance_id: str) -> str:
+        """The state that its group has it in."""
+        states = {self.leaving: "Terminating:Wait", self.launching: "Pending"}
+        return states.get(instance_id, "InService")
 
     def instance(self, name: str, instance_id: str) -> dict[str, Any]:
         """One instance as EC2 shows it."""
@@ -137,7 +143,7 @@ class Account:
 
     def describe_scaling_activities(self, **_arguments: Any) -> dict[str, Any]:
         """No activity."""
-        self.calls["describe_scaling_activities"] += 1
+        self.count("describe_scaling_activities")
         return {"Activities": []}
 
     def autoscaling(self, _region: Region) -> "Account":
@@ -269,10 +275,45 @@ def test_group_whose_refresh_is_not_known_ends_no_instance(watched: Watched) -> 
     name, first = FleetId("group-007"), InstanceId("i-00700")
     watched.account.throttled = {"describe_instance_refreshes"}
     assert "is not known" in watched.cloud.fleet(HOME, name).removals_halted
-    with pytest.raises(Conflict, match="is not known: AWS throttles"):
+    with pytest.raises(Conflict, match="is not known: AWS does not tell"):
         watched.cloud.terminate(HOME, name, [first], lower_target=True)
     watched.account.throttled.clear()
     assert not watched.cloud.fleet(HOME, name).removals_halted
+
+
+def test_group_whose_refresh_is_not_answered_ends_no_instance(watched: Watched) -> None:
+    """One part of Auto Scaling that is down is no reason to do nothing at all."""
+    watched.account.down = {"describe_instance_refreshes"}
+    assert "is not known" in watched.cloud.fleet(HOME, FleetId("group-007")).removals_halted
+
+
+def test_groups_are_observed_while_activities_and_refreshes_are_not_answered(
+    watched: Watched,
+) -> None:
+    """The loop failed in each cycle, as soon as one group was short: nothing was bought."""
+    short = ["group-007", "group-008"]
+    for name in short:
+        watched.account.desired[name] = EACH + 1
+    watched.account.leaving = "i-00703"
+    watched.account.down = {"describe_instance_refreshes", "describe_scaling_activities"}
+    watched.seconds = 130.0
+    watched.account.calls.clear()
+    state = watched.cloud.observe([HOME])
+    assert [each.id for each in state.fleets if each.removals_halted] == ["group-007"]
+    assert watched.account.calls["describe_scaling_activities"] == 1, "asked in vain again"
+
+
+def test_refreshes_of_many_groups_are_read_in_turn(watched: Watched) -> None:
+    """A call for each of 30 launching groups made every cycle three seconds longer."""
+    for number in range(30):
+        watched.account.members[f"group-{number:03}"].append("i-new")
+        watched.account.launching = "i-new"
+    watched.seconds = 130.0
+    watched.cloud.observe([HOME])
+    assert watched.account.calls["describe_instance_refreshes"] == 30
+    watched.account.calls.clear()
+    watched.cloud.observe([HOME])
+    assert watched.account.calls["describe_instance_refreshes"] == 10
 
 
 def test_group_that_cannot_be_read_is_an_error_of_the_port(watched: Watched) -> None:

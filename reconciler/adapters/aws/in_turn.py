@@ -1,0 +1,70 @@
+"""Reads what AWS tells about one object per call: of many objects a few in each observation."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from reconciler.adapters.aws.paging import chunks
+from reconciler.model.errors import Throttled, Unavailable
+from reconciler.model.ids import Region
+from reconciler.records.aws import Answer
+
+AGAIN_MAX: Final = 10
+"""How many objects are read in an observation at most, apart from those never read before."""
+PARALLEL: Final = 8
+"""Calls in flight; an HTTP client of boto3 has ten connections."""
+
+Ask = Callable[[str], list[Answer]]
+
+
+class InTurn:
+    """What AWS answered about objects for which there is no call about several, per region.
+
+    Objects that were not asked for in the last observation are all read. Of the others those are
+    read whose answers are oldest, within the limit; for the rest the last answer counts.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Region, Mapping[str, list[Answer]]] = {}
+        """The answers in the order in which they were read."""
+
+    def read(self, region: Region, names: Iterable[str], ask: Ask) -> Mapping[str, list[Answer]]:
+        """Return what is known of these objects; of one that AWS does not tell about nothing is.
+
+        After the first that AWS does not answer, or throttles, no more are read: each would take
+        as long.
+
+        Args:
+            region: The region.
+            names: The objects.
+            ask: Reads one of them; called from several threads. It raises Unavailable or Throttled
+                where nothing can be said now.
+        """
+        wanted = dict.fromkeys(names)
+        before = self._known.get(region, {})
+        known = {name: answers for name, answers in before.items() if name in wanted}
+        new = [name for name in wanted if name not in known]
+        again = [*known][: max(0, AGAIN_MAX - len(new))]
+        for some in chunks([*new, *again], PARALLEL):
+            found = _answers(some, ask)
+            for name in some:
+                known.pop(name, None)
+            known.update({name: answers for name, answers in found.items() if answers is not None})
+            if None in found.values():
+                break
+        self._known[region] = known
+        return known
+
+
+def _answers(names: list[str], ask: Ask) -> dict[str, list[Answer] | None]:
+    """Return the answers to questions that are asked at once; None without one."""
+    with ThreadPoolExecutor(len(names), thread_name_prefix="aws-in-turn") as pool:
+        return dict(zip(names, pool.map(partial(_answer, ask), names), strict=True))
+
+
+def _answer(ask: Ask, name: str) -> list[Answer] | None:
+    try:
+        return ask(name)
+    except (Unavailable, Throttled):
+        return None

@@ -29,11 +29,26 @@ from reconciler.loops.trace_reporter import TraceReporter
 from reconciler.model.errors import PortError
 from reconciler.model.snapshot import CloudState
 from reconciler.telemetry import events
+from reconciler.telemetry.repeats import Repeats
 from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
 
 if TYPE_CHECKING:
     from reconciler.adapters.opentelemetry import OtlpSpans
+
+
+def failures_logged(
+    event: str, monotonic_seconds: Callable[[], float]
+) -> Callable[[PortError], None]:
+    """Return a function that logs failures under an event, repeats of one kind at `debug`."""
+    repeats = Repeats(monotonic_seconds)
+    log = structlog.get_logger()
+
+    def log_failure(error: PortError) -> None:
+        news = repeats.is_news(event, type(error).__name__)
+        (log.warning if news else log.debug)(event, reason=str(error))
+
+    return log_failure
 
 
 def _say_nothing(text: str) -> None:
@@ -67,7 +82,8 @@ class Reporting:
             tell: Callable[[str], None] = _say_nothing
             hook = self.source.config.notifications.slack_hook.get_secret_value()
             if hook:
-                slack = stack.enter_context(closing(SlackNotifier(hook, self._log_unsent)))
+                unsent = failures_logged(events.NOTIFICATION_FAILED, now)
+                slack = stack.enter_context(closing(SlackNotifier(hook, unsent)))
                 reporters.append(Gated(NotifyReporter(slack, now), self.may_tell))
                 tell = slack.notify
             reporters.append(self._drift_reporter(tell))
@@ -97,9 +113,15 @@ class Reporting:
 
     def _demand_log(self, recording: Recording) -> DirectoryLog | BucketLog:
         place, keep = place_in_s3(recording.path), recording.keep_seconds
+        log = failures_logged(events.RECORDING_FAILED, self.clock.monotonic_seconds)
+
+        def failed(error: PortError) -> None:
+            self.metrics.demand_recorded("failed")
+            log(error)
+
         if place is None:
-            return DirectoryLog(Path(recording.path), keep, self._log_unrecorded)
-        return BucketLog(place, s3_client(), keep, self._log_unrecorded)
+            return DirectoryLog(Path(recording.path), keep, failed)
+        return BucketLog(place, s3_client(), keep, failed)
 
     def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
         """Return the reporter of drift: every replica shows it, the leader sends messages."""
@@ -123,10 +145,3 @@ class Reporting:
             monotonic_seconds=self.clock.monotonic_seconds,
             counted=self.metrics.kubernetes_event,
         )
-
-    def _log_unrecorded(self, error: PortError) -> None:
-        self.metrics.demand_recorded("failed")
-        structlog.get_logger().warning(events.RECORDING_FAILED, reason=str(error))
-
-    def _log_unsent(self, error: PortError) -> None:
-        structlog.get_logger().warning(events.NOTIFICATION_FAILED, reason=str(error))

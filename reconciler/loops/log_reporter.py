@@ -1,6 +1,6 @@
 """Logs the capacity loop: one line per action, a summary per cycle, each refusal once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -54,7 +54,8 @@ class LogReporter:
         self._summary_seconds = summary_seconds
         self._repeats = Repeats(monotonic_seconds)
         self._summary_at: float | None = None
-        self._unplaceable: dict[str, tuple[Reason, ...]] = {}
+        self._unplaceable: dict[str, frozenset[tuple[str, ...]]] = {}
+        """By pod: fleets and regions with the codes of what they lack."""
         self._unavailable: frozenset[tuple[str, str]] = frozenset()
         self._rebalancing: tuple[str, ...] = ()
         self._seen: tuple[Any, ...] = ()
@@ -126,7 +127,9 @@ class LogReporter:
 
     def _log_failure(self, report: CycleReport) -> None:
         error = report.error
-        news = self._repeats.is_news(events.CYCLE_FAILED, type(error).__name__, str(error))
+        assert error is not None, "called for failed cycles only"
+        # The text may count seconds, and would be news in every cycle.
+        news = self._repeats.is_news(events.CYCLE_FAILED, type(error).__name__, error.where)
         self._say("warning" if news else "debug")(
             events.CYCLE_FAILED,
             cycle=report.number,
@@ -156,8 +159,9 @@ class LogReporter:
             self._log.error(events.CLOCK_SKEWED, ahead_seconds=ahead_seconds)
 
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
-        now = {f"{each.pod}/{each.pod.uid}": each for each in found}
-        fresh = [each for key, each in now.items() if self._unplaceable.get(key) != each.reasons]
+        pods = {f"{each.pod}/{each.pod.uid}": each for each in found}
+        now = {key: _causes(each.reasons) for key, each in pods.items()}
+        fresh = [each for key, each in pods.items() if self._unplaceable.get(key) != now[key]]
         for each in fresh[:LINES_MAX]:
             reasons = [f"{r.fleet or '-'} ({r.region}): {r.code}: {r.detail}" for r in each.reasons]
             self._log.warning(events.POD_UNPLACEABLE, pod=str(each.pod), reasons=reasons)
@@ -165,7 +169,7 @@ class LogReporter:
             self._log.warning(events.PODS_UNPLACEABLE_MORE, pods=len(fresh) - LINES_MAX)
         for key in [key for key in self._unplaceable if key not in now][:LINES_MAX]:
             self._log.info(events.POD_PLACEABLE, pod=key.rpartition("/")[0])
-        self._unplaceable = {key: each.reasons for key, each in now.items()}
+        self._unplaceable = now
 
     def _log_unavailable(self, plan: Plan) -> None:
         """Log fleets that are not asked for nodes for a while, and those that are asked again."""
@@ -244,6 +248,11 @@ class LogReporter:
             if self._repeats.is_news(events.FLEET_LEFT_OUT, each.name):
                 reason = FLEETS_LEFT_OUT[each.code]
                 self._log.warning(events.FLEET_LEFT_OUT, fleet_id=each.name, reason=reason)
+
+
+def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
+    """Return why a pod waits, without the details: these count seconds and change by themselves."""
+    return frozenset((each.fleet or "", each.region, each.code) for each in reasons)
 
 
 def _what_matters(plan: Plan) -> tuple[Any, ...]:

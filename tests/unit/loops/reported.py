@@ -25,9 +25,11 @@ def raised(kind: OutcomeKind, detail: str = "", to: int = 5, *, places_taken: st
     return Outcome(action=action, kind=kind, detail=detail)
 
 
-def unplaced(name: str, code: str = "insufficient-memory") -> Unplaceable:
+def unplaced(
+    name: str, code: str = "insufficient-memory", detail: str = "requests 300Gi"
+) -> Unplaceable:
     """A pod that nothing can take."""
-    reason = Reason(fleet="primary-small", region=HOME, code=code, detail="requests 300Gi")
+    reason = Reason(fleet="primary-small", region=HOME, code=code, detail=detail)
     key = PodKey(namespace="ns", name=name, uid=f"uid-{name}")
     return Unplaceable(pod=key, reasons=(reason,))
 

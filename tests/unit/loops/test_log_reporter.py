@@ -121,6 +121,14 @@ def test_unplaceable_pod_is_said_once_per_change(scene: Scene) -> None:
     assert gone["pod"] == "ns/giant"
 
 
+def test_unplaceable_pod_is_not_said_again_for_other_numbers(scene: Scene) -> None:
+    """A fleet that is short says for how long: 200 pods were 200 lines in every cycle."""
+    for minutes in range(20, 23):
+        pod = unplaced("web", code="fleet-unavailable", detail=f"launched none for {minutes} min")
+        scene.cycle(unplaceable=(pod,))
+    assert len(scene.logged("pod_unplaceable")) == 1
+
+
 def test_many_unplaceable_pods_are_counted(scene: Scene) -> None:
     """Thirty thousand lines in one cycle help nobody."""
     scene.cycle(unplaceable=tuple(unplaced(f"p-{n}") for n in range(LINES_MAX + 7)))
@@ -159,6 +167,15 @@ def test_failed_cycles_are_said_once_while_they_last(scene: Scene) -> None:
         scene.cycle(error=Unavailable("api", "no answer"))
     (event,) = scene.logged("cycle_failed")
     assert event["reason"] == "api: no answer"
+
+
+def test_failed_cycle_is_not_said_again_for_other_numbers(scene: Scene) -> None:
+    """A cluster that is silent is so for longer each time, which is no other failure."""
+    for seconds in (64, 67, 70):
+        scene.cycle(error=Unavailable("cluster", f"pods not heard of for {seconds} s"))
+    scene.cycle(error=Unavailable("fleets of us-west-2", "no answer"))
+    reasons = [each["reason"] for each in scene.logged("cycle_failed")]
+    assert reasons == ["cluster: pods not heard of for 64 s", "fleets of us-west-2: no answer"]
 
 
 def test_held_node_is_reported(scene: Scene) -> None:

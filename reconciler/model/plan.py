@@ -306,6 +306,9 @@ class Plan:
     """Nodes that their fleets would launch differently now, by reason; no entry has 0 nodes."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pending pods take long to plan, while others use the cluster too."""
+    offered_resources: frozenset[str] = frozenset()
+    """Resources that pods request and that a node has, or a new one would have. Pods may request
+    any other name."""
 
     @property
     def updates(self) -> tuple[FleetUpdate, ...]:

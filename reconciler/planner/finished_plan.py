@@ -98,6 +98,7 @@ def finished(builder: PlanBuilder) -> Plan:
         nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
         demanding=view.demand.demanding,
+        offered_resources=builder.sim.dimensions.resources,
     )
 
 

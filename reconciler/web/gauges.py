@@ -14,7 +14,7 @@ from reconciler.telemetry import metrics as names
 from reconciler.web.board import StatusBoard, View
 from reconciler.web.causes import CauseKind
 from reconciler.web.overview import fleet_rows
-from reconciler.web.status import pending_pods, unplaceable_by_code
+from reconciler.web.status import pending_pods, unplaceable_by_bounded_code
 from reconciler.web.verdict import Verdict, verdict_of
 
 
@@ -121,7 +121,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     unplaceable = GaugeMetricFamily(
         names.PODS_UNPLACEABLE, "Pods that nothing can take, by code.", labels=["code"]
     )
-    for code, count in unplaceable_by_code(plan).items():
+    for code, count in unplaceable_by_bounded_code(plan).items():
         unplaceable.add_metric([code], count)
     yield unplaceable
     yield _of_binding(plan.binding)

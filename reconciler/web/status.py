@@ -10,6 +10,7 @@ from reconciler.gitops.status import progress_json
 from reconciler.loops.describe import describe
 from reconciler.loops.log_reporter import summary
 from reconciler.model.plan import Plan
+from reconciler.planner.placement.dimensions import BASIC
 from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
 from reconciler.records.times import rfc3339_exact
@@ -90,6 +91,25 @@ def unplaceable_by_code(plan: Plan) -> dict[str, int]:
     """Return the number of pods for each code among their reasons, sorted by code."""
     codes = Counter(code for each in plan.unplaceable for code in {r.code for r in each.reasons})
     return dict(sorted(codes.items()))
+
+
+def unplaceable_by_bounded_code(plan: Plan) -> dict[str, int]:
+    """Return the same for metrics: resources that there are nowhere have one code together.
+
+    Whoever creates pods chooses the names of these, and each name would be a series.
+    """
+    codes = Counter(
+        code
+        for each in plan.unplaceable
+        for code in {_bounded(reason.code, plan.offered_resources) for reason in each.reasons}
+    )
+    return dict(sorted(codes.items()))
+
+
+def _bounded(code: str, offered: frozenset[str]) -> str:
+    lacks = code.removeprefix("insufficient-")
+    known = lacks == code or lacks in offered or lacks in BASIC
+    return code if known else "insufficient-other"
 
 
 def _cycle(view: View) -> Json:

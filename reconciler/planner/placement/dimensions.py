@@ -181,6 +181,15 @@ class Dimensions:
             return name
         return min((each for each in requests if each not in self.column), default=name)
 
+    @property
+    def resources(self) -> frozenset[str]:
+        """Return the resources with a column of their own."""
+        return frozenset(
+            name
+            for name in self.column
+            if name != NOWHERE and not name.startswith((_PORT, _VOLUMES))
+        )
+
     def code(self, column: int, requests: Resources) -> str:
         """The unplaceable code for running out of this column, for a pod with these requests."""
         return self.code_of(self.resource(column, requests))

@@ -310,3 +310,20 @@ def test_self_spread_by_hostname_needs_no_reason() -> None:
     pods = make_pods(3, labels={"app": "a"}, topology_spread=(spread(HOSTNAME, 1, app="a"),))
     made = plan(make_snapshot(*pods), make_settings(make_fleet_settings()))
     assert made.unplaceable == ()
+
+
+def test_plan_tells_requested_resources_that_there_are_somewhere() -> None:
+    """Metrics name these only, as anybody may request a resource of any name."""
+    gpu = make_fleet_settings("gpu", options=[make_option("g5.xlarge", nvidia__gpu=1)])
+    pods = [
+        make_pod("big", requests={"nvidia/gpu": 2}),
+        make_pod("invented", requests={"example.com/invented": 1}),
+    ]
+    made = plan(make_snapshot(*pods), make_settings(gpu))
+    assert made.offered_resources == {
+        "cpu",
+        "memory",
+        "pods",
+        "ephemeral-storage",
+        "nvidia/gpu",
+    }

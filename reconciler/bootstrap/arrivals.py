@@ -1,10 +1,14 @@
 """What is done at once when messages of the interruption queue come."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, Protocol
 
 from reconciler.model.ids import InstanceId
-from reconciler.model.notices import Notice
+from reconciler.model.notices import Arrival, NoticeKind
+
+CALM: Final[frozenset[NoticeKind]] = frozenset({"state-change", "unreadable"})
+"""Kinds that ask for no plan, apart from ends of instances that are observed: the queue has the
+state changes of every instance of the account."""
 
 
 class InstanceCache(Protocol):
@@ -22,6 +26,9 @@ class InstanceCache(Protocol):
 class Arrivals:
     """Begins a cycle for notices that came, which reads the instances that are ending anew.
 
+    Notices that ask for no plan are dealt with by whatever cycle comes next, unless they keep
+    others from being received.
+
     Args:
         clouds: Those that observe instances.
         begin_cycle: Starts the next cycle now.
@@ -31,10 +38,9 @@ class Arrivals:
         self._clouds = tuple(clouds)
         self._begin_cycle = begin_cycle
 
-    def __call__(self, notices: Sequence[Notice]) -> None:
+    def __call__(self, came: Arrival) -> None:
         """Take notices from any thread."""
-        ending = {each.instance for each in notices if each.has_begun}
-        if ending:
-            for cloud in self._clouds:
-                cloud.expect_end(ending)
-        self._begin_cycle()
+        ending = {each.instance for each in came.notices if each.has_begun}
+        known = [cloud.expect_end(ending) for cloud in self._clouds] if ending else []
+        if came.full or any(known) or any(each.kind not in CALM for each in came.notices):
+            self._begin_cycle()

@@ -65,6 +65,15 @@ class Notice:
         return changed or self.kind == "lifecycle-action"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """Messages that were received by one call."""
+
+    notices: tuple[Notice, ...]
+    full: bool = False
+    """Whether so many messages are held that no others are received until some are settled."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class NoticeOutcome:
     """The result of one notice, as far as a snapshot shows it."""

@@ -15,7 +15,7 @@ from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_hear
 from reconciler.adapters.aws.paging import chunks
 from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import Region
-from reconciler.model.notices import HeldByHook, MessageId, Notice
+from reconciler.model.notices import Arrival, HeldByHook, MessageId, Notice
 from reconciler.records.aws.events import decode_message
 
 BATCH: Final = 10
@@ -72,7 +72,7 @@ class SqsNotices:
         clients: Creates the clients; their fence applies to every call.
         home: The region of a queue whose URL names none.
         may_receive: Whether this replica leads. A standby would hide messages from the leader.
-        arrived: Called with the notices of messages that came, from any thread.
+        arrived: Called when messages came, from any thread.
         troubled: Called with an error when the queue cannot be read any more, and with None when
             it can be read again.
         monotonic: A clock that never jumps.
@@ -85,7 +85,7 @@ class SqsNotices:
         *,
         home: Region,
         may_receive: Callable[[], bool],
-        arrived: Callable[[Sequence[Notice]], object],
+        arrived: Callable[[Arrival], object],
         troubled: Callable[[PortError | None], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -224,8 +224,10 @@ class SqsNotices:
                     each.beat_at, each.beats = before.beat_at, before.beats
             if not self._stopped:
                 self._held.update(received)
+            full = len(self._held) >= HELD_MAX
         if received:
-            self._arrived([notice for each in received.values() for notice in each.notices])
+            notices = tuple(notice for each in received.values() for notice in each.notices)
+            self._arrived(Arrival(notices=notices, full=full))
         return len(messages)
 
     def _held_of(self, message: Mapping[str, Any], url: str) -> _Held:

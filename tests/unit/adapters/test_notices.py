@@ -2,7 +2,7 @@
 
 import json
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, cast
@@ -13,7 +13,7 @@ from reconciler.adapters.aws import SqsNotices
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.notices import BATCH, HELD_MAX, PARALLEL
 from reconciler.model.ids import Region
-from reconciler.model.notices import Notice
+from reconciler.model.notices import Arrival
 from tests.waiting import until
 
 ONE, OTHER = "https://sqs.us-west-2.amazonaws.com/1/one", "https://sqs.us-west-2.amazonaws.com/1/b"
@@ -39,8 +39,8 @@ class Sqs:
         self.asked_of_hook: list[str] = []
         """What was asked of lifecycle hooks, without repeats that follow each other."""
         self.hook_refuses = False
-        self.told: list[Sequence[Notice]] = []
-        """The notices that the reader told of, call by call."""
+        self.told: list[Arrival] = []
+        """What the reader told of, call by call."""
         self._waiting: dict[str, queue.Queue[dict[str, str]]] = {
             each: queue.Queue() for each in (ONE, OTHER)
         }
@@ -147,6 +147,10 @@ def test_full_reader_receives_nothing_more() -> None:
         looks = sqs.looks
         acted(reader, lambda: sqs.looks > looks + 20)
         assert len(reader.held()) < HELD_MAX + PARALLEL * BATCH
+    assert not sqs.told[0].full
+    assert any(each.full for each in sqs.told), (
+        "the messages behind them would wait until the loop's pause is over"
+    )
 
 
 def test_messages_of_several_queues_are_extended_in_their_own() -> None:
@@ -211,7 +215,7 @@ def test_messages_received_with_a_strange_one_are_held() -> None:
         acted(reader, lambda: len(reader.held()) == 2)
         kinds = {each.message: each.kind for each in reader.held()}
     assert kinds == {"spot": "spot-interruption", "strange": "unreadable"}
-    assert {each.message for some in sqs.told for each in some} == {"spot", "strange"}
+    assert {each.message for some in sqs.told for each in some.notices} == {"spot", "strange"}
 
 
 LIFECYCLE_ACTION = {

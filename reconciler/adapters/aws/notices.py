@@ -73,8 +73,8 @@ class SqsNotices:
         home: The region of a queue whose URL names none.
         may_receive: Whether this replica leads. A standby would hide messages from the leader.
         arrived: Called when messages came, from any thread.
-        troubled: Called with an error when the queue cannot be read any more, and with None when
-            it can be read again.
+        troubled: Called with an error when a queue cannot be read any more, and with None when it
+            can be read again, is not to be read, or is another one.
         monotonic: A clock that never jumps.
     """
 
@@ -149,11 +149,16 @@ class SqsNotices:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
+        read_before = ""
         while self._wait_until_wanted():
             url = self._url()
             if not url or not self._may_receive():
                 self._forget()
+                self._end_trouble()
                 continue
+            if url != read_before:
+                self._end_trouble()  # with another queue
+                read_before = url
             try:
                 if self._has_room():
                     self._receive_all(url)
@@ -164,7 +169,7 @@ class SqsNotices:
                 what = f"cannot be read: {type(error).__name__}: {error}"
                 self._note_failure(Unavailable("ReceiveMessage", what))
             else:
-                self._note_success()
+                self._end_trouble()
 
     def _wait_until_wanted(self) -> bool:
         """Wait until a cycle has acted; False when the queue is closed.
@@ -335,7 +340,7 @@ class SqsNotices:
                 longest = min(seconds, BACKOFF_MAX_SECONDS)
                 self._condition.wait_for(lambda: self._stopped, longest)
 
-    def _note_success(self) -> None:
+    def _end_trouble(self) -> None:
         with self._condition:
             before, self._failures = self._failures, 0
         if before:

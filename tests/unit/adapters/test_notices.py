@@ -41,6 +41,9 @@ class Sqs:
         self.hook_refuses = False
         self.told: list[Arrival] = []
         """What the reader told of, call by call."""
+        self.leads = True
+        self.troubles: list[str] = []
+        """What the reader could not do, and an empty text when that was over."""
         self._waiting: dict[str, queue.Queue[dict[str, str]]] = {
             each: queue.Queue() for each in (ONE, OTHER)
         }
@@ -64,6 +67,9 @@ class Sqs:
     def receive_message(self, **arguments: Any) -> dict[str, Any]:
         """Up to ten messages."""
         found: list[dict[str, str]] = []
+        if arguments["QueueUrl"] in self.gone:
+            error = {"Error": {"Code": "AWS.SimpleQueueService.NonExistentQueue", "Message": "no"}}
+            raise ClientError(error, "ReceiveMessage")  # type: ignore[arg-type]
         waiting = self._waiting[arguments["QueueUrl"]]
         while len(found) < arguments["MaxNumberOfMessages"]:
             try:
@@ -117,9 +123,9 @@ class Sqs:
             self.address,
             cast("Clients", self),
             home=Region("us-west-2"),
-            may_receive=lambda: True,
+            may_receive=lambda: self.leads,
             arrived=self.told.append,
-            troubled=lambda _error: None,
+            troubled=lambda error: self.troubles.append(error.where if error else ""),
             monotonic=lambda: self.seconds,
         )
         try:
@@ -268,3 +274,33 @@ def test_lifecycle_action_without_message_is_completed_again_after_a_refusal() -
         done = {each.message for each in reader.held()}
         reader.settle(done, emptied=done)
         acted(reader, lambda: sqs.asked_of_hook == ["complete"] and len(reader.held()) == 1)
+
+
+def test_queue_that_is_not_read_any_more_is_no_trouble() -> None:
+    """The alert of a queue that was taken out of the config could not be cleared."""
+    sqs = Sqs()
+    sqs.gone.add(ONE)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(sqs.troubles) == 1)
+        sqs.url = ""
+        acted(reader, lambda: sqs.troubles == ["ReceiveMessage", ""])
+
+
+def test_replica_that_stands_by_has_no_trouble_with_the_queue() -> None:
+    """The leader that follows reads it, while this one would say for ever that nobody can."""
+    sqs = Sqs()
+    sqs.gone.add(ONE)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(sqs.troubles) == 1)
+        sqs.leads = False
+        acted(reader, lambda: sqs.troubles == ["ReceiveMessage", ""])
+
+
+def test_second_queue_that_cannot_be_read_is_told_of() -> None:
+    """A mended address with another fault in it would look as if it had worked."""
+    sqs = Sqs()
+    sqs.gone |= {ONE, OTHER}
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(sqs.troubles) == 1)
+        sqs.url = OTHER
+        acted(reader, lambda: sqs.troubles == ["ReceiveMessage", "", "ReceiveMessage"])

@@ -15,6 +15,10 @@ class Hook(HTTPServer):
         self.posted: Queue[str] = Queue()
         self.status = 200
         """What each message is answered with."""
+        self.redirects_to = ""
+        """Where a redirect leads."""
+        self.read: list[str] = []
+        """Paths of what was read, and not posted."""
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -30,8 +34,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
+        if self.server.redirects_to:
+            self.send_header("Location", self.server.redirects_to)
         self.end_headers()
         self.server.posted.put(json.loads(body)["text"])
+
+    def do_GET(self) -> None:
+        self.server.read.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_args: object) -> None:
         pass

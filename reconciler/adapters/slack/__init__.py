@@ -11,7 +11,9 @@ from collections.abc import Callable
 from http.client import HTTPException
 from typing import Final
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from typing_extensions import override
 
 from reconciler.model.errors import PortError, Throttled, Unavailable, why_not_reached
 
@@ -21,6 +23,14 @@ TEXT_MAX: Final = 3000
 TIMEOUT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 0.3
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an error: the request that follows one would not have the message."""
+
+    @override
+    def redirect_request(self, *_arguments: object) -> None:
+        """Follow none."""
 
 
 class SlackNotifier:
@@ -34,6 +44,7 @@ class SlackNotifier:
     def __init__(self, hook: str, failed: Callable[[PortError], None]) -> None:
         self._hook = hook
         self._failed = failed
+        self._opener = build_opener(_NoRedirects)
         self._queue: queue.Queue[str] = queue.Queue(QUEUE_MAX)
         self._stopping = threading.Event()
         self._idle = threading.Event()
@@ -76,7 +87,7 @@ class SlackNotifier:
         try:
             # The config accepts http and https only.
             request = Request(self._hook, body, headers)  # noqa: S310 - as above
-            with urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - as above
+            with self._opener.open(request, timeout=TIMEOUT_SECONDS):
                 return
         except HTTPError as error:
             with error:

@@ -40,6 +40,18 @@ def test_refusal_is_reported_without_the_address(hook: Hook) -> None:
     notifier.close()
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_is_a_refusal(hook: Hook, status: int) -> None:
+    """A proxy's login page answered 200 to a request without the message, which was lost."""
+    heard: Queue[PortError] = Queue()
+    hook.status, hook.redirects_to = status, "/login"
+    notifier = SlackNotifier(hook.url, heard.put)
+    notifier.notify("hello")
+    assert str(heard.get(timeout=WAIT_SECONDS)) == f"slack: answered {status}"
+    notifier.close()
+    assert not hook.read
+
+
 def test_unreachable_hook_is_reported() -> None:
     """A proxy that is down must be found in the log."""
     heard: Queue[PortError] = Queue()

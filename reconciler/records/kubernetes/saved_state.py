@@ -314,8 +314,9 @@ def encode_fleet_state(
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets in their default state.
 
-    If there is too much, what matters longest is kept: the latest cool-offs, the kinds of pods that
-    have failed most often, the fleets that have been lost longest.
+    If there is too much, what matters longest is kept: the fleets whose rolling update was halted
+    or resumed, or whose nodes were moved back to spot, and the latest cool-offs; the kinds of pods
+    that have failed most often; the fleets that have been lost longest.
     """
     fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)
@@ -356,10 +357,12 @@ def _raise_wire(each: SavedRaise) -> _RaiseWire:
     )
 
 
-def _weight_of_fleet(saved: SavedFleetState) -> tuple[float, int, str, str]:
+def _weight_of_fleet(saved: SavedFleetState) -> tuple[bool, float, int, str, str]:
+    # What EC2 and the nodes show again weighs less than what nothing else tells.
+    decided = bool(saved.halted_version or saved.resumed_version or saved.spot_return_at)
     until = saved.unavailable_until or saved.below_target_since or saved.silent_since
     latest = until.timestamp() if until else 0.0
-    return latest, saved.stuck_in_a_row, saved.fleet, saved.region
+    return decided, latest, saved.stuck_in_a_row, saved.fleet, saved.region
 
 
 def _fleet_wire(each: SavedFleetState) -> _SavedFleetWire:

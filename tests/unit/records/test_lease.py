@@ -153,6 +153,30 @@ def test_of_many_protected_instances_the_latest_are_kept() -> None:
     assert kept.protected_instances == tuple(known[-200:])
 
 
+@pytest.mark.parametrize(
+    "decided",
+    [
+        {"halted_version": "17", "halted_because": "pod web/api-1 was restarted 3 times"},
+        {"resumed_version": "17"},
+        {"spot_return_at": AT},
+    ],
+    ids=lambda decided: next(iter(decided)),
+)
+def test_of_many_fleets_those_are_kept_whose_updates_were_decided_upon(
+    decided: dict[str, Any],
+) -> None:
+    """The next leader would go on with a rolling update that broke pods."""
+    west = Region("us-west-2")
+    short = [
+        SavedFleetState(fleet=f"group-{n:03}", region=west, unavailable_until=AT)
+        for n in range(499)
+    ]
+    told = SavedFleetState(fleet="apps-small", region=west, **decided)
+    kept = decode(lease(fleet_state=encode_fleet_state([*short, told]))).fleet_states
+    assert told in kept
+    assert len(kept) == 300
+
+
 def test_state_is_written_the_same_whatever_its_order() -> None:
     """The Lease would be written with every cycle."""
     other = replace(DEMAND, demand="a")

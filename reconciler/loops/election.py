@@ -14,10 +14,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from reconciler.model.errors import Conflict, PortError, UsageError
 from reconciler.ports.leases import LeaseRecord, Leases
 
+TRANSITIONS_MAX: Final = 2**31 - 1
+"""An int32 in coordination.k8s.io/v1: the server refuses more."""
 JITTER = 1.2
 """Candidates try at random intervals of up to this many retry periods, so that they do not all try
 at the same time."""
@@ -191,7 +194,9 @@ class Election:
             duration_seconds=math.ceil(self._timing.lease_duration_seconds),
             acquired_at=before.acquired_at if ours else stamp,
             renewed_at=stamp,
-            transitions=before.transitions + (0 if ours or not before.version else 1),
+            transitions=min(
+                before.transitions + (0 if ours or not before.version else 1), TRANSITIONS_MAX
+            ),
             version=before.version,
         )
         self._saw(self._leases.write(record))

@@ -118,7 +118,7 @@ class CloudState:
     """Whether EC2 itself was asked for them just now: an unknown instance is then in doubt, and not
     merely left out of a file."""
     server_time: datetime | None = None
-    """EC2's own clock when this was observed; None when it is not known."""
+    """EC2's own clock when everything was observed; None when it is not known."""
 
     def is_silent(self, provider: Provider, region: Region) -> bool:
         """Return whether the provider was asked for its fleets in the region and did not answer."""

@@ -1,6 +1,8 @@
 """Reads cluster and cloud into one consistent snapshot."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from reconciler.model.errors import PortError, kind_and_text
 from reconciler.model.ids import Region
@@ -38,22 +40,29 @@ def observe(
     # Notices are read first, since only a later answer of EC2 can show that an instance is not
     # ours.
     notices = queue.held() if queue is not None else ()
-    cloud_state = _observed(clouds, regions)
+    cloud_state = _observed(clouds, regions, clock)
+    answered_at = clock.monotonic_seconds()
     # The clock is read last: a first observation waits for its lists, and the servers' clocks are
     # compared with ours.
     cluster_state = cluster.observe()
+    if cloud_state is not None:
+        cloud_state = _with_time_of(cloud_state, clock.monotonic_seconds() - answered_at)
     return Snapshot(at=clock.now(), cluster=cluster_state, cloud=cloud_state, notices=notices)
 
 
-def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState | None:
+def _observed(
+    clouds: Sequence[Cloud], regions: Sequence[Region], clock: Clock
+) -> CloudState | None:
     """Return what all clouds show; of a cloud that does not answer every region is silent."""
-    states: list[CloudState] = []
+    answered: list[tuple[CloudState, float]] = []
     failed: list[PortError] = []
     for cloud in clouds:
         try:
-            states.append(cloud.observe(regions))
+            answered.append((cloud.observe(regions), clock.monotonic_seconds()))
         except PortError as error:
             failed.append(error)
+    now = clock.monotonic_seconds()
+    states = [_with_time_of(state, now - at) for state, at in answered]
     if failed and not states:
         raise failed[0]
     if failed:
@@ -64,3 +73,14 @@ def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState 
         )
         states.append(CloudState(silent=frozenset(regions), ignored=told))
     return merged_clouds(states)
+
+
+def _with_time_of(state: CloudState, seconds: float) -> CloudState:
+    """Return the state with the server's time so much later: what was read next took that long.
+
+    Our clock is read last, and would seem to be ahead of that of a server that answered early.
+    """
+    told = state.server_time
+    if told is None or not seconds:
+        return state
+    return replace(state, server_time=told + timedelta(seconds=seconds))

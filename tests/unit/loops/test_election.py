@@ -36,6 +36,16 @@ def test_lease_says_what_other_tools_expect() -> None:
     assert (record.renewed_at - record.acquired_at).total_seconds() == pytest.approx(2 * RETRY)
 
 
+def test_lease_whose_transitions_are_at_their_limit_is_taken() -> None:
+    """A restored or edited Lease kept every replica from leading: the server refuses one more."""
+    field = Field()
+    field.lease.record = LeaseRecord(holder="old", transitions=2**31 - 1, version="1")
+    only = field.add()
+    field.pass_time(2 * LEASE)
+    assert only.election.may_act()
+    assert field.lease.record.transitions == 2**31 - 1
+
+
 def test_dead_leader_is_followed_after_the_lease_duration_and_not_before() -> None:
     """Sooner, two could act; later, pods wait for nobody."""
     field = Field()

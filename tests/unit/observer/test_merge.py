@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from reconciler.adapters.memory import FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.model.errors import Forbidden, Throttled
-from reconciler.model.fleet import Instance
+from reconciler.model.fleet import Instance, Provider
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.observer.merge import merged_clouds
@@ -148,6 +148,30 @@ class _Denied(MemoryCloud):
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """Refuse."""
         raise Forbidden("groups", "is not allowed")
+
+
+class _Slow(MemoryCloud):
+    """A provider whose answer takes long; EC2's clock and ours are the same."""
+
+    def __init__(self, world: MemoryWorld, provider: Provider, seconds: float) -> None:
+        super().__init__(world, provider)
+        self._slow_world = world
+        self._seconds = seconds
+
+    @override
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """Answer late."""
+        self._slow_world.advance(self._seconds)
+        return replace(super().observe(regions), server_time=self._slow_world.clock.now())
+
+
+def test_provider_that_answers_late_makes_no_clock_wrong() -> None:
+    """Auto Scaling took two minutes for all pages: the alert said that our clock was wrong."""
+    world = MemoryWorld(cluster="c")
+    clouds = [_Slow(world, "ec2-fleet", 1), _Slow(world, "asg", 130)]
+    found = observe(MemoryCluster(world), clouds, [HOME], world.clock)
+    assert found.cloud is not None
+    assert found.cloud.server_time == found.at
 
 
 def test_instance_whose_fleet_a_silent_provider_may_have_is_left_out() -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from reconciler.adapters.kubernetes import connect
 from reconciler.model.errors import InputError
 from tests.contract.kubernetes_api import kubeconfig
+from tests.contract.scripted import Answer, Request, json_answer, scripted_server
 
 
 @pytest.mark.parametrize("text", ["", "5", "a: [", "clusters: 5", "apiVersion: v1\nkind: Config\n"])
@@ -61,3 +63,58 @@ def test_kubeconfig_variable_beats_the_pod_one_happens_to_run_in(
     transport = connect()
     assert transport.host == "http://127.0.0.1:1"
     transport.close()
+
+
+class _Tokens:
+    """An API server that knows one token, and what it was sent."""
+
+    def __init__(self) -> None:
+        self.valid = "one"
+        self.sent: list[str] = []
+
+    def answer(self, request: Request) -> Answer:
+        """Refuse every other token."""
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        token = headers.get("authorization", "").removeprefix("Bearer ")
+        self.sent.append(token)
+        return json_answer({"kind": "Status"}, 200 if token == self.valid else 401)
+
+
+def _with_user(folder: Path, url: str, **user: str) -> str:
+    """A kubeconfig with these credentials."""
+    path = Path(kubeconfig(folder, url))
+    config = orjson.loads(path.read_bytes())
+    config["users"][0]["user"] = user
+    path.write_bytes(orjson.dumps(config))
+    return str(path)
+
+
+@pytest.mark.parametrize("in_file", [True, False], ids=["tokenFile", "token"])
+def test_token_that_was_rotated_is_read_again(tmp_path: Path, *, in_file: bool) -> None:
+    """The program was refused from then on, until somebody started it again."""
+    server, token_file = _Tokens(), tmp_path / "token"
+
+    def write(token: str) -> str:
+        token_file.write_text(token)
+        user = {"tokenFile": str(token_file)} if in_file else {"token": token}
+        return _with_user(tmp_path, url, **user)
+
+    with scripted_server(server.answer) as url:
+        transport = connect(write("one"))
+        assert transport.request("GET", "/version").status == 200
+        server.valid = "two"
+        write("two")
+        assert transport.request("PATCH", "/api/v1/nodes/a", body={}).status == 200
+        assert transport.request("GET", "/version").status == 200
+        transport.close()
+    assert server.sent == ["one", "one", "two", "two"]
+
+
+def test_token_that_is_refused_and_was_not_rotated_is_sent_once(tmp_path: Path) -> None:
+    """Each refusal would be two, on a server that may count them."""
+    server = _Tokens()
+    with scripted_server(server.answer) as url:
+        transport = connect(_with_user(tmp_path, url, token="expired"))
+        assert transport.request("GET", "/version").status == 401
+        transport.close()
+    assert server.sent == ["expired"]

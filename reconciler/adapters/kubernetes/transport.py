@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +105,7 @@ class Transport:
         api_client: The official client, configured.
         read_seconds: The longest pause of the server within an answer.
         fence: Called right before every request that changes something; False: it is not sent.
+        renew: Reads the credentials anew; called when the server does not accept them (401).
     """
 
     def __init__(
@@ -112,10 +114,13 @@ class Transport:
         *,
         read_seconds: float = READ_SECONDS,
         fence: Callable[[], bool] | None = None,
+        renew: Callable[[], None] | None = None,
     ) -> None:
         self._client: Any = api_client
         self._read_seconds = read_seconds
         self._fence = fence
+        self._renew = renew
+        self._renewing = threading.Lock()
         self._hurry = threading.Event()
         self._date_told: Callable[[datetime], None] | None = None
         self._client.user_agent = f"fleet-reconciler/{__version__}"
@@ -235,6 +240,32 @@ class Transport:
         content_type: str,
         read_seconds: float,
     ) -> Any:
+        """Send a request, once more when only the credentials were too old."""
+        used = dict(self._client.configuration.api_key)
+        response = self._send_once(method, path, query, body, content_type, read_seconds)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._has_other_credentials(used):
+            response.response.drain_conn()  # else its connection is lost
+            response = self._send_once(method, path, query, body, content_type, read_seconds)
+        return response
+
+    def _has_other_credentials(self, used: Mapping[str, str]) -> bool:
+        """Return whether there are others than these by now; several threads may ask."""
+        if self._renew is None:
+            return False
+        with self._renewing:
+            if self._client.configuration.api_key == used:
+                self._renew()
+            return bool(self._client.configuration.api_key != used)
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Any,
+        content_type: str,
+        read_seconds: float,
+    ) -> Any:
         # A compressed stream would delay events until a block of it is full.
         headers = {
             "Accept": "application/json",
@@ -321,7 +352,18 @@ def connect(
         raise _unusable(kubeconfig, error) from error
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS_MAX
-    return Transport(client.ApiClient(configuration), read_seconds=read_seconds, fence=fence)
+
+    def renew() -> None:
+        """Read the credentials again: whoever rotates a token writes it into the same file."""
+        now = client.Configuration()
+        with suppress(*_UNUSABLE):  # it is being written, or gone: the old ones stay
+            _configure(now, kubeconfig, context)
+            configuration.api_key = now.api_key
+            configuration.refresh_api_key_hook = now.refresh_api_key_hook
+
+    return Transport(
+        client.ApiClient(configuration), read_seconds=read_seconds, fence=fence, renew=renew
+    )
 
 
 def _unusable(kubeconfig: str | None, error: Exception) -> InputError:

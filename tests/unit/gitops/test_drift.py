@@ -58,6 +58,11 @@ def test_fleet_in_another_region_than_the_roots_is_drift() -> None:
     (drift,) = drift_report(outside(away, None)).drifts
     assert (drift.kind, drift.fleet) == ("gone", "primary-small")
     assert drift.detail == "the state has it in us-east-1, and it was looked for in us-west-2"
+    template = {"id": "lt-1", "arn": fleet_arn("x", "us-east-1").replace("fleet/", "template/")}
+    gone = resource("aws_launch_template", ["delete"], template, None)
+    assert [each.detail for each in drift_report(plan(resource_drift=[gone])).drifts] == [
+        drift.detail
+    ]
 
 
 def test_config_that_was_not_applied_is_drift() -> None:

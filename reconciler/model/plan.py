@@ -58,7 +58,8 @@ class Reason:
 
     def __post_init__(self) -> None:
         """Cut the detail, whoever wrote it."""
-        object.__setattr__(self, "detail", cut(self.detail, DETAIL_MAX))
+        if len(self.detail) > DETAIL_MAX:
+            object.__setattr__(self, "detail", cut(self.detail, DETAIL_MAX))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ def is_local_storage(volume: VolumeWire) -> bool:
 
 def excess_of(volumes: tuple[VolumeWire, ...]) -> str:
     """Return what the volumes have too much of to be planned for, in words; usually nothing."""
+    if not volumes:
+        return ""
     claims = (each.persistent_volume_claim for each in volumes)
     longest = max((len(claim.claim_name) for claim in claims if claim is not None), default=0)
     what = "characters in the name of a claim"

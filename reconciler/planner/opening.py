@@ -19,11 +19,12 @@ from reconciler.planner.demand import (
 )
 from reconciler.planner.disruption.blockers.nodes import termination_protection
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
+from reconciler.planner.fleets.daemons_that_fit import Daemons
 from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
-from reconciler.planner.fleets.new_nodes import Daemon, NewNode, daemons_of, new_node
+from reconciler.planner.fleets.new_nodes import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.protected_instances import still_protected
 from reconciler.planner.fleets.spot_return import with_spot_returns
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
@@ -70,7 +71,7 @@ def open_builder(
         cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
     )
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored)
+    daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
     asked_about += headroom_pods(settings)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
@@ -78,7 +79,7 @@ def open_builder(
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
     found = with_displaced(find_demand(groups, settings), displaced, settings)
     demand = within_work(without_namespaces(found, left_out), bound, world, snapshot.at, STEPS_MAX)
-    on_new_nodes = [daemon.seen for daemon in daemons]
+    on_new_nodes = _on_new_nodes(offers.values())
     known = _distinct([*bound, *(w.group for w in demand.unschedulable)])
     table = ClassTable(
         [*known, *asked_about, *on_new_nodes],
@@ -120,6 +121,11 @@ def open_builder(
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
     _plan_launching(builder)
     return builder
+
+
+def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:
+    """Return the daemons' pods that new nodes come with; others may be a tenant's, by thousands."""
+    return list({id(pod): pod for offer in offers for pod in offer.row.daemons}.values())
 
 
 def _with_nodes(
@@ -283,7 +289,7 @@ def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[No
 def _offers(
     inventory: Inventory,
     settings: PlannerSettings,
-    daemons: Sequence[Daemon],
+    daemons: Daemons,
     limits: dict[NodeName, FrozenMap[str, int | None]],
 ) -> dict[FleetKey, NewNode]:
     """Return what a new node of each fleet is.

@@ -1,37 +1,108 @@
 """Which of the DaemonSets that select a new node will run there: those that find room."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from reconciler.model.cluster import HostPort, PodSpec, Resources
+from reconciler.model.cluster import HostPort, Namespace, Pod, PodAffinityTerm, PodSpec, Resources
 from reconciler.model.eks_reserve import eks_cpu_reserved_milli, eks_memory_reserved_bytes
-from reconciler.model.frozen import FrozenMap
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.planner.placement.kinds import HOSTNAME, REGION, ZONE_KEYS
+from reconciler.planner.placement.label_keys import with_label_keys
+from reconciler.planner.placement.namespaces import NAME
 
 _UNKNOWN = frozenset({"ephemeral-storage"})
 """A config need not state it, and every node has some."""
+_OF_EVERY_NODE = frozenset({HOSTNAME, REGION, *ZONE_KEYS})
+"""Topologies of which a node is in one domain: pods apart by any of them share no node."""
+_COMPARED_MAX = 8
+"""With how many of the highest priority a daemon's anti-affinity is compared: those of the system,
+which every node has. A tenant may write a thousand, with dozens of terms each."""
 
 
-def those_that_fit(
-    daemons: Sequence[PodSpec], landing: Sequence[int], room: Resources
-) -> tuple[int, ...]:
-    """Return the daemons that find room beside those before them, as kube-scheduler takes them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """A DaemonSet's pod on a new node."""
 
-    A DaemonSet that is larger than the node has no pod there, whoever wrote it.
+    spec: PodSpec
+    seen: Pod
+    """What other pods' rules see of it, and the rules by which it keeps others away."""
+
+
+class Daemons:
+    """The DaemonSets' pods that new nodes may come with.
 
     Args:
-        daemons: All of them, by falling priority.
-        landing: The numbers of those that select the node, in order.
-        room: What the node offers to pods.
+        every: All of them, by falling priority.
+        namespaces: For rules that choose namespaces by label.
     """
-    left, ports = dict(room), set[HostPort]()
-    found: list[int] = []
-    for number in landing:
-        spec = daemons[number]
-        if _fits(spec, left, ports):
+
+    def __init__(self, every: Iterable[Daemon], namespaces: Iterable[Namespace] = ()) -> None:
+        self.every = tuple(every)
+        self.specs = tuple(daemon.spec for daemon in self.every)
+        self._ruled = frozenset(
+            number for number, spec in enumerate(self.specs) if spec.pod_anti_affinity
+        )
+        self._labels = {each.name: each.labels for each in namespaces} if self._ruled else {}
+        self._apart: dict[tuple[int, int], bool] = {}
+
+    def that_fit(self, landing: Sequence[int], room: Resources) -> tuple[int, ...]:
+        """Return the daemons that run beside those before them, as kube-scheduler takes them.
+
+        A DaemonSet that is larger than the node has no pod there, whoever wrote it.
+
+        Args:
+            landing: The numbers of those that select the node, in order.
+            room: What the node offers to pods.
+        """
+        left, ports = dict(room), set[HostPort]()
+        found: list[int] = []
+        for number in landing:
+            spec = self.specs[number]
+            if not _fits(spec, left, ports) or self._is_kept_off(number, found):
+                continue
             found.append(number)
             ports.update(spec.host_ports)
             for name, amount in spec.requests.items():
                 left[name] = left.get(name, amount) - amount
-    return tuple(found)
+        return tuple(found)
+
+    def _is_kept_off(self, number: int, running: Sequence[int]) -> bool:
+        """Return whether anti-affinity keeps a daemon off a node that has these, or they do."""
+        return bool(self._ruled) and any(
+            self._are_apart(other, number) for other in running[:_COMPARED_MAX]
+        )
+
+    def _are_apart(self, one: int, other: int) -> bool:
+        if one not in self._ruled and other not in self._ruled:
+            return False
+        known = self._apart.get((one, other))
+        if known is None:
+            first, second = self.every[one].seen, self.every[other].seen
+            known = self._keeps_off(first, second) or self._keeps_off(second, first)
+            self._apart[one, other] = known
+        return known
+
+    def _keeps_off(self, holder: Pod, pod: Pod) -> bool:
+        return any(
+            term.topology_key in _OF_EVERY_NODE
+            and self._is_meant(pod.key.namespace, term, holder)
+            and _selects(term, holder.labels, pod.labels)
+            for term in holder.spec.pod_anti_affinity
+        )
+
+    def _is_meant(self, namespace: str, term: PodAffinityTerm, holder: Pod) -> bool:
+        """Return whether a term is about pods of the namespace."""
+        if namespace in term.namespaces:
+            return True
+        if term.namespace_selector is None:
+            return not term.namespaces and namespace == holder.key.namespace
+        labels = self._labels.get(namespace, NO_LABELS)
+        return term.namespace_selector.matches({NAME: namespace, **labels})
+
+
+def _selects(term: PodAffinityTerm, own: Labels, labels: Labels) -> bool:
+    selector = with_label_keys(term.selector, own, term.match_label_keys, term.mismatch_label_keys)
+    return selector is not None and selector.matches(labels)
 
 
 def _fits(spec: PodSpec, left: Mapping[str, int], ports: set[HostPort]) -> bool:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, cycle, product
 
-from reconciler.model.cluster import DaemonSet, Pod, PodSpec, PodTraits, Resources, Taint
+from reconciler.model.cluster import DaemonSet, Namespace, Pod, PodSpec, PodTraits, Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.model.interning import InternTable
 from reconciler.model.snapshot import Ignored
-from reconciler.planner.fleets.daemons_that_fit import those_that_fit, without_system
+from reconciler.planner.fleets.daemons_that_fit import Daemon, Daemons, without_system
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
 from reconciler.planner.money import NANO
@@ -46,20 +46,11 @@ class NewNode:
 
     key: FleetKey
     row: RowSpec
-    daemons: tuple["Daemon", ...]
+    daemons: tuple[Daemon, ...]
     """The DaemonSets' pods that any of its kinds of node comes with."""
     nano_usd_per_hour: int
     """Price in billionths of a dollar, so that sums are exact."""
     priced: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Daemon:
-    """A DaemonSet's pod on a new node."""
-
-    spec: PodSpec
-    seen: Pod
-    """What other pods' rules see of it, and the rules by which it keeps others away."""
 
 
 _Found = dict[tuple[str, str], tuple[PodSpec, Labels]]
@@ -67,9 +58,12 @@ _Found = dict[tuple[str, str], tuple[PodSpec, Labels]]
 
 
 def daemons_of(
-    daemon_sets: Sequence[DaemonSet], groups: Iterable[PodGroup], ignored: Iterable[Ignored] = ()
-) -> tuple[Daemon, ...]:
-    """Return one per DaemonSet that makes pods, by falling priority.
+    daemon_sets: Sequence[DaemonSet],
+    groups: Iterable[PodGroup],
+    ignored: Iterable[Ignored] = (),
+    namespaces: Iterable[Namespace] = (),
+) -> Daemons:
+    """Return one daemon per DaemonSet that makes pods.
 
     Pods stand for a DaemonSet only where it cannot be read, or where none at all was given: anybody
     may write a pod that names one as its owner.
@@ -78,6 +72,7 @@ def daemons_of(
         daemon_sets: The DaemonSets.
         groups: The pods.
         ignored: What could not be read.
+        namespaces: For anti-affinity that chooses namespaces by label.
     """
     found: _Found = {(d.namespace, d.name): (d.spec, d.labels) for d in daemon_sets}
     unreadable = {(i.namespace, i.name) for i in ignored if i.kind == "DaemonSet"}
@@ -88,12 +83,12 @@ def daemons_of(
     for each in daemon_sets:
         if each.makes_no_pods:
             del found[each.namespace, each.name]
-    return tuple(
+    by_priority = sorted(found.items(), key=lambda item: (-item[1][0].priority, item[0]))
+    every = [
         Daemon(spec=spec, seen=_seen(PodKey(namespace=namespace, name=name, uid=""), spec, labels))
-        for (namespace, name), (spec, labels) in sorted(
-            found.items(), key=lambda item: (-item[1][0].priority, item[0])
-        )
-    )
+        for (namespace, name), (spec, labels) in by_priority
+    ]
+    return Daemons(every, namespaces)
 
 
 def _shown_by_pods(groups: Iterable[PodGroup]) -> _Found:
@@ -132,7 +127,7 @@ def _landings(
 
 
 def _fitting(
-    status: FleetStatus, daemons: Sequence[PodSpec], landings: Sequence[tuple[int, ...]]
+    status: FleetStatus, daemons: Daemons, landings: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
     """For each variant those of its daemons that find room on such a node."""
     options = status.settings.options
@@ -140,10 +135,10 @@ def _fitting(
     found = []
     # The variants of each zone are in the order of the options.
     for place in zip(cycle(range(len(options))), landings, strict=False):
-        if place not in known:
-            option, landing = place
-            known[place] = those_that_fit(daemons, landing, _room(status, options[option]))
-        found.append(known[place])
+        option, landing = place
+        if landing and place not in known:
+            known[place] = daemons.that_fit(landing, _room(status, options[option]))
+        found.append(known.get(place, ()))
     return found
 
 
@@ -327,15 +322,14 @@ def _without_hostname(labels: Labels) -> Labels:
 def new_node(
     status: FleetStatus,
     reserved: Resources,
-    daemons: Sequence[Daemon],
+    daemons: Daemons,
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
     """Return the node that the fleet would bring next."""
     fleet = status.settings
     variants = variants_of(status)
-    specs = [daemon.spec for daemon in daemons]
-    landings = _fitting(status, specs, _landings(specs, variants, fleet.taints))
-    landing = tuple(daemons[number] for number in sorted(set(chain.from_iterable(landings))))
+    landings = _fitting(status, daemons, _landings(daemons.specs, variants, fleet.taints))
+    landing = tuple(daemons.every[number] for number in sorted(set(chain.from_iterable(landings))))
     certain = set(landings[0]).intersection(*landings) if landings else ()
     price, priced = nano_usd_per_hour(status)
     return NewNode(
@@ -345,10 +339,10 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=fleet.taints,
             schedulable=True,
-            allocatable=_offered(status, reserved, specs, landings),
+            allocatable=_offered(status, reserved, daemons.specs, landings),
             volume_limits=volume_limits,
             taken_ports=tuple(port for daemon in landing for port in daemon.spec.host_ports),
-            daemons=tuple(daemons[number].seen for number in sorted(certain)),
+            daemons=tuple(daemons.every[number].seen for number in sorted(certain)),
             imagined=True,
         ),
         daemons=landing,

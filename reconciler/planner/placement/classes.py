@@ -13,7 +13,7 @@ from reconciler.model.cluster import (
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
+from reconciler.model.selectors import NodeSelector
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE
@@ -26,6 +26,7 @@ from reconciler.planner.placement.label_keys import (
     selector_keys,
     terms_of,
     topology_keys,
+    with_label_keys,
 )
 from reconciler.planner.placement.namespaces import NamespaceIndex
 from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
@@ -325,7 +326,7 @@ class ClassTable:
         return tuple(
             PodAffinityTerm(
                 topology_key=term.topology_key,
-                selector=_with_label_keys(
+                selector=with_label_keys(
                     term.selector, labels, term.match_label_keys, term.mismatch_label_keys
                 ),
                 namespaces=self._namespaces_of(term, namespace),
@@ -341,39 +342,12 @@ class ClassTable:
         return chosen | term.namespaces if term.namespaces else chosen
 
 
-def _with_label_keys(
-    selector: LabelSelector | None,
-    labels: Labels,
-    match_keys: tuple[str, ...],
-    mismatch_keys: tuple[str, ...] = (),
-) -> LabelSelector | None:
-    """The selector with matchLabelKeys and mismatchLabelKeys merged in, as the API server does."""
-    if selector is None or not (match_keys or mismatch_keys):
-        return selector
-    merged = (
-        *(
-            Requirement(key=k, operator="In", values=(labels[k],))
-            for k in match_keys
-            if k in labels
-        ),
-        *(
-            Requirement(key=k, operator="NotIn", values=(labels[k],))
-            for k in mismatch_keys
-            if k in labels
-        ),
-    )
-    return LabelSelector(
-        match_labels=selector.match_labels,
-        match_expressions=(*selector.match_expressions, *merged),
-    )
-
-
 def _merged(constraint: TopologySpreadConstraint, labels: Labels) -> TopologySpreadConstraint:
     return TopologySpreadConstraint(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
         hard=True,
-        selector=_with_label_keys(constraint.selector, labels, constraint.match_label_keys),
+        selector=with_label_keys(constraint.selector, labels, constraint.match_label_keys),
         min_domains=constraint.min_domains,
         honor_node_affinity=constraint.honor_node_affinity,
         honor_node_taints=constraint.honor_node_taints,

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconciler.model.cluster import PodAffinityTerm, PodSpec
-from reconciler.model.selectors import NodeSelector
+from reconciler.model.frozen import Labels
+from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
 from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.placement.volumes import VolumeNeeds
 
@@ -79,3 +80,30 @@ def terms_of(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
     if not spec.pod_preferences:
         return required
     return (*required, *(p.term for p in spec.pod_preferences))
+
+
+def with_label_keys(
+    selector: LabelSelector | None,
+    labels: Labels,
+    match_keys: tuple[str, ...],
+    mismatch_keys: tuple[str, ...] = (),
+) -> LabelSelector | None:
+    """Return the selector with both kinds of keys merged in, as the API server does."""
+    if selector is None or not (match_keys or mismatch_keys):
+        return selector
+    merged = (
+        *(
+            Requirement(key=k, operator="In", values=(labels[k],))
+            for k in match_keys
+            if k in labels
+        ),
+        *(
+            Requirement(key=k, operator="NotIn", values=(labels[k],))
+            for k in mismatch_keys
+            if k in labels
+        ),
+    )
+    return LabelSelector(
+        match_labels=selector.match_labels,
+        match_expressions=(*selector.match_expressions, *merged),
+    )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import LabelSelector, Requirement
 
-_NAME = "kubernetes.io/metadata.name"
+NAME = "kubernetes.io/metadata.name"
 """The label that the API server gives each namespace."""
 _NONE: frozenset[str] = frozenset()
 
@@ -19,7 +19,7 @@ class NamespaceIndex:
 
     def __init__(self, labels_of: Mapping[str, Labels]) -> None:
         """`labels_of` has the labels of every namespace by name."""
-        self._labels = {name: {_NAME: name, **labels} for name, labels in labels_of.items()}
+        self._labels = {name: {NAME: name, **labels} for name, labels in labels_of.items()}
         self._all = frozenset(self._labels)
         having: dict[tuple[str, str | None], set[str]] = {}
         for name, labels in self._labels.items():

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import HostPort, Pod
+from reconciler.model.cluster import HostPort, Pod, PodAffinityTerm
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.selectors import LabelSelector, Requirement
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.planner import plan
 from tests.builders import (
+    HOSTNAME,
     amounts,
     make_daemon_set,
     make_fleet_settings,
@@ -109,6 +112,53 @@ def test_daemon_set_whose_pods_are_forbidden_takes_nothing() -> None:
     """A ResourceQuota forbids them, and no node ever has one."""
     forbidden = replace(make_daemon_set("half", memory="8Gi"), makes_no_pods=True)
     assert offered(FLEET, daemon_sets=(forbidden,)) == "16Gi"
+
+
+def apart_from(*lines: Requirement, **more: Any) -> PodAffinityTerm:
+    """Anti-affinity to pods by their labels."""
+    selector = LabelSelector(match_expressions=lines)
+    return PodAffinityTerm(topology_key=HOSTNAME, selector=selector, **more)
+
+
+EVERYWHERE = {"namespace_selector": LabelSelector()}
+BY_NAME = Requirement(key="kubernetes.io/metadata.name", operator="In", values=("kube-system",))
+OF_THE_SYSTEM = {"namespace_selector": LabelSelector(match_expressions=(BY_NAME,))}
+OF_OTHERS = {"namespaces": frozenset({"other"})}
+NO_CNI = Requirement(key="app", operator="NotIn", values=("cni",))
+
+
+@pytest.mark.parametrize(
+    ("term", "runs"),
+    [
+        (apart_from(**EVERYWHERE), False),
+        (apart_from(**OF_THE_SYSTEM), False),
+        (apart_from(namespaces=frozenset({"kube-system"})), False),
+        (apart_from(NO_CNI, **EVERYWHERE), True),
+        (apart_from(**OF_OTHERS), True),
+        (apart_from(), True),
+        (replace(apart_from(**EVERYWHERE), topology_key="rack"), True),
+    ],
+)
+def test_daemon_that_shares_no_node_with_the_system_runs_nowhere(
+    term: PodAffinityTerm, *, runs: bool
+) -> None:
+    """It would keep every pod of every tenant off every new node."""
+    cni = make_daemon_set("cni", cpu="50m", memory="0", priority=2_000_001_000)
+    cni = replace(cni, labels=FrozenMap({"app": "cni"}))
+    loner = make_daemon_set("loner", memory="8Gi", pod_anti_affinity=(term,))
+    loner = replace(loner, namespace="tenant")
+    assert offered(FLEET, daemon_sets=(loner, cni)) == ("8Gi" if runs else "16Gi")
+    if not runs:
+        assert planned(WEB, daemon_sets=(loner, cni)).unplaceable == ()
+
+
+def test_daemon_that_the_system_keeps_off_runs_nowhere() -> None:
+    """Anti-affinity of what runs counts against what comes."""
+    cni = make_daemon_set(
+        "cni", memory="0", priority=2_000_001_000, pod_anti_affinity=(apart_from(**EVERYWHERE),)
+    )
+    log = replace(make_daemon_set("log", memory="8Gi"), namespace="tenant")
+    assert offered(FLEET, daemon_sets=(cni, log)) == "16Gi"
 
 
 def claims_to_be_a_daemon(**changed: Any) -> Pod:

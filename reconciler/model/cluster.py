@@ -14,6 +14,7 @@ Resources = FrozenMap[ResourceName, int]
 
 NO_RESOURCES: Resources = FrozenMap()
 
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -73,10 +74,6 @@ class TopologySpreadConstraint:
     match_label_keys: tuple[str, ...] = ()
 
 
-ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - nothing binds
-"""Kubernetes' word for every address of a node."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class HostPort:
     """A port that a pod takes on its node; 0.0.0.0 collides with every address."""
@@ -88,9 +85,8 @@ class HostPort:
     def collides(self, other: "HostPort") -> bool:
         """Return whether no node has both for different pods."""
         same = (self.protocol, self.port) == (other.protocol, other.port)
-        return same and (
-            self.address == other.address or ANY_ADDRESS in {self.address, other.address}
-        )
+        addresses = {self.address, other.address}
+        return same and (len(addresses) == 1 or ANY_ADDRESS in addresses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +136,7 @@ class PodSpec:
     """What it has more of than planning supports, in words; what exceeds a limit is left out. Such
     a pod is no demand and is never moved; where it runs, it counts."""
     takes_all: bool = False
-    """Host ports or extended resources were left out: it counts as taking all of them on its
-    node."""
+    """Host ports or extended resources were left out: it takes all of them on its node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -319,11 +319,9 @@ class PlanBuilder:
         kept = Kept(node=node.name, code=code, detail=detail, until=until)
         self._on_demand[node.name] = kept
 
-    def hold(
-        self, code: str, node: NodeName | None = None, instance: str = "", detail: str = ""
-    ) -> None:
+    def hold(self, code: str, node: str = "", instance: str = "", detail: str = "") -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""
-        held = Held(node=node or NodeName(""), code=code, instance=instance, detail=detail)
+        held = Held(node=NodeName(node), code=code, instance=instance, detail=detail)
         self._held.append(held)
 
     def mark(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
@@ -399,4 +397,4 @@ class PlanBuilder:
         ]
         for removal in self._removals:
             instance = "" if removal.node is not None else removal.instance or ""
-            self.hold(SAFETY_STOP, removal.node, instance)
+            self.hold(SAFETY_STOP, removal.node or "", instance)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model.binding import Binding
-from reconciler.model.cluster import NO_RESOURCES, Node, Pod, Resources
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
@@ -34,7 +34,7 @@ from reconciler.planner.fleets.rolling_update import (
     halted_after,
     with_resumed,
 )
-from reconciler.planner.fleets.stuck import StuckInstance, find_hole, find_overdue
+from reconciler.planner.fleets.stuck import Hidden, StuckInstance, find_unjoined
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.duplicate_nodes import (
     DuplicateNodes,
@@ -63,15 +63,13 @@ class FleetStatus:
     nodes: tuple[Node, ...]
     """Every node of it in the cluster, leaving ones not counted."""
     joined: int
-    """Nodes that have joined; those still on their way to Ready are launching, those in standby
-    are not counted."""
+    """Nodes that have joined: neither launching, on their way to Ready, nor in standby."""
     min: int
     """The least that it may hold, from config and group."""
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
     tier: int = 0
-    """How many regions are preferred to its own: of its own list, for a discovered group of the
-    config's."""
+    """How many regions its list, or the config's for a found group, prefers to its own."""
     set_aside: frozenset[NodeName] = frozenset()
     """Those of its nodes that its target does not count: in standby."""
     provided: int = 0
@@ -131,10 +129,8 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
-    hidden: frozenset[InstanceId] = frozenset()
-    """These and orphans that would be ended, were no pod at work on a node that is not listed."""
-    hole: Pod | None = None
-    """That pod; None where it keeps nothing."""
+    hidden: Hidden | None = None
+    """Such instances, and orphans, that a pod at work on a node that is not listed keeps."""
     doubtful: bool = False
     """Whether what is seen is more likely wrong than true: nothing follows from `stuck` then."""
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
@@ -147,8 +143,7 @@ class Inventory:
     interrupted: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
     """Nodes of our fleets that EC2 is about to take back: no destination, no lasting capacity."""
     noticed: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
-    """These, and those with a notice that is not in force: of a rebalance recommendation, or of a
-    time that is further off."""
+    """These, and those with a notice not in force: of a rebalance, or of a time further off."""
     outdated: Mapping[NodeName, Outdated] = field(default_factory=dict)
     """Nodes of our fleets that are to be replaced in time: no destination for pods of others."""
     updates: Mapping[FleetKey, Update] = field(default_factory=dict)
@@ -189,13 +184,9 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     duplicates = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(duplicates))
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
-    overdue = find_overdue(snapshot, settings)
     orphans = find_orphans(snapshot, settings)
-    hole = find_hole(snapshot) if overdue or orphans.hidden else None
-    stuck = overdue if hole is None else ()
-    hidden = frozenset(e.instance.id for e in overdue if hole) | {*orphans.hidden}
-    shown = _regions_shown(cloud)
-    aside = names_set_aside(instance_of_node)
+    stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
+    shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
     joined = {
         key: _joined(in_service(found, key, shown, instance_of_node, cloud), snapshot, settings)
         for key, found in nodes.items()
@@ -239,7 +230,6 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         binding=binding,
         stuck=stuck,
         hidden=hidden,
-        hole=hole,
         doubtful=doubtful,
         duplicate_nodes=duplicates,
         regions_shown=shown,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, InstanceId
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import earliest_now
@@ -80,6 +80,33 @@ def find_stuck(
     """
     found = find_overdue(snapshot, settings, at)
     return () if found and find_hole(snapshot) is not None else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """Instances that would be ended as never joined, if the list of nodes had no holes."""
+
+    pod: Pod
+    """It is at work on a node that is not listed."""
+    instances: tuple[InstanceId, ...]
+
+
+def find_unjoined(
+    snapshot: Snapshot, settings: PlannerSettings, orphans: Sequence[InstanceId]
+) -> tuple[tuple[StuckInstance, ...], Hidden | None]:
+    """Return what is stuck, or what a pod on a node that is not listed keeps instead.
+
+    Args:
+        snapshot: What was observed.
+        settings: The sector config, resolved.
+        orphans: Instances without a node whose fleet is gone, and that the pod would keep too.
+    """
+    found = find_overdue(snapshot, settings)
+    pod = find_hole(snapshot) if found or orphans else None
+    if pod is None:
+        return found, None
+    kept = {*orphans, *(each.instance.id for each in found)}
+    return (), Hidden(pod=pod, instances=tuple(sorted(kept)))
 
 
 def find_overdue(

@@ -57,11 +57,11 @@ def propose(builder: PlanBuilder) -> None:
 
 def _hold_hidden(builder: PlanBuilder) -> None:
     """Say which pod keeps instances that never joined, and orphans that are no node."""
-    hole = builder.view.inventory.hole
-    if hole is None:
+    hidden = builder.view.inventory.hidden
+    if hidden is None:
         return
-    detail = f"pod {hole.key} is at work on node {hole.node_name}, which is not listed"
-    for instance in sorted(builder.view.inventory.hidden):
+    detail = f"pod {hidden.pod.key} is at work on node {hidden.pod.node_name}, which is not listed"
+    for instance in hidden.instances:
         builder.hold(UNLISTED_NODE, instance=instance, detail=detail)
 
 

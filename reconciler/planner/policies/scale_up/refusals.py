@@ -27,7 +27,7 @@ from reconciler.planner.policies.scale_up.overflow import awaits_silent, blockin
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
     any_of_zones,
-    port_taker,
+    port_detail,
     shown_values,
     takers_of,
     volume_detail,
@@ -303,8 +303,7 @@ def _too_large(
     if code == "volume-limit":
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":
-        taker = port_taker(daemons, of)
-        return code, f"wants host port {of}, which {taker} takes on every new node"
+        return code, port_detail(daemons, of)
     lacking = int(pod_class.requests[column]) - offered
     stated = fleet.status.settings.allocatable is not None
     takers = "" if stated else takers_of(daemons, name, lacking)
@@ -314,10 +313,7 @@ def _too_large(
 def _stated(
     pod_class: PodClass, row: RowSpec, name: str, asked: int, offered: int
 ) -> tuple[str, str]:
-    """Return what the pod asks and a new node offers, in figures that differ from each other.
-
-    They are those that the pod and the node state, not those that the planner counts with.
-    """
+    """Return what pod and node state, not what the planner counts with, in differing figures."""
     asked = pod_class.spec.requests.get(name, asked)
     offered = row.allocatable.get(name, offered)
     shown = format_amount(name, asked), format_amount(name, offered)

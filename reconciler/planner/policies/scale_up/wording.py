@@ -85,13 +85,14 @@ def takers_of(daemons: Sequence[Daemon], name: str, lacking: int) -> str:
     return f": {len(taken)} DaemonSets take {whole} there, {taker.seen.key} {share} of it"
 
 
-def port_taker(daemons: Iterable[Daemon], port: str) -> str:
-    """Return the DaemonSet that takes a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
-    wanted = port.partition("@")[0]
+def port_detail(daemons: Iterable[Daemon], port: str) -> str:
+    """Return which DaemonSet takes a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
+    wanted, taker = port.partition("@")[0], "a DaemonSet"
     for daemon in daemons:
         if any(f"{each.protocol}/{each.port}" == wanted for each in daemon.spec.host_ports):
-            return f"DaemonSet {daemon.seen.key}"
-    return "a DaemonSet"
+            taker = f"DaemonSet {daemon.seen.key}"
+            break
+    return f"wants host port {port}, which {taker} takes on every new node"
 
 
 _ALL = "the required node affinity does not hold for every node it may bring"

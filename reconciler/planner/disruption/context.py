@@ -82,6 +82,16 @@ class DisruptionContext:
         if mark:
             self.unneeded[name] = "scale-in"
 
+    def non_empty_at_once_max(self, fleet: FleetSettings, policy: PolicyName) -> int:
+        """Return how many nodes with pods may be drained at a time.
+
+        A rolling update has its `max_batch`.
+        """
+        most, rules = fleet.scale_in.non_empty_at_once_max, self.view.settings.rolling_update
+        if policy != "rolling-update" or rules is None:
+            return most
+        return max(most, rules.batch_max)
+
     def judge(self, fleet: FleetSettings, *, overdue: bool = False) -> Judge:
         """Return the rules on moving pods as the fleet's settings have them.
 

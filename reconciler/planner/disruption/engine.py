@@ -41,6 +41,7 @@ EMPTY: tuple[Method[VoluntaryRun], ...] = (empty.METHOD,)
 
 VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
     rebalance.METHOD,
+    drifted.UNDER_WAY,
     departing.METHOD,
     expired.METHOD,
     drifted.METHOD,
@@ -48,7 +49,8 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
     underutilized.METHOD,
     consolidation.METHOD,
 )
-"""For nodes with pods, one after the other."""
+"""For nodes with pods, one after the other. Nodes for which others were bought come before those
+for which none were: behind them they would wait beside idle new nodes."""
 
 AT_REST: tuple[Method[VoluntaryRun], ...] = (composition.METHOD,)
 """For sectors in which no node by itself could leave, now or when its time comes."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from reconciler.model.actions import DeletePod, EvictPod
+from reconciler.model.ids import NodeName
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
@@ -39,6 +41,10 @@ from reconciler.planner.disruption.waiting_removals import (
 )
 from reconciler.planner.removal import Removal
 
+ENOUGH_AT_ONCE: Final = Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
+_LIMITS: Final = frozenset({ENOUGH_AT_ONCE.code, "disruption-budget"})
+"""They say how many nodes may be disrupted at the same time, and nothing of any one node."""
+
 
 class VoluntaryRun:
     """What voluntary methods share: candidates, the what-if cluster, the limits.
@@ -57,6 +63,9 @@ class VoluntaryRun:
         self._examined: list[Candidate] = []
         self._rest: list[Candidate] = []
         """Candidates that no method has begun to drain."""
+        self.held_by_limits: dict[NodeName, str] = {}
+        """Candidates that nothing of their own keeps, as far as it was looked at: only so many
+        nodes may be disrupted at the same time. By the code of what says so."""
 
     def open(self) -> None:
         """Take the what-if cluster as it is now: empty nodes have been dealt with."""
@@ -109,7 +118,14 @@ class VoluntaryRun:
             decided: Whether it goes with others of a set: it has no timer then, and the disruption
                 budgets for consolidation hold.
         """
-        return _limit(self.context, self.simulator, candidate, decided=decided)
+        why = _limit(self.context, self.simulator, candidate, decided=decided)
+        if why is not None and why.code in _LIMITS and self._at_once_max(candidate):
+            self.held_by_limits[candidate.node.name] = why.code
+        return why
+
+    def _at_once_max(self, candidate: Candidate) -> int:
+        """Return how many nodes like this one may be drained at a time; with none it never goes."""
+        return self.context.non_empty_at_once_max(candidate.status.settings, candidate.policy)
 
     def _begin(self, candidate: Candidate) -> bool:
         """Begin the drain if everything allows it now; why not is noted."""
@@ -307,10 +323,11 @@ def _limit(
     found = lasting_blocker(context, candidate)
     if found is not None:
         return found
-    if context.non_empty_draining + context.non_empty_begun >= _at_once_max(context, candidate):
-        return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
+    most = context.non_empty_at_once_max(candidate.status.settings, candidate.policy)
+    if context.non_empty_draining + context.non_empty_begun >= most:
+        return ENOUGH_AT_ONCE
     reason = "consolidation" if decided else candidate.reason
-    return context.ledger.node_blocker(candidate.status.key, reason)
+    return context.ledger.node_blocker(candidate.status.key, reason, candidate.node.name)
 
 
 def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
@@ -324,26 +341,16 @@ def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blo
     return Blocker("unneeded-time", detail, at + waits)
 
 
-def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
-    """Return how many nodes with pods may be drained at a time.
-
-    A rolling update has its `max_batch`.
-    """
-    most, rules = candidate.status.settings.scale_in.non_empty_at_once_max, None
-    if candidate.policy == "rolling-update":
-        rules = context.view.settings.rolling_update
-    return most if rules is None else max(most, rules.batch_max)
-
-
 def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation) -> Removal:
     """Return the removal with the evictions that budgets allow now; they are used up with it."""
     builder, view = context.builder, context.view
     node, settings = candidate.node, candidate.status.settings.scale_in
-    now, rounds = context.ledger.begin_drain(candidate.status.key, candidate.moving)
+    key = candidate.status.key
+    now, rounds = context.ledger.begin_drain(key, node.name, candidate.moving)
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
-    offer = view.offers[candidate.status.key]
+    offer = view.offers[key]
     if offer.priced and not candidate.must_go:
         price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
         because += f"; {moves_and_saving(candidate.moving, price, cost)}"
@@ -359,7 +366,7 @@ def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation
     evicted = {each.pod for each in moved}
     progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
     return Removal(
-        key=candidate.status.key,
+        key=key,
         node=node.name,
         actions=begin_drain(view, node, (moved, progress), candidate.policy, because),
         placements=tuple(p for p in placements_of(builder, moves) if p.pod in evicted),

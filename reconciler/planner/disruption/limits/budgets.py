@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.calendar import after_schedule, in_window
 from reconciler.planner.disruption.blocker import Blocker
@@ -32,6 +32,9 @@ class _InForce:
     fleets: frozenset[FleetKey]
     allowed: int
     used: int
+    """Nodes that are disrupted."""
+    chosen: int
+    """Nodes that a rolling update has chosen and that are to be drained next."""
 
     def limits(self, key: FleetKey, reason: DisruptionReason) -> bool:
         return key in self.fleets and reason in self.budget.reasons
@@ -46,6 +49,7 @@ class DisruptionBudgets:
 
     def __init__(self, view: ClusterView) -> None:
         self._disrupted = {s.key: _disrupted(view, s) for s in view.inventory.fleets}
+        self._chosen = {s.key: _chosen(view, s) for s in view.inventory.fleets}
         self._in_force = [
             self._opened(budget, scope, statuses)
             for scope, budgets, statuses in _scopes(view)
@@ -62,16 +66,33 @@ class DisruptionBudgets:
             fleets=frozenset(status.key for status in statuses),
             allowed=budget.allowed(sum(len(status.nodes) for status in statuses)),
             used=sum(self._disrupted[status.key] for status in statuses),
+            chosen=sum(len(self._chosen[status.key]) for status in statuses),
         )
 
-    def blocker(self, key: FleetKey, reason: DisruptionReason) -> Blocker | None:
-        """Return the budget that keeps one more node of the fleet; None when all allow it."""
+    @property
+    def chosen(self) -> int:
+        """Return how many nodes a rolling update has chosen that are to be drained next."""
+        return sum(map(len, self._chosen.values()))
+
+    def blocker(
+        self, key: FleetKey, reason: DisruptionReason, node: NodeName | None = None
+    ) -> Blocker | None:
+        """Return the budget that keeps one more node of the fleet; None when all allow it.
+
+        Args:
+            key: The fleet.
+            reason: Why the node would be disrupted.
+            node: The node. One that is chosen has its place: others that are chosen as well do not
+                keep it.
+        """
+        has_place = node in self._chosen[key]
         for each in self._in_force:
-            if each.limits(key, reason) and each.used >= each.allowed:
+            used = each.used + (0 if has_place else each.chosen)
+            if each.limits(key, reason) and used >= each.allowed:
                 nodes = counted_noun(each.allowed, "node")
                 detail = (
                     f"the disruption budget of {each.scope} ({each.budget}) allows {nodes} at a "
-                    f"time, and {each.used} of them are disrupted"
+                    f"time, and {used} of them are disrupted"
                 )
                 return Blocker("disruption-budget", detail)
         return None
@@ -80,11 +101,21 @@ class DisruptionBudgets:
         """Return whether a budget keeps every node of the fleet, however few are disrupted."""
         return any(each.limits(key, reason) and not each.allowed for each in self._in_force)
 
-    def take(self, key: FleetKey) -> None:
-        """Count one more node of the fleet as disrupted by this plan."""
+    def take(self, key: FleetKey, node: NodeName | None = None) -> None:
+        """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""
+        was_chosen = node in self._chosen[key]
+        self._chosen[key] -= {node}
         for each in self._in_force:
             if key in each.fleets:
                 each.used += 1
+                each.chosen -= was_chosen
+
+    def choose(self, key: FleetKey, node: NodeName) -> None:
+        """Count one more node as chosen by a rolling update in this plan."""
+        self._chosen[key] |= {node}
+        for each in self._in_force:
+            if key in each.fleets:
+                each.chosen += 1
 
 
 def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
@@ -113,27 +144,39 @@ def _scopes(
 
 
 def _disrupted(view: ClusterView, status: FleetStatus) -> int:
-    """Nodes of a fleet that drain, are not Ready, or wait for new ones to come in their place.
+    """Return how many nodes of a fleet drain or are not Ready.
 
     One that still starts serves nothing yet.
     """
-    init = view.settings.instance_init_seconds
-    return sum(
-        is_draining(node)
-        or node.name in view.inventory.interrupted
-        or _is_to_be_replaced(view, status, node)
-        or not (node.ready or is_joining(node, view.at, init))
+    return sum(_is_disrupted(view, node) for node in status.nodes)
+
+
+def _is_disrupted(view: ClusterView, node: Node) -> bool:
+    starts = is_joining(node, view.at, view.settings.instance_init_seconds)
+    taken = is_draining(node) or node.name in view.inventory.interrupted
+    return taken or not (node.ready or starts)
+
+
+def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
+    """Return the nodes of a fleet in the batch of a rolling update that are not disrupted yet."""
+    return {
+        node.name
         for node in status.nodes
-    )
+        if not _is_disrupted(view, node) and _is_next(view, status, node)
+    }
 
 
-def _is_to_be_replaced(view: ClusterView, status: FleetStatus, node: Node) -> bool:
-    """Whether a new node is on its way in the place of this one, which drains when it is there.
+def _is_next(view: ClusterView, status: FleetStatus, node: Node) -> bool:
+    """Whether the node's batch has its new node, or waits for one that may be on its way.
 
     A fleet that cannot give it holds up no other one: its node serves on until then, and the
     budgets are asked again before it drains.
     """
     outdated = view.inventory.outdated.get(node.name)
-    if outdated is None or not outdated.waits or status.unavailable:
+    if outdated is None or not outdated.has_batch:
+        return False
+    if not outdated.waits:
+        return True
+    if status.unavailable:
         return False
     return view.at - outdated.since < timedelta(seconds=view.settings.instance_init_seconds)

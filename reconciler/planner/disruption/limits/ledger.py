@@ -37,9 +37,17 @@ class EvictionLedger:
 
     # ---- whole nodes ----------------------------------------------------------------------
 
-    def node_blocker(self, key: FleetKey, reason: DisruptionReason) -> Blocker | None:
-        """Return the disruption budget that keeps one more node; None when all allow it."""
-        return self._node_budgets.blocker(key, reason)
+    def node_blocker(
+        self, key: FleetKey, reason: DisruptionReason, node: NodeName | None = None
+    ) -> Blocker | None:
+        """Return the disruption budget that keeps one more node; None when all allow it.
+
+        Args:
+            key: Its fleet.
+            reason: Why it would be disrupted.
+            node: The node, where a rolling update may have chosen it: it has its place then.
+        """
+        return self._node_budgets.blocker(key, reason, node)
 
     def keeps_every_node(self, key: FleetKey, reason: DisruptionReason) -> bool:
         """Return whether a disruption budget in force lets none of the fleet's nodes go."""
@@ -58,18 +66,32 @@ class EvictionLedger:
             return self._blast_radius.blocker(pods)
         return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
 
-    def take_node(self, key: FleetKey) -> None:
-        """Count one more node of the fleet as disrupted by this plan."""
-        self._node_budgets.take(key)
+    def take_node(self, key: FleetKey, node: NodeName | None = None) -> None:
+        """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""
+        self._node_budgets.take(key, node)
 
-    def begin_drain(self, key: FleetKey, pods: Collection[Pod]) -> tuple[list[Pod], int]:
+    @property
+    def chosen_nodes(self) -> int:
+        """Return how many nodes rolling updates have chosen whose drain has not begun yet.
+
+        Those that wait for a new node that does not come are left out.
+        """
+        return self._node_budgets.chosen
+
+    def choose_node(self, key: FleetKey, node: NodeName) -> None:
+        """Count one more node as chosen by a rolling update in this plan."""
+        self._node_budgets.choose(key, node)
+
+    def begin_drain(
+        self, key: FleetKey, node: NodeName, pods: Collection[Pod]
+    ) -> tuple[list[Pod], int]:
         """Count a node and its pods as disrupted by this plan.
 
         Returns:
             The pods that PodDisruptionBudgets allow to evict now, by name, and the number of
             rounds that all of them take.
         """
-        self._node_budgets.take(key)
+        self._node_budgets.take(key, node)
         self._blast_radius.take(pods)
         rounds = self._pod_budgets.rounds(pods)
         return self._pod_budgets.take_now(pods), rounds

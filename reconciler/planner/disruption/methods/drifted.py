@@ -27,7 +27,7 @@ from reconciler.planner.disruption.replacement.successor import (
     no_successor,
 )
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
-from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import chosen_by_update
@@ -44,11 +44,16 @@ def selects(candidate: Candidate) -> bool:
     return candidate.outdated is not None and candidate.outdated.policy == POLICY
 
 
+def drain_batches(run: VoluntaryRun) -> None:
+    """Drain the nodes of batches whose time has come; new nodes are there for them."""
+    run.drain(selects)
+
+
 def propose(run: VoluntaryRun) -> None:
     """Go on with the batches, and begin the next ones."""
     context = run.context
     _forget_marks_of_no_update(context)
-    for update in context.view.inventory.updates.values():
+    for update in sorted(context.view.inventory.updates.values(), key=_last_served):
         _explain(context, update)
         _forget_old_marks(context, update)
         _date_again(context, update)
@@ -57,9 +62,13 @@ def propose(run: VoluntaryRun) -> None:
             _ask(context, status, update)
         elif update.batch_max:
             _begin(run, status, update)
-    run.drain(selects)
-    for update in context.view.inventory.updates.values():
-        _let_others_come_first(context, update)
+        _let_others_come_first(run, update)
+
+
+def _last_served(update: Update) -> tuple[object, ...]:
+    """Return the rank of an update: that of the fleet that has waited longest for a new node."""
+    latest = max((node.created_at for node in update.new if node.created_at), default=None)
+    return latest is not None, latest, update.key
 
 
 def _explain(context: DisruptionContext, update: Update) -> None:
@@ -110,12 +119,16 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
-def _let_others_come_first(context: DisruptionContext, update: Update) -> None:
-    """Take nodes out of the batch that do not empty; those whose drain this plan begins go on."""
-    builder, view = context.builder, context.view
+def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
+    """Take nodes out of the batch that do not empty; those whose drain this plan begins go on.
+
+    A node that only waits for its turn stays in it, however long the nodes before it take.
+    """
+    context, builder, view = run.context, run.context.builder, run.context.view
+    waiting = run.held_by_limits.keys() | context.not_looked_at
     begun = {removal.node for removal in builder.removals}
     because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-    for name in sorted(update.batch.keys() - begun):
+    for name in sorted(update.batch.keys() - begun - waiting):
         node = view.nodes[name]
         if not is_draining(node) and _has_waited(context, update, node):
             builder.mark(*end_of_drain(view, node, POLICY, because))
@@ -179,7 +192,11 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
 
     In one plan both could be done twice: a crash between the two leaves a purchase without a mark.
     """
-    context, number, most = run.context, 0, update.batch_max
+    context, number, most = run.context, 0, min(update.batch_max, _places(run, status))
+    if most <= 0:
+        for name in sorted(update.old):
+            context.builder.block(context.view.nodes[name], *ENOUGH_AT_ONCE)
+        return
     now = decided_at(context.view.snapshot, status.nodes)
     closed = no_successor(context, status)
     if closed is not None:
@@ -199,10 +216,23 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
         mark = BatchMark(version=update.version, at=now, number=number)
         because = f"it is replaced by the rolling update to version {update.version}"
         context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
-        context.ledger.take_node(status.key)
+        context.ledger.choose_node(status.key, node.name)
     if closed is not None and most == 0:
         for name in sorted(update.old):
             context.builder.block(context.view.nodes[name], *closed)
+
+
+def _places(run: VoluntaryRun, status: FleetStatus) -> int:
+    """Return how many more nodes may be chosen: as many as can be drained when their turn comes.
+
+    None while a node of another method waits for its turn: a new node would be paid for, and stand
+    idle until those before it are gone. Nodes that drain now do not count, as they are gone by the
+    time at which a new node has come.
+    """
+    if ENOUGH_AT_ONCE.code in run.held_by_limits.values():
+        return 0
+    most = run.context.non_empty_at_once_max(status.settings, POLICY)
+    return most - run.context.non_empty_begun - run.context.ledger.chosen_nodes
 
 
 def _able(
@@ -281,4 +311,5 @@ def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
     return max((each.count for each in noted if each is not None), default=0)
 
 
+UNDER_WAY = Method(name="drifted", policy=POLICY, propose=drain_batches)
 METHOD = Method(name="drifted", policy=POLICY, propose=propose)

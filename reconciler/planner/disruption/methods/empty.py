@@ -45,21 +45,21 @@ def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: Fle
     if outdated is not None and outdated.waits:
         builder.block(node, "replacement", outdated.waits)
     elif not context.room.may_leave(status.key, node.name):
-        if budget := context.ledger.node_blocker(status.key, _reason(status, outdated)):
+        if budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
             builder.block(node, *(budget if outdated is not None else at_minimum(status)))
         else:
             ask_for_successor(context, node, status, outdated)
     elif context.draining_before + context.empty_begun >= most:
         builder.block(node, "max-empty-at-once", "enough nodes are leaving at once")
         context.wait(node.name)
-    elif budget := context.ledger.node_blocker(status.key, _reason(status, outdated)):
+    elif budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
         builder.block(node, *budget)
         context.wait(node.name)
     elif outdated is None and not _spare(context, node, status):
         builder.block(node, *NEEDED_BACK)
     else:
         context.room.leave(status.key, node.name)
-        context.ledger.take_node(status.key)
+        context.ledger.take_node(status.key, node.name)
         context.empty_begun += 1
         context.closed.add(node.name)
         because = f"empty for {duration(idle)}"

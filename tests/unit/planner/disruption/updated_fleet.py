@@ -1,5 +1,6 @@
 """A fleet whose launch template has a new version, for tests of rolling updates."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -61,36 +62,42 @@ def made_of(
     new: str = "",
     rules: RollingUpdate | None = RULES,
     fleet: FleetSettings = FLEET,
+    beside: tuple[FleetSettings, ...] = (),
     **changed: Any,
 ) -> Plan:
-    """The plan of a fleet at version 8 whose nodes are of version 7, but those named in `new`.
+    """The plan of fleets at version 8 whose nodes are of version 7, but those named in `new`.
 
     Args:
         objects: Nodes and pods.
         new: Names of nodes of version 8, with spaces between.
         rules: How nodes are replaced; None when rolling updates are switched off.
         fleet: The fleet.
+        beside: Further fleets.
         changed: `target` of the fleet, `more` instances of it, `settings` of the planner; else
             keywords of ClusterState.
     """
     nodes = [o for o in objects if isinstance(o, Node)]
-    live = make_fleet(
-        fleet,
-        changed.pop("target", len(nodes)),
-        launch_template_id="lt-1",
-        launch_template_version=NEW,
-    )
+    targets = Counter(str(n.labels["fleet"]) for n in nodes)
+    targets[fleet.name] = changed.pop("target", targets[fleet.name])
+    lives = {
+        each.name: make_fleet(
+            each, targets[each.name], launch_template_id="lt-1", launch_template_version=NEW
+        )
+        for each in (fleet, *beside)
+    }
     names = set(new.split())
     instances = [
-        make_instance(n, live, launch_template_version=NEW if n.name in names else OLD)
+        make_instance(
+            n, lives[n.labels["fleet"]], launch_template_version=NEW if n.name in names else OLD
+        )
         for n in nodes
     ]
     more: list[Instance] = changed.pop("more", [])
-    settings = make_settings(fleet, rolling_update=rules, **changed.pop("settings", {}))
-    more = [replace(each, fleet_id=live.id) for each in more]
-    cloud = make_cloud(live, instances=[*instances, *more], instances_known=True)
+    settings = make_settings(fleet, *beside, rolling_update=rules, **changed.pop("settings", {}))
+    more = [replace(each, fleet_id=lives[fleet.name].id) for each in more]
+    cloud = make_cloud(*lives.values(), instances=[*instances, *more], instances_known=True)
     at = changed.pop("at", NOW)
-    known = {**kept_proof(live), **changed}
+    known = {**kept_proof(*lives.values()), **changed}
     return plan(make_snapshot(*objects, cloud=cloud, at=at, **known), settings)
 
 

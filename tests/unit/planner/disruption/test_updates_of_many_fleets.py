@@ -1,0 +1,142 @@
+"""Rolling updates of several fleets at a time: their nodes take turns with those of others."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import DRAIN_STARTED, UNNEEDED_SINCE, TaintNode
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.plan import Plan
+from reconciler.model.text import rfc3339
+from reconciler.planner.settings import DisruptionBudget, FleetSettings, RollingUpdate
+from tests.builders import ago
+from tests.unit.planner.disruption.updated_fleet import TAINT, made_of, marked, node
+from tests.unit.planner.placed import drained
+from tests.unit.planner.scale_in.scene import kept, make_scene_fleet, on, told
+
+A = make_scene_fleet(sector="alpha")
+B = make_scene_fleet(sector="beta")
+C = make_scene_fleet(sector="gamma")
+ONE = RollingUpdate(batch_max=1)
+
+
+def planned(
+    *objects: Node | Pod, fleets: tuple[FleetSettings, ...] = (A, B, C), **changed: Any
+) -> Plan:
+    """The plan of three fleets, of which each may have batches of one node."""
+    return made_of(
+        *objects, fleet=fleets[0], beside=fleets[1:], rules=changed.pop("rules", ONE), **changed
+    )
+
+
+def used(name: str, fleet: FleetSettings, age: float = 9000, **changed: Any) -> list[Node | Pod]:
+    """A node of the fleet, with a pod that leaves no room for another like it."""
+    pod = on(name, cpu="2500m", sector=fleet.sector)
+    return [node(name, age, fleet=fleet, **changed), pod]
+
+
+def batch(name: str, fleet: FleetSettings, new: float = 1500) -> list[Node | Pod]:
+    """A node whose batch began half an hour ago, and the new node that came in its place."""
+    return [*used(name, fleet, mark=1, began=1800), node(f"new-{name}", new, fleet=fleet)]
+
+
+DRAINING = used("d", B, taints=(TAINT,), annotations={DRAIN_STARTED: rfc3339(ago(30))})
+"""A node that is being emptied onto `new-d`."""
+NEW_D = node("new-d", fleet=B)
+
+
+def test_node_that_waits_for_its_turn_stays_in_its_batch() -> None:
+    """Behind the drains of other fleets it left its batch, and its new node had come in vain."""
+    made = planned(*batch("a", A), *DRAINING, NEW_D, new="new-a new-d")
+    assert kept(made)["a"] == "max-non-empty-at-once"
+    assert drained(made) == []
+    assert marked(made) == {}
+
+
+def test_node_that_a_disruption_budget_keeps_stays_in_its_batch() -> None:
+    """A freeze of half an hour cost every batch its new nodes."""
+    budget = {"disruption_budgets": (DisruptionBudget(nodes=0),)}
+    made = planned(*batch("a", A), new="new-a", settings=budget)
+    assert kept(made)["a"] == "disruption-budget"
+    assert marked(made) == {}
+
+
+def test_no_batch_begins_while_that_of_another_fleet_waits() -> None:
+    """Every fleet asked for a new node at once, and one old node is emptied at a time."""
+    objects = [*used("a", A, mark=1, began=60), *used("b", B), *used("c", C)]
+    made = planned(*objects, target=2)
+    assert marked(made) == {}
+    assert kept(made)["b"] == kept(made)["c"] == "max-non-empty-at-once"
+    many = RollingUpdate(batch_max=2)
+    assert marked(planned(*objects, target=2, rules=many)) == {"b": "8/1"}
+
+
+def test_batch_begins_while_a_node_of_another_fleet_drains() -> None:
+    """Its new node launches meanwhile: one after the other an update took twice as long."""
+    made = planned(*used("a", A), *DRAINING, NEW_D, new="new-d")
+    assert marked(made) == {"a": "8/1"}
+
+
+def test_fleet_that_has_waited_longest_has_the_next_batch() -> None:
+    """The first fleet in the order of names was updated to its last node before any other."""
+    new = [node("n", 3000, fleet=A), node("o", 2000, fleet=B)]
+    objects = [*used("a", A), *used("b", B), *new]
+    assert marked(planned(*objects, new="n o")) == {"a": "8/1"}
+    assert marked(planned(*objects, *used("c", C), new="n o")) == {"c": "8/1"}
+
+
+def expired(name: str, fleet: FleetSettings) -> list[Node | Pod]:
+    """An expired node of the fleet that could be emptied onto another one."""
+    return [*used(name, fleet), node(f"room-{name}", 60, fleet=fleet)]
+
+
+@pytest.mark.parametrize(("at_once", "begins"), [(1, False), (0, True)])
+def test_batch_begins_only_where_no_other_method_waits_for_its_turn(
+    at_once: int, begins: bool
+) -> None:
+    """Thirty expired nodes went before it, and it gave up three new nodes meanwhile.
+
+    Nodes of a fleet that empties none at all wait for no turn.
+    """
+    own = make_scene_fleet(sector="beta", expire_after_seconds=4000, non_empty_at_once_max=at_once)
+    started = {DRAIN_STARTED: rfc3339(ago(30))}
+    going = used("d", A, taints=(TAINT,), annotations=started)
+    made = planned(
+        *(*used("c", C), *expired("x", own), *going, node("new-d", fleet=A)),
+        fleets=(A, own, C),
+        new="new-d room-x x",
+    )
+    assert marked(made) == ({"c": "8/1"} if begins else {})
+
+
+def test_node_whose_new_node_is_there_goes_before_an_expired_one() -> None:
+    """Its new node would stand idle until the last expired node of the cluster has gone."""
+    own = replace(B, expire_after_seconds=4000)
+    objects = [*batch("a", A, new=60), *expired("x", own)]
+    made = planned(*objects, fleets=(A, own), new="new-a x room-x")
+    assert drained(made) == ["a"]
+
+
+def test_node_of_a_batch_keeps_its_place_in_the_disruption_budgets() -> None:
+    """Its place was another's as soon as its new node was Ready."""
+    idle = node("idle", 9000, fleet=C, annotations={UNNEEDED_SINCE: rfc3339(ago(3600))})
+    objects = [*batch("a", A), *DRAINING, NEW_D, idle]
+    names = "new-a new-d idle"
+    two = {"disruption_budgets": (DisruptionBudget(nodes=2),)}
+    made = planned(*objects, new=names, settings=two)
+    assert told(made, TaintNode) == []
+    assert kept(made)["idle"] == "disruption-budget"
+    three = {"disruption_budgets": (DisruptionBudget(nodes=3),)}
+    assert told(planned(*objects, new=names, settings=three), TaintNode) == ["idle"]
+    one = {"disruption_budgets": (DisruptionBudget(nodes=1),)}
+    made = planned(*batch("a", A), idle, new=names, settings=one)
+    assert told(made, TaintNode) == ["a"], "its place is its own"
+
+
+def test_place_of_a_batch_node_is_counted_once() -> None:
+    """With a place for two nodes the second one could not go beside it."""
+    idle = node("idle", 9000, fleet=C, annotations={UNNEEDED_SINCE: rfc3339(ago(3600))})
+    two = {"disruption_budgets": (DisruptionBudget(nodes=2),)}
+    made = planned(*batch("a", A), idle, new="new-a idle", settings=two)
+    assert sorted(told(made, TaintNode)) == ["a", "idle"]

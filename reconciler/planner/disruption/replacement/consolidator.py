@@ -16,11 +16,13 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.demand import SectorFinder
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -144,6 +146,7 @@ class Consolidator:
             row
             for row, key in coming.items()
             if row not in builder.used_rows
+            and self._is_proven(candidate, key)
             and self.is_better(candidate, key)
             and self._may_stay(key)
         ]
@@ -155,6 +158,15 @@ class Consolidator:
         view = self._context.view
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
+
+    def held_by_update(self, candidate: Candidate) -> Blocker | None:
+        """Return why a fleet that may have one more node gives none; None when nothing holds it."""
+        view = self._context.view
+        for status in view.inventory.fleets if self._is_replaced(candidate) else ():
+            why = unproven_version(view, status.key, candidate.outdated)
+            if why is not None and self._may_grow(candidate, status):
+                return why
+        return None
 
     def is_better(self, candidate: Candidate, key: FleetKey) -> bool:
         """Return whether a node of the fleet should have its pods rather than the candidate."""
@@ -267,6 +279,13 @@ class Consolidator:
         self._context.builder.mark(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
+        """Whether one more node of the fleet may come in its place."""
+        return self._is_proven(candidate, status.key) and self._may_grow(candidate, status)
+
+    def _is_proven(self, candidate: Candidate, key: FleetKey) -> bool:
+        return unproven_version(self._context.view, key, candidate.outdated) is None
+
+    def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Whether the fleet may have one more node, near enough and cheaper, for such pods."""
         return (
             status.key.region == candidate.status.key.region

@@ -24,6 +24,7 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.replacement_sets import last_failure
 from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
 from reconciler.planner.money import NANO
@@ -200,6 +201,7 @@ class SetSearch:
             and not status.unavailable
             and not status.settings.departing
             and view.offers[status.key].priced
+            and unproven_version(view, status.key) is None
         ]
         offers = [offer_of(self._builder, status) for status in usable]
         return OfferTable(self._builder.sim, [offer for offer in offers if offer.most > 0])

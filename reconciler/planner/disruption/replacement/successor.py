@@ -7,6 +7,7 @@ from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import Outdated
 
@@ -40,7 +41,8 @@ def ask_for_successor(
     if waits_for_what_is_owed(context, node, status):
         return True
     because = f"{node.name} is replaced: {outdated.because}"
-    why = ask_for_successors(context, status, 1, outdated.policy, because)
+    why = unproven_version(context.view, key, outdated)
+    why = why or ask_for_successors(context, status, 1, outdated.policy, because)
     if why is not None:
         builder.block(node, *why)
         return False

@@ -135,6 +135,7 @@ class _Drains:
             kept = Blocker("in-use", "it is used again")
         else:
             kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
+            kept = kept or _update_halted(view, key, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif counted(pods):
@@ -287,6 +288,19 @@ class _Drains:
             return
         builder.block(node, *halted)
         builder.mark(*_noted(builder.view, node, drain, (0, 0)))
+
+
+def _update_halted(view: ClusterView, key: FleetKey, drain: Disruption) -> Blocker | None:
+    """Return why a node stays whose drain a rolling update began that was halted since.
+
+    What is left there would move to nodes that do not work; given back, the node can take again
+    what has moved. None for other drains.
+    """
+    update = view.inventory.updates.get(key)
+    if drain.policy != "rolling-update" or update is None or not update.halted:
+        return None
+    because = f"the rolling update is halted: {update.because}"
+    return Blocker("rolling-update-halted", because)
 
 
 def _too_long(

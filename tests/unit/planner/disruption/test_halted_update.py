@@ -6,12 +6,17 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import (
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    EvictPod,
     TerminateInstance,
+    UntaintNode,
 )
 from reconciler.model.cluster import ContainerState, Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.text import rfc3339
 from tests.builders import (
     HOME,
     ago,
@@ -23,9 +28,12 @@ from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import FLEET, NEW, made_of, marked, node, state
 from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
+    annotations_set,
     full,
+    kept,
     make_scene_fleet,
     on,
+    told,
 )
 
 
@@ -81,6 +89,25 @@ def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
     made = made_of(*nodes, full("a"), full("b"), more=[never_joined()], target=3, fleet=least)
     ends = [(a.instance, a.decrement) for a in made.actions if isinstance(a, TerminateInstance)]
     assert ends == [("i-x", False)]
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+@pytest.mark.parametrize("policy", ["rolling-update", "expiry"])
+def test_drain_of_a_halted_update_is_given_back(policy: str, emptied: bool) -> None:
+    """Its other pods went on to the new node on which the first one crashed, and it was ended."""
+    started = {DRAIN_STARTED: rfc3339(ago(30))}
+    taint = Taint(key=DRAINING_TAINT, value=policy, effect="NoSchedule")
+    going = node("a", mark=1, began=300, taints=(taint,), annotations=started)
+    left = [] if emptied else [on("a")]
+    made = made_of(going, node("b"), full("b"), *left, node("c", 120), CRASHING, new="c")
+    assert state(made) == "halted"
+    ends, evictions = told(made, TerminateInstance), told(made, EvictPod)
+    if policy == "rolling-update":
+        assert (told(made, UntaintNode), ends, evictions) == (["a"], [], [])
+        assert kept(made)["a"] == "rolling-update-halted"
+        assert ("a", "drain-failed") not in {each[:2] for each in annotations_set(made)}
+    else:
+        assert told(made, UntaintNode) == [], "it goes for another reason"
 
 
 def remembered(**changed: Any) -> tuple[SavedFleetState, ...]:

@@ -42,6 +42,7 @@ EMPTY: tuple[Method[VoluntaryRun], ...] = (empty.METHOD,)
 VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
     rebalance.METHOD,
     drifted.UNDER_WAY,
+    consolidation.UNDER_WAY,
     departing.METHOD,
     expired.METHOD,
     drifted.METHOD,

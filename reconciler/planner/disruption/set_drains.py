@@ -8,6 +8,7 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import (
+    HELD_MAX,
     LASTS_MAX,
     ReplacementSet,
     failed_again,
@@ -23,7 +24,7 @@ def continue_sets(run: VoluntaryRun) -> None:
         because = "which nodes were to be replaced together cannot be read"
         builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for each in sets.found:
-        why = _why_over(run, each) or _drain(run, each)
+        why = _why_over(run, each) or _drain(run, each) or _why_late(run, each)
         if why is not None:
             _give_up(run, each, why)
 
@@ -37,9 +38,23 @@ def _why_over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     refusing = [k.name for k in each.wanted if (s := view.statuses.get(k)) and s.unavailable]
     if missing and refusing:
         return f"{', '.join(sorted(refusing))} cannot give the new nodes now"
-    if view.at - each.at > _patience(run) + LASTS_MAX:
-        return "its nodes have not all gone within the time that a set has"
     return None
+
+
+def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+    """Return why the set is given up by the clock; None while it has time, or waits for its turn.
+
+    Given up behind the drains of others, what it bought would be undone.
+    """
+    context = run.context
+    lasted = context.view.at - each.at - _patience(run)
+    names = {node.name for node in each.members}
+    going_on = names & {removal.node for removal in context.builder.removals}
+    waiting = names & run.held_by_limits.keys()
+    most = HELD_MAX if waiting else LASTS_MAX
+    if going_on or lasted <= most:
+        return None
+    return "its nodes have not all gone within the time that a set has"
 
 
 def _patience(run: VoluntaryRun) -> timedelta:

@@ -23,6 +23,9 @@ from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)
 """A set whose nodes have not gone so long after the new ones should have come is given up."""
+HELD_MAX = timedelta(days=1)
+"""It has so long while nothing keeps its nodes but how many may be disrupted at the same time: what
+a budget for office hours holds goes on in the evening."""
 TEXT_MAX = 2_000
 """Longer annotations are not read."""
 LONGER_EACH_TIME = 4

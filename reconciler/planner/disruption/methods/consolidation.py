@@ -16,9 +16,9 @@ def selects(candidate: Candidate) -> bool:
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow, first those of sets that were decided on."""
-    continue_sets(run)
+    """Drain such nodes as far as the limits allow."""
     run.drain(selects)
 
 
+UNDER_WAY = Method(name="consolidation", policy="consolidation", propose=continue_sets)
 METHOD = Method(name="consolidation", policy="consolidation", propose=propose)

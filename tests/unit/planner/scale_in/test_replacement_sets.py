@@ -32,7 +32,15 @@ from tests.builders import (
 )
 from tests.unit.planner.scale_in import scene
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    drained,
+    kept,
+    moves,
+    on,
+    told,
+    unneeded,
+)
 
 MID = make_fleet_settings("mid", cpu=8, memory="32Gi", price="0.16")
 FLEETS = (MID, SMALL)
@@ -298,6 +306,52 @@ def test_a_set_with_fleets_that_nobody_knows_is_given_up_in_time() -> None:
     text = encode(ago(1000), {FleetKey(name="gone", region=HOME): 1}, 1)
     made = of(*nodes({REPLACEMENT_SET: text}), *pods())
     assert {n for n, key, value in annotations_set(made) if value is None} == set(NAMES)
+
+
+OTHER = make_fleet_settings("small", "other", expire_after_seconds=3000)
+
+
+def late(seconds: float = 5000) -> list[Any]:
+    """A set whose new node came long ago, and whose time is over."""
+    new = make_node("new", MID, created_at=ago(seconds - 100))
+    return [*nodes({REPLACEMENT_SET: decided(seconds)}), *pods(), new]
+
+
+def given_up(made: Plan) -> set[str]:
+    """The nodes whose set is given up."""
+    return {name for name, key, value in annotations_set(made) if not value and "set" in key}
+
+
+@pytest.mark.parametrize(("seconds", "lost"), [(5000, False), (87_000, False), (88_000, True)])
+@pytest.mark.parametrize("budget", [False, True])
+def test_a_set_that_waits_for_its_turn_is_not_given_up_for_a_day(
+    seconds: float, lost: bool, budget: bool
+) -> None:
+    """Behind the drains of other nodes it was given up half done, and what it did was undone."""
+    others: list[Any] = [] if budget else [drained("d", OTHER), on("d", sector="other")]
+    others += [make_node("room", OTHER, created_at=ago(60))]
+    budgets = (DisruptionBudget(nodes=0, reasons=frozenset({"consolidation"})),) if budget else ()
+    made = of(*late(seconds), *others, small=1, fleets=(*FLEETS, OTHER), disruption_budgets=budgets)
+    assert given_up(made) == (set(NAMES) if lost else set())
+    assert told(made, TaintNode) == []
+
+
+def test_a_set_that_its_own_pods_keep_is_given_up_in_time() -> None:
+    """Nothing else in its sector may go to save money meanwhile."""
+    keeps = FrozenMap({"karpenter.sh/do-not-disrupt": "true"})
+    members = nodes({REPLACEMENT_SET: decided(5000)})
+    new = make_node("new", MID, created_at=ago(4900))
+    made = of(*members, *pods(annotations=keeps), new, small=1)
+    assert given_up(made) == set(NAMES)
+
+
+def test_a_node_of_a_set_goes_before_an_expired_one() -> None:
+    """The new node stood there half empty until the last expired node of the cluster had gone."""
+    expired = [make_node("x", OTHER), on("x", sector="other")]
+    room = make_node("room", OTHER, created_at=ago(60))
+    made = of(*late(1000), *expired, room, small=1, fleets=(*FLEETS, OTHER))
+    assert told(made, TaintNode) == ["a"]
+    assert kept(made)["x"] == "max-non-empty-at-once"
 
 
 def test_the_time_of_a_decision_in_the_future_counts_as_now() -> None:

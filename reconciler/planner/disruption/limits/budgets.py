@@ -70,9 +70,9 @@ class DisruptionBudgets:
         )
 
     @property
-    def chosen(self) -> int:
-        """Return how many nodes a rolling update has chosen that are to be drained next."""
-        return sum(map(len, self._chosen.values()))
+    def chosen(self) -> frozenset[NodeName]:
+        """Return the nodes that a rolling update has chosen and that are to be drained next."""
+        return frozenset().union(*self._chosen.values())
 
     def blocker(
         self, key: FleetKey, reason: DisruptionReason, node: NodeName | None = None

@@ -71,8 +71,8 @@ class EvictionLedger:
         self._node_budgets.take(key, node)
 
     @property
-    def chosen_nodes(self) -> int:
-        """Return how many nodes rolling updates have chosen whose drain has not begun yet.
+    def chosen_nodes(self) -> frozenset[NodeName]:
+        """Return the nodes that rolling updates have chosen and whose drain has not begun yet.
 
         Those that wait for a new node that does not come are left out.
         """

@@ -16,7 +16,11 @@ from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settles
-from reconciler.planner.disruption.candidates import Candidate, as_outdated
+from reconciler.planner.disruption.candidates import (
+    Candidate,
+    as_outdated,
+    may_go_in_time,
+)
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import counted
@@ -125,14 +129,23 @@ def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
     A node that only waits for its turn stays in it, however long the nodes before it take.
     """
     context, builder, view = run.context, run.context.builder, run.context.view
-    waiting = run.held_by_limits.keys() | context.not_looked_at
     begun = {removal.node for removal in builder.removals}
     because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-    for name in sorted(update.batch.keys() - begun - waiting):
+    for name in sorted(update.batch.keys() - begun - run.held_by_limits.keys()):
         node = view.nodes[name]
-        if not is_draining(node) and _has_waited(context, update, node):
+        if is_draining(node) or not _has_waited(context, update, node):
+            continue
+        if not _is_left_for_later(run, node):
             builder.mark(*end_of_drain(view, node, POLICY, because))
             builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
+
+
+def _is_left_for_later(run: VoluntaryRun, node: Node) -> bool:
+    """Return whether this plan had no time for a node that nothing of its own seems to keep."""
+    if node.name not in run.context.not_looked_at:
+        return False
+    found = (each for each in run.candidates if each.node.name == node.name)
+    return any(may_go_in_time(run.context, each) for each in found)
 
 
 def _has_waited(context: DisruptionContext, update: Update, node: Node) -> bool:
@@ -225,14 +238,16 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
 def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     """Return how many more nodes may be chosen: as many as can be drained when their turn comes.
 
-    None while a node of another method waits for its turn: a new node would be paid for, and stand
-    idle until those before it are gone. Nodes that drain now do not count, as they are gone by the
-    time at which a new node has come.
+    None while another node waits for its turn: a new node would be paid for, and stand idle until
+    those before it are gone. Nodes that drain now do not count, as they are gone by the time at
+    which a new node has come; nor do those that a disruption budget holds, which may be for long.
     """
-    if ENOUGH_AT_ONCE.code in run.held_by_limits.values():
+    held = run.held_by_limits
+    if ENOUGH_AT_ONCE.code in held.values():
         return 0
     most = run.context.non_empty_at_once_max(status.settings, POLICY)
-    return most - run.context.non_empty_begun - run.context.ledger.chosen_nodes
+    next_ones = run.context.ledger.chosen_nodes - held.keys()
+    return most - run.context.non_empty_begun - len(next_ones)
 
 
 def _able(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DRAIN_STARTED, UNNEEDED_SINCE, TaintNode
+from reconciler.model.actions import DRAIN_FAILED, DRAIN_STARTED, UNNEEDED_SINCE, TaintNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
@@ -70,6 +70,32 @@ def test_no_batch_begins_while_that_of_another_fleet_waits() -> None:
     assert kept(made)["b"] == kept(made)["c"] == "max-non-empty-at-once"
     many = RollingUpdate(batch_max=2)
     assert marked(planned(*objects, target=2, rules=many)) == {"b": "8/1"}
+
+
+def test_batch_that_a_budget_of_its_fleet_keeps_holds_up_no_other_fleet() -> None:
+    """A freeze of one team's fleet for the day stopped the updates of all others."""
+    frozen = replace(A, disruption_budgets=(DisruptionBudget(nodes=0),))
+    made = planned(*batch("a", frozen), *used("b", B), fleets=(frozen, B, C), new="new-a")
+    assert kept(made)["a"] == "disruption-budget"
+    assert marked(made) == {"b": "8/1"}
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_node_that_a_plan_has_no_time_for_leaves_its_batch_for_its_own_reasons_only(
+    failed: bool,
+) -> None:
+    """In a busy cluster the nodes whose time has come are more than one plan looks at."""
+    own = {DRAIN_FAILED: f"{rfc3339(ago(30))}/1"} if failed else {}
+    objects = used("a", A, mark=1, began=3600, annotations=own)
+    objects += [node("new-a", 3500, fleet=A)]
+    expiring = replace(B, expire_after_seconds=4000)
+    for number in range(45):
+        objects += used(f"x{number:02}", expiring, 9500)
+    new = " ".join(str(each.name) for each in objects[2:] if isinstance(each, Node))
+    made = planned(*objects, fleets=(A, expiring), new=new, at=ago(-10))
+    assert drained(made) == []
+    assert "a" not in kept(made), "it was not looked at"
+    assert marked(made) == ({"a": None} if failed else {})
 
 
 def test_batch_begins_while_a_node_of_another_fleet_drains() -> None:

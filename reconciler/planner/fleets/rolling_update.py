@@ -15,15 +15,15 @@ from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.plan import FleetUpdate, UpdateState
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.text import counted_noun, duration, parse_rfc3339, rfc3339
+from reconciler.model.text import counted_noun, duration
 from reconciler.planner.calendar import in_window
+from reconciler.planner.fleets.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
@@ -32,37 +32,7 @@ from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import startup_taint, takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 
-_PARTS: Final = 3
-_DIGITS_MAX: Final = 6
 _BECAUSE_MAX: Final = 160
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchMark:
-    """The annotation of a node in a batch, written as `<version>/<RFC 3339>/<number>`."""
-
-    version: str
-    """The launch template version that takes its place."""
-    at: datetime
-    """When the batch began."""
-    number: int
-    """From 1; the node waits for so many new nodes."""
-
-    def __str__(self) -> str:
-        return f"{self.version}/{rfc3339(self.at)}/{self.number}"
-
-
-def read_mark(node: Node, at: datetime) -> BatchMark | None:
-    """Return the node's mark; None without one that can be read. A time to come counts as now."""
-    parts = node.annotations.get(ROLLING_UPDATE, "").split("/")
-    if len(parts) != _PARTS:
-        return None
-    version, noted, number = parts
-    when = parse_rfc3339(noted)
-    readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX
-    if when is None or not readable or int(number) < 1:
-        return None
-    return BatchMark(version=version, at=min(when, at), number=int(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

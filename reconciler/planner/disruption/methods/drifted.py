@@ -5,7 +5,8 @@ are chosen for a batch, new nodes are asked for, and the nodes whose time has co
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.actions import ROLLING_UPDATE
@@ -32,10 +33,11 @@ from reconciler.planner.disruption.replacement.successor import (
 )
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
+from reconciler.planner.fleets.batch_mark import BatchMark
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.outdated import chosen_by_update
-from reconciler.planner.fleets.rolling_update import BatchMark, Update
+from reconciler.planner.fleets.rolling_update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "rolling-update"
@@ -126,16 +128,21 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
 def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
     """Take nodes out of the batch that do not empty; those whose drain this plan begins go on.
 
-    A node that only waits for its turn stays in it, however long the nodes before it take.
+    A node that only waits for its turn stays in it, however long the nodes before it take. That is
+    noted on it, so that a short time in which a pod keeps it does not count as all of that time.
     """
-    context, builder, view = run.context, run.context.builder, run.context.view
+    builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
     because = f"it could not be emptied for {duration(PATIENCE)}: others come first"
-    for name in sorted(update.batch.keys() - begun - run.held_by_limits.keys()):
-        node = view.nodes[name]
-        if is_draining(node) or not _has_waited(context, update, node):
+    for name in sorted(update.may_go - begun):
+        node, spent = view.nodes[name], view.at - _tried_since(update, name)
+        if is_draining(node) or spent < PATIENCE / 2:
             continue
-        if not _is_left_for_later(run, node):
+        if name in run.held_by_limits or _is_left_for_later(run, node):
+            mark = replace(update.batch[name], waited_until=view.at)
+            waits = "it only waits for its turn"
+            builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, waits))
+        elif spent >= PATIENCE:
             builder.mark(*end_of_drain(view, node, POLICY, because))
             builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
@@ -148,11 +155,11 @@ def _is_left_for_later(run: VoluntaryRun, node: Node) -> bool:
     return any(may_go_in_time(run.context, each) for each in found)
 
 
-def _has_waited(context: DisruptionContext, update: Update, node: Node) -> bool:
-    """Return whether a node of the batch may go and still stands there after `PATIENCE`."""
+def _tried_since(update: Update, name: NodeName) -> datetime:
+    """Return since when a node of the batch may go, and more than its turn keeps it."""
+    mark = update.batch[name]
     ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
-    since = max([update.batch[node.name].at, *ready])
-    return node.name in update.may_go and context.view.at - since >= PATIENCE
+    return max(mark.at, mark.waited_until or mark.at, *ready)
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:

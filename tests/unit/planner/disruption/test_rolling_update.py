@@ -324,7 +324,9 @@ def test_node_that_cannot_be_emptied_leaves_its_batch() -> None:
     assert ("a", "drain-failed") in {(name, key) for name, key, _ in annotations_set(made)}
 
 
-@pytest.mark.parametrize("text", ["8", "8/x/1", f"8/{rfc3339(NOW)}/0", "8//1", "8/2026/a/b"])
+@pytest.mark.parametrize(
+    "text", ["8", "8/x/1", f"8/{rfc3339(NOW)}/0", "8//1", "8/2026/a/b", f"8/{rfc3339(NOW)}/1/x"]
+)
 def test_mark_that_cannot_be_read_is_taken_off(text: str) -> None:
     """A person may have edited it."""
     made = made_of(node("a", annotations={ROLLING_UPDATE: text}), full("a"))

@@ -5,15 +5,27 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DRAIN_FAILED, DRAIN_STARTED, UNNEEDED_SINCE, TaintNode
+from reconciler.model.actions import (
+    DRAIN_FAILED,
+    DRAIN_STARTED,
+    ROLLING_UPDATE,
+    UNNEEDED_SINCE,
+    TaintNode,
+)
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, RollingUpdate
 from tests.builders import ago
-from tests.unit.planner.disruption.updated_fleet import TAINT, made_of, marked, node
+from tests.unit.planner.disruption.updated_fleet import NEW, TAINT, made_of, marked, node
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import kept, make_scene_fleet, on, told
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 
 A = make_scene_fleet(sector="alpha")
 B = make_scene_fleet(sector="beta")
@@ -51,7 +63,8 @@ def test_node_that_waits_for_its_turn_stays_in_its_batch() -> None:
     made = planned(*batch("a", A), *DRAINING, NEW_D, new="new-a new-d")
     assert kept(made)["a"] == "max-non-empty-at-once"
     assert drained(made) == []
-    assert marked(made) == {}
+    waits = f"{NEW}/{rfc3339(ago(1800))}/1/{rfc3339(ago(0))}"
+    assert ("a", "rolling-update", waits) in annotations_set(made)
 
 
 def test_node_that_a_disruption_budget_keeps_stays_in_its_batch() -> None:
@@ -59,7 +72,22 @@ def test_node_that_a_disruption_budget_keeps_stays_in_its_batch() -> None:
     budget = {"disruption_budgets": (DisruptionBudget(nodes=0),)}
     made = planned(*batch("a", A), new="new-a", settings=budget)
     assert kept(made)["a"] == "disruption-budget"
-    assert marked(made) == {}
+    assert marked(made) == {"a": "8/1"}
+
+
+@pytest.mark.parametrize(
+    ("waited", "found"), [(300, {}), (899, {}), (900, {"a": None}), (-60, {"a": "8/1"})]
+)
+def test_time_in_which_a_node_waited_for_its_turn_does_not_count(
+    waited: float, found: dict[str, str | None]
+) -> None:
+    """A pod that kept it for a moment, after a day behind a budget, cost it its new node."""
+    failed = {
+        ROLLING_UPDATE: f"{NEW}/{rfc3339(ago(9000))}/1/{rfc3339(ago(waited))}",
+        DRAIN_FAILED: f"{rfc3339(ago(30))}/1",
+    }
+    objects = [*used("a", A, annotations=failed), node("new-a", 8000, fleet=A)]
+    assert marked(planned(*objects, new="new-a")) == found
 
 
 def test_no_batch_begins_while_that_of_another_fleet_waits() -> None:
@@ -77,7 +105,7 @@ def test_batch_that_a_budget_of_its_fleet_keeps_holds_up_no_other_fleet() -> Non
     frozen = replace(A, disruption_budgets=(DisruptionBudget(nodes=0),))
     made = planned(*batch("a", frozen), *used("b", B), fleets=(frozen, B, C), new="new-a")
     assert kept(made)["a"] == "disruption-budget"
-    assert marked(made) == {"b": "8/1"}
+    assert marked(made)["b"] == "8/1"
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -95,7 +123,7 @@ def test_node_that_a_plan_has_no_time_for_leaves_its_batch_for_its_own_reasons_o
     made = planned(*objects, fleets=(A, expiring), new=new, at=ago(-10))
     assert drained(made) == []
     assert "a" not in kept(made), "it was not looked at"
-    assert marked(made) == ({"a": None} if failed else {})
+    assert marked(made) == {"a": None if failed else "8/1"}
 
 
 def test_batch_begins_while_a_node_of_another_fleet_drains() -> None:

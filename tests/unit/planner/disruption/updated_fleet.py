@@ -102,9 +102,9 @@ def made_of(
 
 
 def marked(made: Plan) -> dict[str, str | None]:
-    """The marks that the plan sets or takes off, without their time."""
+    """The marks that the plan sets or takes off, without their times."""
     return {
-        name: value and value.split("/")[0] + "/" + value.split("/")[-1]
+        name: value and value.split("/")[0] + "/" + value.split("/")[2]
         for name, key, value in sorted(annotations_set(made), key=str)
         if key == "rolling-update"
     }

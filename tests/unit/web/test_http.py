@@ -187,23 +187,6 @@ def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:
     assert scene.metric("fleet_reconciler_reaction_seconds_sum") == pytest.approx(0.6)
 
 
-def test_resources_that_nothing_offers_are_one_code_in_metrics(scene: Scene) -> None:
-    """Whoever may create pods would choose how many series Prometheus has to keep."""
-    invented = [unplaced(str(n), f"insufficient-example.com/x{n}", "zone") for n in range(3)]
-    twice = unplaced("twice", "insufficient-example.com/x1", "insufficient-example.com/x2")
-    real = unplaced("real", "insufficient-nvidia.com/gpu", "insufficient-cpu")
-    scene.cycle(
-        unplaceable=(*invented, twice, real), offered_resources=frozenset({"nvidia.com/gpu"})
-    )
-    name = "fleet_reconciler_pods_unplaceable"
-    codes = {"other": 4, "nvidia.com/gpu": 1, "cpu": 1}
-    for code, pods in codes.items():
-        assert scene.metric(f'{name}{{code="insufficient-{code}"}}') == pods
-    assert scene.ask("/metrics")[2].count(f"{name}{{") == len(codes) + 1
-    status = json.loads(scene.ask("/api/status")[2])["plan"]["unplaceable_by_code"]
-    assert status["insufficient-example.com/x1"] == 2, "the page names each resource"
-
-
 def test_wanted_requested_and_actual_are_three_figures(scene: Scene) -> None:
     """Target 5 where EC2 refused must not read as five nodes, nor as their cost."""
     labels = '{fleet="primary-small",region="us-west-2"}'

@@ -59,12 +59,12 @@ def test_region_that_the_config_named_before_is_asked_while_nodes_are_to_go_ther
         FleetShape(name="primary-old", region=AWAY, zone=f"{AWAY}a", labels=labels), 1
     )
     world.advance(600)
-    cloud = AskedCloud(world)
+    cloud, clock = AskedCloud(world), SystemClock()
     loop = build_loop(
         ConfigSource(str(file), {}, lambda: None),
-        SystemClock(),
+        clock,
         Ports(cluster=MemoryCluster(world), clouds={"ec2-fleet": cloud, "asg": cloud}),
-        Reporters([]),
+        Reporters([], clock.monotonic_seconds),
         cast("ConfigReloader", Unchanged()),
         leads=lambda: True,
         may_act=lambda: True,

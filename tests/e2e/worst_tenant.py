@@ -34,6 +34,7 @@ LEASE_SECONDS = 2_147_483_647
 STOP_SECONDS = 60
 """For the last answer to him."""
 
+LONG_NAME = "eyJ-" * 225_000
 KINDS = 200
 """Different ones of each kind."""
 
@@ -298,6 +299,34 @@ def _daemon_set(tenant: WorstTenant, number: int) -> None:
     tenant.post("daemonset", "/apis/apps/v1", "daemonsets", body)
 
 
+def _large_daemon_set(tenant: WorstTenant, _: int) -> None:
+    """One for all nodes that no node has room for, and that asks for a port of each."""
+    labels = {"app": "large-daemon"}
+    container = {
+        "name": "c",
+        "image": "registry/app:1",
+        "resources": {"requests": {"cpu": "1000"}},
+        "ports": [{"containerPort": 443, "hostPort": 443}],
+    }
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    body = {"metadata": {"name": "large-daemon"}, "spec": spec}
+    tenant.post("large daemonset", "/apis/apps/v1", "daemonsets", body)
+
+
+def _long_claim(tenant: WorstTenant, number: int) -> None:
+    """A claim whose name looks like a token over and over, which is costly to look for."""
+    claim = {"name": "v", "persistentVolumeClaim": {"claimName": LONG_NAME}}
+    tenant.pod("long-claim", pod(f"claim-{number}", {"volumes": [claim]}))
+
+
+def _on_no_node(tenant: WorstTenant, number: int) -> None:
+    """Bound to a node that there is not, as if the list of nodes had a hole."""
+    tenant.pod("no-node", pod(f"nowhere-{number}", {"nodeName": "no-such-node"}), aimed=False)
+
+
 ATTACKS: Sequence[tuple[str, int, Attack]] = (
     ("lease", 2, _lease),
     ("one pod, 5,000 spread constraints", 3, _largest("one-pod-spread", 5000)),
@@ -315,6 +344,9 @@ ATTACKS: Sequence[tuple[str, int, Attack]] = (
     ("deployments", 10, _deployment),
     ("budgets", 20, _budget),
     ("daemon sets", 5, _daemon_set),
+    ("a DaemonSet larger than any node", 1, _large_daemon_set),
+    ("long names of claims", 3, _long_claim),
+    ("pods on no node", 5, _on_no_node),
     ("events", 50, _event),
 )
 """What is tried, and how often before it is the turn of the next."""

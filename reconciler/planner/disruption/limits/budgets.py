@@ -33,7 +33,7 @@ class _InForce:
     allowed: int
     used: int
     """Nodes that are disrupted."""
-    chosen: int
+    chosen: int = 0
     """Nodes that a rolling update has chosen and that are to be drained next."""
 
     def limits(self, key: FleetKey, reason: DisruptionReason) -> bool:
@@ -49,13 +49,18 @@ class DisruptionBudgets:
 
     def __init__(self, view: ClusterView) -> None:
         self._disrupted = {s.key: _disrupted(view, s) for s in view.inventory.fleets}
-        self._chosen = {s.key: _chosen(view, s) for s in view.inventory.fleets}
+        self._chosen: dict[FleetKey, set[NodeName]] = {s.key: set() for s in view.inventory.fleets}
         self._in_force = [
             self._opened(budget, scope, statuses)
             for scope, budgets, statuses in _scopes(view)
             for budget in budgets
             if is_in_force(budget, view.at, view.settings.timezone)
         ]
+        for status in view.inventory.fleets:
+            # In a freeze of rolling updates their nodes would keep all others from going, too.
+            if not self.allow_none(status.key, "drifted"):
+                for name in _chosen(view, status):
+                    self.choose(status.key, name)
 
     def _opened(
         self, budget: DisruptionBudget, scope: str, statuses: Sequence[FleetStatus]
@@ -66,12 +71,14 @@ class DisruptionBudgets:
             fleets=frozenset(status.key for status in statuses),
             allowed=budget.allowed(sum(len(status.nodes) for status in statuses)),
             used=sum(self._disrupted[status.key] for status in statuses),
-            chosen=sum(len(self._chosen[status.key]) for status in statuses),
         )
 
     @property
     def chosen(self) -> frozenset[NodeName]:
-        """Return the nodes that a rolling update has chosen and that are to be drained next."""
+        """Return the nodes that a rolling update has chosen and that are to be drained next.
+
+        Those are left out that a budget for no node at all keeps.
+        """
         return frozenset().union(*self._chosen.values())
 
     def blocker(
@@ -104,15 +111,15 @@ class DisruptionBudgets:
     def take(self, key: FleetKey, node: NodeName | None = None) -> None:
         """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""
         was_chosen = node in self._chosen[key]
-        self._chosen[key] -= {node}
+        self._chosen[key].discard(node)
         for each in self._in_force:
             if key in each.fleets:
                 each.used += 1
                 each.chosen -= was_chosen
 
     def choose(self, key: FleetKey, node: NodeName) -> None:
-        """Count one more node as chosen by a rolling update in this plan."""
-        self._chosen[key] |= {node}
+        """Count one more node as chosen by a rolling update."""
+        self._chosen[key].add(node)
         for each in self._in_force:
             if key in each.fleets:
                 each.chosen += 1

@@ -194,3 +194,20 @@ def test_place_of_a_batch_node_is_counted_once() -> None:
     two = {"disruption_budgets": (DisruptionBudget(nodes=2),)}
     made = planned(*batch("a", A), idle, new="new-a idle", settings=two)
     assert sorted(told(made, TaintNode)) == ["a", "idle"]
+
+
+@pytest.mark.parametrize("of_the_fleet", [False, True])
+def test_node_of_a_batch_that_a_freeze_keeps_takes_no_place_of_others(of_the_fleet: bool) -> None:
+    """No updates by day: one node that stayed in its batch kept all others of the cluster."""
+    freeze = DisruptionBudget(nodes=0, reasons=frozenset({"drifted"}))
+    frozen = replace(A, disruption_budgets=(freeze,)) if of_the_fleet else A
+    own = replace(B, expire_after_seconds=4000)
+    budgets = (DisruptionBudget(nodes=1), *(() if of_the_fleet else (freeze,)))
+    made = planned(
+        *(*batch("a", frozen), *expired("x", own)),
+        fleets=(frozen, own),
+        new="new-a x room-x",
+        settings={"disruption_budgets": budgets},
+    )
+    assert drained(made) == ["x"]
+    assert kept(made)["a"] == "disruption-budget"

@@ -7,6 +7,7 @@ import numpy as np
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.text import duration
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
@@ -35,25 +36,26 @@ def propose(run: VoluntaryRun) -> None:
             builder.block(node, "consolidation", why)
             context.wait(node.name)
         else:
-            _remove(context, idle, node, status)
+            _remove(run, idle, node, status)
 
 
-def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: FleetStatus) -> None:
+def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus) -> None:
     """Begin to remove one empty node if all limits allow it; otherwise record why it stays."""
-    builder, most = context.builder, status.settings.scale_in.empty_at_once_max
+    context, most = run.context, status.settings.scale_in.empty_at_once_max
+    builder = context.builder
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is not None and outdated.waits:
         builder.block(node, "replacement", outdated.waits)
     elif not context.room.may_leave(status.key, node.name):
         if budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
-            builder.block(node, *(budget if outdated is not None else at_minimum(status)))
+            _hold(run, node, status, budget if outdated is not None else at_minimum(status))
         else:
             ask_for_successor(context, node, status, outdated)
     elif context.draining_before + context.empty_begun >= most:
-        builder.block(node, "max-empty-at-once", "enough nodes are leaving at once")
+        _hold(run, node, status, Blocker("max-empty-at-once", "enough nodes are leaving at once"))
         context.wait(node.name)
     elif budget := context.ledger.node_blocker(status.key, _reason(status, outdated), node.name):
-        builder.block(node, *budget)
+        _hold(run, node, status, budget)
         context.wait(node.name)
     elif outdated is None and not _spare(context, node, status):
         builder.block(node, *NEEDED_BACK)
@@ -68,6 +70,17 @@ def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: Fle
             policy, because = outdated.policy, f"{outdated.because}; no pod that counts is on it"
         actions = (taint(node, policy, because),)
         builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
+
+
+def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> None:
+    """Say what keeps a node for now. One that is to be replaced only waits for its turn.
+
+    Where its fleet lets no empty node go at all it has none.
+    """
+    run.context.builder.block(node, *why)
+    outdated = node.name in run.context.view.inventory.outdated
+    if outdated and status.settings.scale_in.empty_at_once_max:
+        run.held_by_limits[node.name] = why.code
 
 
 def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:

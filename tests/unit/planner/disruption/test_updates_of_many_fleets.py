@@ -75,6 +75,18 @@ def test_node_that_a_disruption_budget_keeps_stays_in_its_batch() -> None:
     assert marked(made) == {"a": "8/1"}
 
 
+@pytest.mark.parametrize(("at_once", "found"), [(1, "8/1"), (0, None)])
+def test_empty_node_that_only_waits_for_its_turn_stays_in_its_batch(
+    at_once: int, found: str | None
+) -> None:
+    """It left it as if a drain had failed, and its new node had come in vain."""
+    own = make_scene_fleet(sector="alpha", empty_at_once_max=at_once)
+    objects = [node("a", 9000, fleet=own, mark=1, began=1800), node("new-a", 1500, fleet=own)]
+    budget = {"disruption_budgets": (DisruptionBudget(nodes=0),)}
+    made = planned(*objects, fleets=(own,), new="new-a", settings=budget)
+    assert marked(made) == {"a": found}
+
+
 @pytest.mark.parametrize(
     ("waited", "found"), [(300, {}), (899, {}), (900, {"a": None}), (-60, {"a": "8/1"})]
 )

@@ -204,7 +204,7 @@ class VoluntaryRun:
         match answer:
             case Relocation():
                 self.context.non_empty_begun += 1
-                self.context.ledger.take_node(candidate.status.key)
+                self.context.ledger.take_node(candidate.status.key, node.name)
                 builder.block(node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)

@@ -223,3 +223,18 @@ def test_node_of_a_batch_that_a_freeze_keeps_takes_no_place_of_others(of_the_fle
     )
     assert drained(made) == ["x"]
     assert kept(made)["a"] == "disruption-budget"
+
+
+def test_batch_node_that_waits_for_a_launch_has_one_place_in_the_budgets() -> None:
+    """It counted as chosen and as disrupted, and kept a second node from going."""
+    own = make_scene_fleet(sector="beta", expire_after_seconds=4000, non_empty_at_once_max=2)
+    objects = [*batch("a", A), on("new-a", cpu="2500m", sector=A.sector), *expired("x", own)]
+    made = planned(
+        *objects,
+        fleets=(A, own),
+        new="new-a x room-x",
+        target=3,
+        settings={"disruption_budgets": (DisruptionBudget(nodes=2),)},
+    )
+    assert kept(made)["a"] == "replacement"
+    assert drained(made) == ["x"]

@@ -172,8 +172,9 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     taken, noticed = _replaced_by_others(context, update)
     raised = context.builder.targets[status.key] - status.current - len(taken)
     missing -= len(taken) + min(max(0, raised), len(noticed))
+    going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
-    staying = [name for name in staying if name not in taken | noticed]
+    staying = [name for name in staying if name not in going]
     missing = max(missing, len(staying) - context.room.left_for_replaced(status.key))
     if missing <= 0 or not staying:
         return

@@ -138,7 +138,7 @@ def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
         node, spent = view.nodes[name], view.at - _tried_since(update, name)
         if is_draining(node) or spent < PATIENCE / 2:
             continue
-        if name in run.held_by_limits or _is_left_for_later(run, node):
+        if _only_waits(run, node):
             mark = replace(update.batch[name], waited_until=view.at)
             waits = "it only waits for its turn"
             builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, waits))
@@ -147,12 +147,18 @@ def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
             builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
-def _is_left_for_later(run: VoluntaryRun, node: Node) -> bool:
-    """Return whether this plan had no time for a node that nothing of its own seems to keep."""
-    if node.name not in run.context.not_looked_at:
-        return False
+def _only_waits(run: VoluntaryRun, node: Node) -> bool:
+    """Return whether nothing of its own keeps the node.
+
+    Limits are asked before it is looked for places of its pods: where these fit nowhere, a cluster
+    in which nodes are emptied all day would never come to that. Nor does its time run on while a
+    plan has no time for it.
+    """
     found = (each for each in run.candidates if each.node.name == node.name)
-    return any(may_go_in_time(run.context, each) for each in found)
+    if node.name in run.held_by_limits:
+        return all(run.departures.why_not(each, in_time=False) is None for each in found)
+    left_for_later = node.name in run.context.not_looked_at
+    return left_for_later and any(may_go_in_time(run.context, each) for each in found)
 
 
 def _tried_since(update: Update, name: NodeName) -> datetime:

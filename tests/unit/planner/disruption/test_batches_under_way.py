@@ -35,7 +35,14 @@ from tests.unit.planner.disruption.updated_fleet import (
     node,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import annotations_set, full, kept, make_scene_fleet, on, told
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 
 
 def test_node_that_drains_at_last_stays_in_its_batch() -> None:
@@ -143,14 +150,15 @@ def test_mark_of_a_clock_that_was_ahead_is_noted_again(ahead: float) -> None:
     assert kept(made)["a"] == "replacement"
     assert targets(made) == []
 
+
 @pytest.mark.parametrize("empty", [False, True])
 def test_fleet_at_its_minimum_asks_for_no_second_node_when_the_first_lets_a_node_go(
     empty: bool,
 ) -> None:
     """The drain was begun first, and the node was missed as one that could not leave."""
     least = make_scene_fleet(min_capacity=2)
-    objects = [node("a", 9000, mark=1, fleet=least), node("b", 9000, fleet=least), full("b")]
-    objects += [node("new", 300, fleet=least), *([] if empty else [on("a", cpu="2500m")])]
-    made = made_of(*objects, fleet=least, new="new")
+    nodes = [node("b", 9000, fleet=least), node("new", 300, fleet=least)]
+    pods = [full("b"), *([] if empty else [on("a", cpu="2500m")])]
+    made = made_of(node("a", 9000, mark=1, fleet=least), *nodes, *pods, fleet=least, new="new")
     assert told(made, TaintNode) == ["a"]
     assert targets(made) == []

@@ -12,7 +12,7 @@ from reconciler.model.actions import (
     UNNEEDED_SINCE,
     TaintNode,
 )
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.plan import Plan
 from reconciler.model.text import rfc3339
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, RollingUpdate
@@ -65,6 +65,17 @@ def test_node_that_waits_for_its_turn_stays_in_its_batch() -> None:
     assert drained(made) == []
     waits = f"{NEW}/{rfc3339(ago(1800))}/1/{rfc3339(ago(0))}"
     assert ("a", "rolling-update", waits) in annotations_set(made)
+
+
+def test_node_whose_pods_fit_nowhere_leaves_its_batch_while_others_are_emptied() -> None:
+    """Where something is emptied all day it seemed to wait for its turn, and no batch began."""
+    own = Taint(key="of-new-nodes", value="", effect="NoSchedule")
+    old = used("a", A, mark=1, began=1800)
+    made = planned(
+        *old, node("new-a", 1500, fleet=A, taints=(own,)), *DRAINING, NEW_D, new="new-a new-d"
+    )
+    assert kept(made)["a"] == "max-non-empty-at-once"
+    assert marked(made) == {"a": None}
 
 
 def test_node_that_a_disruption_budget_keeps_stays_in_its_batch() -> None:

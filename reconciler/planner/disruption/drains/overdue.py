@@ -50,7 +50,7 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
         builder: The plan.
         node: A node that is not being drained.
         settings: Its fleet's.
-        blocked: Whether its pods keep it now, or its last drain failed and it rests.
+        blocked: Whether its pods keep it now, or its last drain failed not long ago.
     """
     view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
     counts = settings.terminate_after_seconds is not None and blocked

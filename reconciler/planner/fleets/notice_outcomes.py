@@ -49,7 +49,10 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             ignored = _is_passed_over(notice, instance, rebalance=rebalance)
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
         if result == "waiting" and notice.hook is not None:
-            result = "waiting" if node is not None and node.name in at_work else "acted"
+            # Of a stranger, or of ours that joins: only EC2 tells, once it answers.
+            unknown = node is None and notice.instance not in instances
+            has_pods = node is not None and node.name in at_work
+            result = "waiting" if unknown or has_pods else "acted"
         elif result == "waiting" and _is_acted_on(notice, node, snapshot.at):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))

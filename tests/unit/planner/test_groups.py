@@ -23,6 +23,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from tests.builders import (
+    AWAY,
     HOME,
     NOW,
     ago,
@@ -257,3 +258,19 @@ def test_hook_goes_on_when_the_node_is_empty(snapshot: Snapshot, result: str) ->
     made = plan(snapshot, make_settings(SMALL))
     assert [each.result for each in made.notices] == [result]
     assert emptied_messages(made.notices) == ({"m"} if result == "acted" else set())
+
+
+def test_hook_of_an_instance_that_is_not_shown_is_left_alone() -> None:
+    """EventBridge sends the hooks of every group: that of a stranger would go on too early."""
+    snapshot = held(pods=False)
+    assert snapshot.cloud is not None
+    (notice,) = snapshot.notices
+    stranger = replace(notice, instance=InstanceId("i-stranger"), at=NOW)
+    cloud = replace(snapshot.cloud, silent=frozenset({AWAY}))
+    made = plan(replace(snapshot, cloud=cloud, notices=(stranger,)), make_settings(SMALL))
+    assert [each.result for each in made.notices] == ["waiting"]
+    assert emptied_messages(made.notices) == set()
+    ours = replace(snapshot.cloud, instances=(), silent=frozenset({HOME}))
+    snapshot = replace(snapshot, cloud=ours, notices=(replace(notice, at=NOW),))
+    made = plan(snapshot, make_settings(SMALL))
+    assert [each.result for each in made.notices] == ["acted"]

@@ -328,6 +328,8 @@ class SqsNotices:
         return self._clients.sqs(Region(region) if region else self._home)
 
     def _note_failure(self, error: PortError, *, pause: bool = True) -> None:
+        if not self._may_receive():
+            return  # it is the fence that refused, or another replica sees it too
         with self._condition:
             if self._stopped:
                 return

@@ -296,6 +296,21 @@ def test_replica_that_stands_by_has_no_trouble_with_the_queue() -> None:
         acted(reader, lambda: sqs.troubles == ["ReceiveMessage", ""])
 
 
+def test_call_under_way_when_the_lead_is_lost_is_no_trouble() -> None:
+    """It is refused, which this replica would tell of for as long as it does not lead again."""
+    sqs = Sqs()
+    sqs.put(ONE, MessageId="action", ReceiptHandle="r", Body=json.dumps(LIFECYCLE_ACTION))
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 1)
+        sqs.hook_refuses, sqs.leads = True, False
+        done = {each.message for each in reader.held()}
+        reader.settle(done, emptied=done)
+        acted(reader, lambda: sqs.asked_of_hook == ["complete"])
+        looks = sqs.looks
+        acted(reader, lambda: sqs.looks > looks + 2)
+    assert sqs.troubles == []
+
+
 def test_second_queue_that_cannot_be_read_is_told_of() -> None:
     """A mended address with another fault in it would look as if it had worked."""
     sqs = Sqs()

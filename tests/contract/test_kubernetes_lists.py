@@ -1,5 +1,6 @@
 """Lists in pages: all of them count, and one that comes too late costs no pod."""
 
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -148,6 +149,29 @@ def test_pages_of_large_objects_have_fewer_of_them(tmp_path: Path) -> None:
     assert sum(found) == 40
     assert limits[:5] == [10, 10, 5, 2, 4]
     assert limits[-1] == 8
+
+
+def packed(answer: Answer) -> Answer:
+    """The same as API servers answer from 128 KiB on: compressed, and in chunks."""
+    body = gzip.compress(answer.body)
+    chunks = [body[begin : begin + 100] for begin in range(0, len(body), 100)]
+    lines = [part for each in chunks for part in (b"%x\r" % len(each), each + b"\r")]
+    headers = {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
+    return Answer(headers=headers, lines=[*lines, b"0\r", b"\r"])
+
+
+def test_pages_that_are_compressed_are_read_and_bounded(tmp_path: Path) -> None:
+    """No list of a cluster with some dozen pods could be read."""
+    limits: list[int] = []
+    found: list[int] = []
+    plain = paged(limits)
+    with scripted_server(lambda request: packed(plain(request))) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        take: Callable[[list[Raw]], None] = lambda page: found.append(len(page))  # noqa: E731
+        read_list(transport, PODS, lambda: None, take, page_objects=10, page_bytes=10_000)
+        transport.close()
+    assert sum(found) == 40
+    assert limits[:5] == [10, 10, 5, 2, 4]
 
 
 def test_object_that_is_no_page_by_itself_ends_the_list(tmp_path: Path) -> None:

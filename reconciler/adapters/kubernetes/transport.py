@@ -306,7 +306,7 @@ def _whole(response: Any, where: str, bytes_max: int | None) -> bytes:
     if bytes_max is None:
         return bytes(response.data)
     found = bytearray()
-    for chunk in response.stream(CHUNK_BYTES):
+    for chunk in response.stream(CHUNK_BYTES, decode_content=True):
         found += chunk
         if len(found) > bytes_max:
             response.close()  # the connection is of no use before the rest is read

@@ -109,8 +109,8 @@ def _claims(root: RootModule, directory: str, queue_url: str) -> Iterator[str]:
 def _places(root: RootModule, variables: Mapping[str, Any], queue_url: str) -> Iterator[str]:
     """Yield where a fleet launches: its subnets by id, else what selects them in one account.
 
-    Tags and zones are the same in many accounts, so the bucket of the state and the interruption
-    queue, which as a rule are of one account, are part of the answer.
+    Tags and zones are the same in many accounts, so the bucket of the state, the interruption queue
+    and the ids of security groups, which as a rule are of one account, are part of the answer.
     """
     overrides: Sequence[Mapping[str, Any]] = variables.get("overrides", ())
     subnets = {*variables.get("private_subnet_ids", {}).values()}
@@ -121,8 +121,10 @@ def _places(root: RootModule, variables: Mapping[str, Any], queue_url: str) -> I
         return
     zones = sorted({str(each.get("availability_zone") or "any zone") for each in overrides})
     selected = ", ".join([*(f"{key}={value}" for key, value in sorted(tags.items())), *zones])
+    groups = {variables.get("security_group_id", ""), *variables.get("security_group_ids", ())}
     account = [
         root.region or "",
+        *sorted(groups - {""}),
         f"states in bucket {root.backend.bucket}" if root.backend else "",
         f"queue {queue_url}" if queue_url else "",
     ]

@@ -108,6 +108,13 @@ def test_clusters_of_one_name_are_two_where_their_accounts_differ(changes: dict[
     assert shared(of_place(place, queue=QUEUE), other) == []
 
 
+def test_security_groups_of_other_accounts_tell_clusters_of_one_name_apart() -> None:
+    """Neither has a queue, and one bucket has the states of all accounts: both would be invalid."""
+    one = of_place("subnet_tags: {tier: private}")
+    assert shared(one, one.replace(b"sg-1", b"sg-2")) == []
+    assert shared(one, one.replace(b"r5.xlarge", b"r5.2xlarge")) != []
+
+
 def test_clusters_with_other_tags_are_two() -> None:
     """Tags say which subnets are meant."""
     one, other = (of_place(f"subnet_tags: {{account: {each}}}") for each in ("a", "b"))

@@ -38,3 +38,9 @@ def counted_noun(count: int, noun: str) -> str:
 def cut(text: str, most: int) -> str:
     """Return a text within the maximum length, with a mark if it was cut."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def cut_inside(text: str, most: int) -> str:
+    """Return a text within the maximum length; its last quarter stays, after a mark."""
+    end = most // 4
+    return text if len(text) <= most else f"{text[: most - end - 1]}…{text[len(text) - end :]}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from reconciler.model.text import cut
+from reconciler.model.text import cut_inside
 
 HIDDEN = "***"
 _DEPTH_MAX = 8
@@ -97,7 +97,8 @@ class Scrubber:
 
     Args:
         secrets: Texts that are masked everywhere, such as the hook's address.
-        characters_max: The length to which texts are cut after they are masked; None: never.
+        characters_max: The length to which texts are cut after they are masked, before their end:
+            that of a traceback says what failed. None: never.
     """
 
     def __init__(self, secrets: Iterable[str] = (), characters_max: int | None = None) -> None:
@@ -114,7 +115,7 @@ class Scrubber:
             text = text.replace(secret, HIDDEN)
         for pattern, replacement in _SECRET_TEXTS:
             text = pattern.sub(replacement, text)
-        return text if self._characters_max is None else cut(text, self._characters_max)
+        return text if self._characters_max is None else cut_inside(text, self._characters_max)
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """Return any value, with all secrets in it masked."""

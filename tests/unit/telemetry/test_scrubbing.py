@@ -188,4 +188,13 @@ def test_text_is_cut_after_its_secrets_are_hidden() -> None:
     """Half of a secret at the end of a cut text would look like none."""
     secret = "hunter22" * 4
     scrubber = Scrubber([secret], characters_max=20)
-    assert scrubber.text(f"{'a' * 10}{secret}{'b' * 100}") == f"{'a' * 10}{HIDDEN}bbbbbb…"
+    assert scrubber.text(f"{'a' * 10}{secret}{'b' * 100}") == f"{'a' * 10}{HIDDEN}b…bbbbb"
+
+
+def test_end_of_a_text_that_is_cut_stays() -> None:
+    """The last line of a traceback says what failed."""
+    scrubber = Scrubber(characters_max=40)
+    cut = scrubber.text("Traceback:\n" + "frame\n" * 100 + "ValueError")
+    assert len(cut) == 40
+    assert cut.startswith("Traceback:\nframe\n")
+    assert cut.endswith("ValueError")

@@ -77,12 +77,21 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
     """
     higher = [want for want in request.wants if want[0].spec.priority >= level]
     lower = [want for want in request.wants if want[0].spec.priority < level]
+    mark = sim.fork()
     first = buy(sim, request.again(higher, request.table), splits)
     fill_up(sim, first, lower, following(sim, request, first, lower).table)
+    first.left = unserved(first, request.wants)
     second = buy(sim, following(sim, request, first, lower), splits)
     both = joined(first, second, request.wants)
     fill_up(sim, both, both.left)
+    withdraw_refused(sim, mark, request.table, both)
     both.left = unserved(both, request.wants)
+    if leaves_fewer(first, both):
+        # Nodes for the others open a zone, beside which a spread refuses the higher ones.
+        restore(sim, mark, request.table, first)
+        first.over_budget = both.over_budget
+        first.forget_proofs()
+        return first
     return both
 
 

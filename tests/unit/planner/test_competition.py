@@ -254,6 +254,22 @@ def test_limit_of_a_sector_that_does_not_bind_changes_no_purchase(
     assert made.cost.hourly_usd_lower_bound == pytest.approx(0.40)
 
 
+def test_priorities_share_a_node_where_the_limit_of_a_sector_does_not_bind() -> None:
+    """Bought for one after the other, each priority had the node that was cheapest for it alone."""
+    fleets = (
+        make_fleet_settings("small", sector="a", cpu=4, price="0.20", over_subscription=0.0),
+        make_fleet_settings("large", sector="b", cpu=8, price="0.30", over_subscription=0.0),
+    )
+    settings = make_settings(*fleets, sectors={"b": {"usd_per_hour_max": Decimal(10)}})
+    pods = [
+        make_pod(f"p-{priority}", cpu=3, node_affinity=EITHER, priority=priority)
+        for priority in (100, 0)
+    ]
+    made = plan(make_snapshot(*pods), settings)
+    assert {f.fleet: f.target for f in made.fleets if f.target} == {"b-large": 1}
+    assert made.cost.hourly_usd_lower_bound == pytest.approx(0.30)
+
+
 def test_bound_counts_the_sector_that_was_not_asked_as_the_limit_of_another_binds() -> None:
     """What a purchase in parts costs is no proof: another order of the parts may be cheaper."""
     fleets = (
@@ -332,3 +348,17 @@ def test_money_goes_by_priority_where_the_home_region_has_no_capacity() -> None:
     pods = make_pod("low", cpu=1), make_pod("high", cpu=8, priority=100)
     made = plan(make_snapshot(*pods, cloud=make_cloud(failing, *others)), settings)
     assert [p.pod.name for p in made.placements][:1] == ["high"]
+
+
+def test_priorities_share_a_node_beside_a_shortage_that_keeps_no_pod_off_a_fleet() -> None:
+    """Pods that the fleet without capacity would not take are one purchase, within a limit too."""
+    gone = make_fleet_settings("tiny", cpu=1, spot=True, price="0.01")
+    small = make_fleet_settings("small", cpu=4, price="0.20", over_subscription=0.0)
+    large = make_fleet_settings("large", cpu=8, price="0.30", over_subscription=0.0)
+    cloud = make_cloud(
+        make_fleet(gone, capacity_errors=(capacity_error(),)), make_fleet(small), make_fleet(large)
+    )
+    settings = make_settings(gone, small, large, usd_per_hour_max=Decimal(10))
+    pods = [make_pod(f"p-{priority}", cpu=3, priority=priority) for priority in (100, 0)]
+    made = plan(make_snapshot(*pods, cloud=cloud), settings)
+    assert {f.fleet: f.target for f in made.fleets if f.target} == {"primary-large": 1}

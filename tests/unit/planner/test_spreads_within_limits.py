@@ -157,6 +157,18 @@ def test_zone_that_another_pod_opens_within_the_limit_counts() -> None:
     assert len(placed(made)) == 3
 
 
+def test_node_for_a_lower_priority_does_not_open_a_zone_that_refuses_higher_ones() -> None:
+    """Each priority was bought for on its own: six nodes, of which two could be used, for good."""
+    fleets = (
+        *(fleet(zone, price="0.80" if zone == C else "0.20") for zone in (A, B, C)),
+        make_fleet_settings("tiny", zone=C, cpu=1, price="0.20", over_subscription=0.0),
+    )
+    other = make_pod("other", cpu=1, priority=1, node_selector={"size": "tiny"})
+    made = planned(*web(6, priority=2), other, fleets=fleets, usd_per_hour_max=Decimal("1.40"))
+    assert bought(made) == {A: 3, B: 3}
+    assert len(placed(made)) == 6
+
+
 AGENT = {"app": "agent"}
 
 

@@ -85,7 +85,7 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
     for level in _levels(builder, group, members, fleets):
         _use_what_was_bought(builder, level)
         for tier in _tiers(fleets) if any(w.left for w in level) else ():
-            usable = [s for s in fleets if s.tier == tier and not s.unavailable]
+            usable = _usable(fleets, tier)
             wanting = [
                 w
                 for w in level
@@ -105,6 +105,10 @@ def _tiers(fleets: Sequence[FleetStatus]) -> range:
     return range(max((s.tier + 1 for s in fleets), default=0))
 
 
+def _usable(fleets: Sequence[FleetStatus], tier: int) -> list[FleetStatus]:
+    return [s for s in fleets if s.tier == tier and not s.unavailable]
+
+
 def _levels(
     builder: PlanBuilder,
     group: SectorGroup,
@@ -116,17 +120,18 @@ def _levels(
     One purchase serves its pods by priority. Where several are made that may use the same nodes or
     the same money, each of them is made for one priority after the other.
     """
-    spot = any_spot_without_fallback(builder.view)
-    limits = cost_limits(builder, *group.sectors)
-    limited = bool(limits) or nodes_are_short(builder)
-    if not limited and not (spot and any(s.max is not None for s in fleets)):
-        return [members]
-    own = len(group.sectors) > 1 and any(limit.of_sector for limit in limits)
-    moving = any(moves_on(builder, w, fleets, tier) for tier in _tiers(fleets)[1:] for w in members)
-    if not (spot or moving or own):
-        return [members]
+    limited = bool(cost_limits(builder, *group.sectors)) or nodes_are_short(builder)
+    tiers = _tiers(fleets)
+    several = limited and any(moves_on(builder, w, fleets, t) for t in tiers[1:] for w in members)
+    if not several and (limited or any(s.max is not None for s in fleets)):
+        several = any(len(_by_allowed(builder, members, _usable(fleets, t))) > 1 for t in tiers)
+    return _by_priority(members) if several else [members]
+
+
+def _by_priority(classes: Sequence[WaitingClass]) -> list[list[WaitingClass]]:
+    """The classes of each priority, the highest first."""
     levels: dict[int, list[WaitingClass]] = {}
-    for waiting in members:
+    for waiting in classes:
         levels.setdefault(waiting.pod_class.spec.priority, []).append(waiting)
     return [levels[priority] for priority in sorted(levels, reverse=True)]
 
@@ -188,7 +193,8 @@ def _buy_from(
     """Buy from these fleets; return whether a limit on purchases left something out.
 
     Where sectors of the group have limits of their own, what is cheapest of all counts if it keeps
-    them, and else what each sector gives, one after the other.
+    them; else the same for one priority after the other, and in the end for one sector after the
+    other.
     """
     limits = {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
     several = len(group.sectors) > 1
@@ -204,6 +210,24 @@ def _buy_from(
         return purchase.over_budget
     builder.sim.revert(mark)
     group.offered.note_choice(table)
+    levels = _by_priority(classes)
+    if len(levels) == 1:
+        return _buy_by_sector(builder, group, classes, fleets)
+    over_budget = False
+    for level in levels:
+        _use_what_was_bought(builder, level)
+        if left := [w for w in level if w.left]:
+            over_budget |= _buy_from(builder, group, left, fleets)
+    return over_budget
+
+
+def _buy_by_sector(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    classes: Sequence[WaitingClass],
+    fleets: Sequence[FleetStatus],
+) -> bool:
+    """Buy from one sector after the other; return whether a limit left something out."""
     over_budget = False
     for sector in _in_order(builder, group):
         own = [offer_of(builder, s) for s in fleets if s.settings.sector == sector]

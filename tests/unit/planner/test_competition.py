@@ -270,6 +270,32 @@ def test_priorities_share_a_node_where_the_limit_of_a_sector_does_not_bind() -> 
     assert made.cost.hourly_usd_lower_bound == pytest.approx(0.30)
 
 
+@pytest.mark.parametrize(
+    ("prices", "limits", "bought"),
+    [
+        (("0.30", "0.20"), {"b": "0.45"}, {"a-small": 2, "b-small": 2}),
+        (("0.20", "0.20"), {"a": "0.45", "b": "0.40"}, {"a-small": 2, "b-small": 2}),
+    ],
+    ids=["cheaper", "alike"],
+)
+@pytest.mark.parametrize("priorities", [1, 4])
+def test_limits_of_sectors_are_used_before_dearer_ones(
+    prices: tuple[str, str], limits: dict[str, str], bought: dict[str, int], priorities: int
+) -> None:
+    """As the cheap sector's limit did not do for all, the dear one had all nodes."""
+    fleets = [
+        make_fleet_settings(sector=sector, price=price)
+        for sector, price in zip("ab", prices, strict=True)
+    ]
+    sectors = {each: {"usd_per_hour_max": Decimal(limit)} for each, limit in limits.items()}
+    pods = [
+        make_pod(f"p-{number}", cpu=3, node_affinity=EITHER, priority=number % priorities)
+        for number in range(4)
+    ]
+    made = plan(make_snapshot(*pods), make_settings(*fleets, sectors=sectors))
+    assert {f.fleet: f.target for f in made.fleets if f.target} == bought
+
+
 def test_bound_counts_the_sector_that_was_not_asked_as_the_limit_of_another_binds() -> None:
     """What a purchase in parts costs is no proof: another order of the parts may be cheaper."""
     fleets = (

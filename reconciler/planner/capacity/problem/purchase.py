@@ -92,6 +92,14 @@ class Budget:
             nodes=None if count is None else count - nodes,
         )
 
+    def and_within(self, other: "Budget") -> "Budget":
+        """Return what both budgets allow."""
+        money = (self.nano_usd_per_hour, other.nano_usd_per_hour)
+        return Budget(
+            nano_usd_per_hour=min((each for each in money if each is not None), default=None),
+            nodes=min((n for n in (self.nodes, other.nodes) if n is not None), default=None),
+        )
+
     def allows(self, nano_usd_per_hour: int) -> bool:
         """Return whether one more node at this price may be bought."""
         money = self.nano_usd_per_hour

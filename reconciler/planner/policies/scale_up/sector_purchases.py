@@ -1,8 +1,8 @@
 """Buying new nodes per group of sectors and tier of regions, within limits and money."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Container, Sequence
+from itertools import chain, groupby
 from operator import itemgetter
 
 import numpy as np
@@ -10,10 +10,16 @@ import numpy as np
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.follow_up import unserved
 from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
-from reconciler.planner.capacity.problem.offer_table import OfferTable
-from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
+from reconciler.planner.capacity.problem.purchase import (
+    Budget,
+    Purchase,
+    PurchaseRequest,
+    restore,
+)
 from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
@@ -200,11 +206,13 @@ def _buy_from(
     several = len(group.sectors) > 1
     mark = builder.sim.fork()
     table = OfferTable(builder.sim, [offer_of(builder, status) for status in fleets])
-    purchase = _bought(builder, group, classes, table, () if several else group.sectors)
+    budget = purchase_budget(builder, *(() if several else group.sectors))
+    purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, budget)
     spent: Counter[str] = Counter()
     for _, node in purchase.rows:
         spent[builder.view.statuses[node.key].settings.sector] += node.nano_usd_per_hour
-    if all(cost <= limits.get(sector, cost) for sector, cost in spent.items()):
+    exceeded = {sector for sector, cost in spent.items() if cost > limits.get(sector, cost)}
+    if not exceeded:
         group.offered.note(table, purchase)
         _record(builder, classes, purchase)
         return purchase.over_budget
@@ -212,13 +220,32 @@ def _buy_from(
     group.offered.note_choice(table)
     levels = _by_priority(classes)
     if len(levels) == 1:
-        return _buy_by_sector(builder, group, classes, fleets)
+        return _buy_by_sector(builder, group, classes, fleets, exceeded)
     over_budget = False
-    for level in levels:
-        _use_what_was_bought(builder, level)
-        if left := [w for w in level if w.left]:
-            over_budget |= _buy_from(builder, group, left, fleets)
+    for place, level in enumerate(levels):
+        without = _without_spent(builder, group, fleets)
+        rest = list(chain(*levels[place:])) if without else level
+        _use_what_was_bought(builder, rest)
+        if left := [w for w in rest if w.left]:
+            over_budget |= _buy_from(builder, group, left, without or fleets)
+        if without:
+            return True
     return over_budget
+
+
+def _without_spent(
+    builder: PlanBuilder, group: SectorGroup, fleets: Sequence[FleetStatus]
+) -> list[FleetStatus]:
+    """The fleets of sectors without limits, if the others' limits allow no further node; else none.
+
+    From these fleets one purchase for all priorities does.
+    """
+    limits = {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
+    limited = [s for s in fleets if s.settings.sector in limits]
+    prices = [(offer_of(builder, s).node.nano_usd_per_hour, s) for s in limited]
+    if any(price <= limits[s.settings.sector] for price, s in prices):
+        return []
+    return [s for s in fleets if s not in limited]
 
 
 def _buy_by_sector(
@@ -226,46 +253,81 @@ def _buy_by_sector(
     group: SectorGroup,
     classes: Sequence[WaitingClass],
     fleets: Sequence[FleetStatus],
+    exceeded: Container[str],
 ) -> bool:
-    """Buy from one sector after the other; return whether a limit left something out."""
-    over_budget = False
-    for sector in _in_order(builder, group):
+    """Buy from one sector after the other; return whether a limit left something out.
+
+    Those come first of which the cheapest nodes are more than their limits allow, or all come in
+    the order of the config, if that leaves fewer pods or costs less.
+    """
+    mark = builder.sim.fork()
+    named = [s.name for s in builder.view.settings.sectors if s.name in group.sectors]
+    wanted = sorted(named, key=lambda name: name not in exceeded)
+    tries = []
+    for order in [named] if named == wanted else [named, wanted]:
+        builder.sim.revert(mark)
+        tries.append(_from_sectors(builder, group, classes, fleets, order))
+    best = min(tries, key=_left_and_cost)
+    if best is not tries[-1]:
+        builder.sim.revert(mark)
+        for table, purchase in best:
+            restore(builder.sim, builder.sim.fork(), table, purchase)
+    for table, purchase in best:
+        group.offered.note(table, purchase)
+        _record(builder, classes, purchase)
+    return any(purchase.over_budget for _, purchase in best)
+
+
+_Bought = Sequence[tuple[OfferTable, Purchase]]
+
+
+def _left_and_cost(bought: _Bought) -> tuple[int, int]:
+    left = sum(count for _, count in bought[-1][1].left) if bought else 0
+    return left, sum(purchase.nano_usd for _, purchase in bought)
+
+
+def _from_sectors(
+    builder: PlanBuilder,
+    group: SectorGroup,
+    classes: Sequence[WaitingClass],
+    fleets: Sequence[FleetStatus],
+    order: Sequence[str],
+) -> _Bought:
+    """Return a purchase from each sector, for what those before it leave; none is recorded."""
+    found: list[tuple[OfferTable, Purchase]] = []
+    wants, budget = [(w.pod_class, w.left) for w in classes], purchase_budget(builder)
+    for sector in order:
         own = [offer_of(builder, s) for s in fleets if s.settings.sector == sector]
-        left = [w for w in classes if w.left]
-        if own and left:
+        if own and wants:
             table = OfferTable(builder.sim, own)
-            purchase = _bought(builder, group, left, table, (sector,))
-            group.offered.note(table, purchase)
-            over_budget |= purchase.over_budget
-            _record(builder, left, purchase)
-    return over_budget
-
-
-def _in_order(builder: PlanBuilder, group: SectorGroup) -> list[str]:
-    """The group's sectors in the order of the config."""
-    return [s.name for s in builder.view.settings.sectors if s.name in group.sectors]
+            within = purchase_budget(builder, sector).and_within(budget)
+            purchase = _bought(builder, group, wants, table, within)
+            found.append((table, purchase))
+            budget = budget.less(purchase.nano_usd, len(purchase.rows))
+            wants = unserved(purchase, wants)
+    return found
 
 
 def _bought(
     builder: PlanBuilder,
     group: SectorGroup,
-    classes: Sequence[WaitingClass],
+    wants: Sequence[Want],
     table: OfferTable,
-    limited_by: Sequence[str],
+    budget: Budget,
 ) -> Purchase:
-    """Return a purchase within the limits of the cluster and of these sectors; not recorded."""
-    first = _in_order(builder, group)[0]
+    """Return a purchase within a budget; not recorded."""
+    sectors = builder.view.settings.sectors
     request = PurchaseRequest(
-        wants=[(w.pod_class, w.left) for w in classes],
+        wants=wants,
         table=table,
-        expander=next(s.expander for s in builder.view.settings.sectors if s.name == first),
-        budget=purchase_budget(builder, *limited_by),
+        expander=next(s.expander for s in sectors if s.name in group.sectors),
+        budget=budget,
         search_seconds=builder.view.settings.search_budget_seconds,
     )
     return buy_holding_spreads(builder.sim, request)
 
 
-def _record(builder: PlanBuilder, classes: list[WaitingClass], purchase: Purchase) -> None:
+def _record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Purchase) -> None:
     """Raise targets for the bought rows and reserve their places for the pods."""
     pods = np.zeros(builder.sim.rows, dtype=np.int64)
     for taken in purchase.taken:

@@ -202,10 +202,13 @@ def _buy_from(
     them; else the same for one priority after the other, and in the end for one sector after the
     other.
     """
-    limits = {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
     several = len(group.sectors) > 1
+    usable = _affordable(builder, group, fleets) if several else fleets
+    if not usable:
+        return True
+    limits = _limits(builder, group)
     mark = builder.sim.fork()
-    table = OfferTable(builder.sim, [offer_of(builder, status) for status in fleets])
+    table = OfferTable(builder.sim, [offer_of(builder, status) for status in usable])
     budget = purchase_budget(builder, *(() if several else group.sectors))
     purchase = _bought(builder, group, [(w.pod_class, w.left) for w in classes], table, budget)
     spent: Counter[str] = Counter()
@@ -215,37 +218,43 @@ def _buy_from(
     if not exceeded:
         group.offered.note(table, purchase)
         _record(builder, classes, purchase)
-        return purchase.over_budget
+        return purchase.over_budget or len(usable) < len(fleets)
     builder.sim.revert(mark)
     group.offered.note_choice(table)
     levels = _by_priority(classes)
     if len(levels) == 1:
-        return _buy_by_sector(builder, group, classes, fleets, exceeded)
+        return _buy_by_sector(builder, group, classes, usable, exceeded)
     over_budget = False
     for place, level in enumerate(levels):
-        without = _without_spent(builder, group, fleets)
-        rest = list(chain(*levels[place:])) if without else level
+        limited = any(
+            status.settings.sector in limits for status in _affordable(builder, group, usable)
+        )
+        # What no sector's limit touches any more is one purchase for all priorities.
+        rest = level if limited else list(chain(*levels[place:]))
         _use_what_was_bought(builder, rest)
         if left := [w for w in rest if w.left]:
-            over_budget |= _buy_from(builder, group, left, without or fleets)
-        if without:
-            return True
+            over_budget |= _buy_from(builder, group, left, fleets)
+        if not limited:
+            break
     return over_budget
 
 
-def _without_spent(
+def _limits(builder: PlanBuilder, group: SectorGroup) -> dict[str, int]:
+    """What the sectors of the group that have limits of their own may still spend, by name."""
+    return {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
+
+
+def _affordable(
     builder: PlanBuilder, group: SectorGroup, fleets: Sequence[FleetStatus]
 ) -> list[FleetStatus]:
-    """The fleets of sectors without limits, if the others' limits allow no further node; else none.
-
-    From these fleets one purchase for all priorities does.
-    """
-    limits = {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
-    limited = [s for s in fleets if s.settings.sector in limits]
-    prices = [(offer_of(builder, s).node.nano_usd_per_hour, s) for s in limited]
-    if any(price <= limits[s.settings.sector] for price, s in prices):
-        return []
-    return [s for s in fleets if s not in limited]
+    """The fleets of which the limits of their own sectors allow a further node."""
+    limits, offers = _limits(builder, group), builder.view.offers
+    return [
+        status
+        for status in fleets
+        if status.settings.sector not in limits
+        or offers[status.key].nano_usd_per_hour <= limits[status.settings.sector]
+    ]
 
 
 def _buy_by_sector(

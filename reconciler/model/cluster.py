@@ -13,7 +13,6 @@ Resources = FrozenMap[ResourceName, int]
 """Amounts: milli for `cpu`, bytes for memory and storage, counts elsewhere."""
 
 NO_RESOURCES: Resources = FrozenMap()
-
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
@@ -183,8 +182,7 @@ class PodTraits:
     """Whether the pod has a node."""
     nominated: bool
     volumes: bool
-    """Whether the pod has claims or volumes of its own, so that pods of one group may still
-    differ."""
+    """Whether the pod has claims or volumes of its own: pods of one group may still differ."""
     daemon: bool
     mirror: bool
     gated: bool

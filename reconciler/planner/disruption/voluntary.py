@@ -66,6 +66,8 @@ class VoluntaryRun:
         self.held_by_limits: dict[NodeName, str] = {}
         """Candidates that nothing of their own keeps, as far as it was looked at: only so many
         nodes may be disrupted at the same time. By the code of what says so."""
+        self.turns_at_once_max = 0
+        """The highest `max_non_empty_at_once` of the fleets whose nodes it holds; else 0."""
 
     def open(self) -> None:
         """Take the what-if cluster as it is now: empty nodes have been dealt with."""
@@ -121,6 +123,9 @@ class VoluntaryRun:
         why = _limit(self.context, self.simulator, candidate, decided=decided)
         if why is not None and why.code in _LIMITS and self._at_once_max(candidate):
             self.held_by_limits[candidate.node.name] = why.code
+            if why == ENOUGH_AT_ONCE:
+                own = candidate.status.settings.scale_in.non_empty_at_once_max
+                self.turns_at_once_max = max(self.turns_at_once_max, own, 1)
         return why
 
     def _at_once_max(self, candidate: Candidate) -> int:

@@ -253,11 +253,12 @@ def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     """Return how many more nodes may be chosen: as many as can be drained when their turn comes.
 
     None while another node waits for its turn: a new node would be paid for, and stand idle until
-    those before it are gone. Nodes that drain now do not count, as they are gone by the time at
-    which a new node has come; nor do those that a disruption budget holds, which may be for long.
+    those before it are gone. Nodes of fleets with a smaller limit do not count: they may wait for
+    as long as anything is emptied. Nor do nodes that drain now, as they are gone by the time at
+    which a new node has come, and those that a disruption budget holds, which may be for long.
     """
     held = run.held_by_limits
-    if ENOUGH_AT_ONCE.code in held.values():
+    if run.turns_at_once_max >= max(1, status.settings.scale_in.non_empty_at_once_max):
         return 0
     most = run.context.non_empty_at_once_max(status.settings, POLICY)
     next_ones = run.context.ledger.chosen_nodes - held.keys()

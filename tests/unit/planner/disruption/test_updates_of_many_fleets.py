@@ -168,6 +168,17 @@ def expired(name: str, fleet: FleetSettings) -> list[Node | Pod]:
     return [*used(name, fleet), node(f"room-{name}", 60, fleet=fleet)]
 
 
+def test_batch_waits_for_no_node_of_a_fleet_with_a_smaller_limit() -> None:
+    """It may wait for as long as anything is emptied, and no update went on for so long."""
+    own = make_scene_fleet(sector="beta", expire_after_seconds=4000)
+    more = make_scene_fleet(sector="gamma", non_empty_at_once_max=3)
+    going = used("d", A, taints=(TAINT,), annotations={DRAIN_STARTED: rfc3339(ago(30))})
+    objects = [*used("c", more), *expired("x", own), *going, node("new-d", fleet=A)]
+    made = planned(*objects, fleets=(A, own, more), new="new-d room-x x")
+    assert kept(made)["x"] == "max-non-empty-at-once"
+    assert marked(made) == {"c": "8/1"}
+
+
 @pytest.mark.parametrize(("at_once", "begins"), [(1, False), (0, True)])
 def test_batch_begins_only_where_no_other_method_waits_for_its_turn(
     at_once: int, begins: bool

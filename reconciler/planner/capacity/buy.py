@@ -21,9 +21,13 @@ from reconciler.planner.placement.simulation import Simulation
 
 SPLITS_MAX = 16
 """How often one purchase is split by priority, and its parts again: as with `CHAIN_MAX`."""
+SPLITS_LEAST = 4
+"""How often a purchase is split however many classes of pods it is for."""
+CLASSES_MAX = 4_000
+"""Classes of pods in all splits of a purchase together: each searches for almost all of them."""
 
 
-def buy(sim: Simulation, request: PurchaseRequest, splits: int = SPLITS_MAX) -> Purchase:
+def buy(sim: Simulation, request: PurchaseRequest, splits: int | None = None) -> Purchase:
     """Serve pods from new nodes; rows and reservations stay in the simulation.
 
     Where pods are left although some of lower priority are served, the pods of that priority and
@@ -32,8 +36,11 @@ def buy(sim: Simulation, request: PurchaseRequest, splits: int = SPLITS_MAX) -> 
     Args:
         sim: The simulation.
         request: What to buy.
-        splits: How often the parts into which priorities are split may be split again.
+        splits: How often the parts into which priorities are split may be split again; None: as
+            often as the number of classes allows.
     """
+    if splits is None:
+        splits = min(SPLITS_MAX, max(SPLITS_LEAST, CLASSES_MAX // max(1, len(request.wants))))
     mark = sim.fork()
     purchase = _at_once(sim, request)
     level = _left_behind(sim, request.table, purchase) if splits else None

@@ -8,6 +8,9 @@ import pytest
 
 from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
+from reconciler.planner.capacity import buy
+from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
+from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.builders import (
@@ -174,3 +177,30 @@ def test_many_priorities_are_served_from_the_highest_down() -> None:
     plain = [make_pod(f"low{n}-0", cpu=4, priority=101 + 2 * n) for n in range(6)]
     found = served([fleet("m4", 4, "0.2", max_capacity=5)], *single, *plain)
     assert found == {"low3": 1, "high4": 1, "low4": 1, "high5": 1, "low5": 1}
+
+
+def test_many_classes_of_pods_are_split_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each split searches nodes for almost all of them again: a plan took twenty times as long."""
+    monkeypatch.setattr(buy, "CLASSES_MAX", 100)
+    asked: list[int] = []
+
+    def counted(sim: Simulation, request: PurchaseRequest) -> Purchase:
+        asked.append(len(request.wants))
+        return at_once(sim, request)
+
+    at_once = buy._at_once
+    monkeypatch.setattr(buy, "_at_once", counted)
+    pods = [
+        make_pod(
+            f"high{n}",
+            namespace=f"ns{n}",
+            cpu=4,
+            priority=2 * n + 1,
+            labels={"app": "x"},
+            pod_affinity=(near(HOSTNAME, app="x"),),
+        )
+        for n in range(20)
+    ]
+    pods += [make_pod(f"low{n}", cpu=4, priority=2 * n) for n in range(20)]
+    served([fleet("m4", 4, "0.2", max_capacity=19)], *pods)
+    assert buy.SPLITS_LEAST < len(asked) <= 1 + 2 * buy.SPLITS_LEAST

@@ -71,6 +71,8 @@ def buy_in_bulk(
             rest
         )
         drop_empty(sim, mark, table, purchase)
+        # Pods that were bought for singly may have opened a zone which those that are left lack.
+        short = short or bool(purchase.left)
         purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
@@ -81,8 +83,8 @@ def _withdraw_refused(
 ) -> list[Want]:
     """Leave pods out that spreads refuse where they may count others than these were dealt out by.
 
-    That is so where limits leave out some of the pods (`short`), and where a spread counts the
-    pods of daemons. Elsewhere the packing holds them.
+    That is so where some of the pods are left out (`short`), as limits have it, and where a spread
+    counts the pods of daemons. Elsewhere the packing holds them.
 
     Returns:
         What was left out.

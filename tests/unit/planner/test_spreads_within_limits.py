@@ -169,6 +169,17 @@ def test_node_for_a_lower_priority_does_not_open_a_zone_that_refuses_higher_ones
     assert len(placed(made)) == 6
 
 
+def test_zone_that_a_lone_pod_opens_counts_for_pods_that_keep_to_one_zone() -> None:
+    """A node of the other zone was bought beside theirs, and their spread was not asked again."""
+    together = web(6, cpu=2, priority=5, pod_affinity=(near(ZONE, app="web"),))
+    labels = {"app": "lone"}
+    lone = make_pods(6, "lone", cpu="500m", labels=labels, pod_affinity=(near(HOSTNAME, **labels),))
+    made = planned(*together, *lone, fleets=(fleet(A, 1), fleet(C, 5)))
+    of_web = Counter(p.fleet for p in made.placements if p.pod.name.startswith("web"))
+    assert of_web == {A: 2}
+    assert bought(made) == {A: 1}
+
+
 AGENT = {"app": "agent"}
 
 

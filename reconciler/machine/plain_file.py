@@ -23,6 +23,7 @@ def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
         links: Whether it may be a link to one, as every file of a mounted ConfigMap is.
 
     Raises:
+        IsADirectoryError: It is a directory.
         OSError: It does not exist, cannot be opened, or is not a regular file.
     """
     try:
@@ -31,9 +32,11 @@ def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a symbolic link", str(path)) from error
         raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, "is not a regular file", str(path))
     return os.fdopen(handle, "rb")
 
 

@@ -32,6 +32,11 @@ _LABEL = st.from_regex(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullm
 _PRINTABLE_CODE = tuple(text for text in CODE if text.isprintable() or text.isascii() is False)
 
 
+def _may_be_in_a_key(code: str) -> bool:
+    """Whether S3 and Terraform take it in the name of an object."""
+    return code.isprintable() and "//" not in code
+
+
 def _tag_text(longest: int) -> st.SearchStrategy[str]:
     usable = [c for c in CODE if not any(ord(x) < 32 for x in c)]
     drawn = st.one_of(st.text(_CONTROL, max_size=longest), st.sampled_from(usable))
@@ -186,7 +191,9 @@ def valid_configs(draw: st.DrawFn) -> Document:
     }
     if draw(st.booleans()):
         text = st.sampled_from([code.strip("/") for code in CODE])
-        terraform["backend"] = {"bucket": draw(text), "key": draw(text), "region": "us-west-2"}
+        key = st.sampled_from([f"a/{code}.tfstate" for code in CODE if _may_be_in_a_key(code)])
+        bucket = st.from_regex(r"[a-z0-9][-a-z0-9.]{1,20}[a-z0-9]", fullmatch=True)
+        terraform["backend"] = {"bucket": draw(bucket), "key": draw(key), "region": "us-west-2"}
         more = _optional(
             use_lockfile=st.booleans(),
             encrypt=st.booleans(),

@@ -15,7 +15,7 @@ class InstanceCache(Protocol):
     """A cloud that may answer from what it read a minute ago."""
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
-        """Read these anew in observations of the next minute, as AWS announced their end.
+        """Read these instances again in each observation of the next minute: they are to end.
 
         Returns:
             Whether at least one of them is an instance that was observed.

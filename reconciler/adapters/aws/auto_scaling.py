@@ -184,7 +184,7 @@ class AutoScalingCloud:
         return True
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
-        """Read these anew in observations of the next minute, as AWS announced their end.
+        """Read these instances again in each observation of the next minute: they are to end.
 
         Returns:
             Whether at least one of them is an instance that was observed.

@@ -183,7 +183,7 @@ class Ec2FleetCloud:
     def _terminate_unprotected(
         self, region: Region, ids: Sequence[InstanceId]
     ) -> list[TerminationProtected]:
-        """Terminate instances, but for the protected ones, which are returned as EC2's refusals.
+        """Terminate instances; return EC2's refusals for those protected from termination.
 
         EC2 names one of them at a time, and then ends no instance of its zone. So each call leaves
         out at least one more.
@@ -232,7 +232,7 @@ class Ec2FleetCloud:
             self._known.ended(region, ids)
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
-        """Read these anew in observations of the next minute, as AWS announced their end.
+        """Read these instances again in each observation of the next minute: they are to end.
 
         Returns:
             Whether at least one of them is an instance that was observed.

@@ -120,15 +120,14 @@ def _placements(builder: PlanBuilder) -> Placements:
 
 def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
     """Yield one call per fleet with the final target; decrements belong to their terminations."""
+    decremented = Counter(
+        (action.fleet, action.region)
+        for action in builder.actions
+        if isinstance(action, TerminateInstance) and action.decrement
+    )
     for status in builder.view.inventory.fleets:
         check_target(builder, status)
-        ending = sum(
-            1
-            for action in builder.actions
-            if isinstance(action, TerminateInstance)
-            and action.decrement
-            and (action.fleet, action.region) == (status.key.name, status.key.region)
-        )
+        ending = decremented[status.key.name, status.key.region]
         target = builder.targets[status.key] + ending
         if ending and status.max is not None:
             # Nodes that end still count: what comes in their place is asked for when they do not.

@@ -25,7 +25,7 @@ from reconciler.planner.disruption.drains.actions import (
     last_failure,
     rests_until,
 )
-from reconciler.planner.disruption.drains.idleness import counted, is_empty, unneeded_since
+from reconciler.planner.disruption.drains.idleness import counted, in_use, is_empty, unneeded_since
 from reconciler.planner.disruption.drains.overdue import ends_at, tend_clock, until_end
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
@@ -135,7 +135,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     utilisation = Utilisation(builder)
     found: list[Candidate] = []
     for node, key in open_nodes(view):
-        if not counted(view.pods_on.get(node.name, ())):
+        if not in_use(view.pods_on.get(node.name, ())):
             # What keeps it next, be it a Job that has just started, has its whole time.
             tend_clock(builder, node, view.statuses[key].settings, blocked=False)
         if is_empty(builder, node):

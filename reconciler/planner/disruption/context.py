@@ -9,7 +9,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import cannot_end
 from reconciler.planner.disruption.drains.actions import terms_of
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
@@ -144,7 +144,7 @@ def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
 
     They do not while a voluntary drain cannot go on, nor where a person set the taint.
     """
-    if not is_draining_by_us(node) or not counted(view.pods_on.get(node.name, ())):
+    if not is_draining_by_us(node) or not in_use(view.pods_on.get(node.name, ())):
         return False
     halted = is_draining_voluntarily(node) and cannot_end(view, node, view.statuses[key])
     return not halted

@@ -39,7 +39,7 @@ from reconciler.planner.disruption.drains.actions import (
     give_up,
     terms_of,
 )
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.drains.overdue import evictions_and_deletions, is_overdue
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.rounds import timed_out
@@ -131,14 +131,14 @@ class _Drains:
             kept = Blocker(kept.code, f"{kept.detail}: it may not be removed")
         elif lowers_too_far or not minimum_stays(builder, status, self._undecided):
             kept = at_minimum(status)
-        elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
+        elif view.row_of[node.name] in builder.used_rows or (in_use(pods) and not begun):
             kept = Blocker("in-use", "it is used again")
         else:
             kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
             kept = kept or _update_halted(view, key, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
-        elif counted(pods):
+        elif in_use(pods):
             self._drain_on(node, key, pods, drain)
         elif (halted := cannot_end(view, node, status)) is not None:
             self._wait_empty(node, key, drain, halted)
@@ -206,7 +206,7 @@ class _Drains:
         if self._rules(drain) is None:
             return Blocker("not-rescheduled", "the spot rescheduler is switched off")
         pods = self._builder.view.pods_on.get(node.name, ())
-        if counted(pods) or self._evicted_lately(node, key, drain):
+        if in_use(pods) or self._evicted_lately(node, key, drain):
             return None
         return Blocker("rescheduled", "its pods have moved to spot nodes")
 

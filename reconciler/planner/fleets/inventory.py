@@ -221,7 +221,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
     updates = find_updates(statuses, instance_of_node, believed, saved_states, snapshot, settings)
     saved_states = halted_after(saved_states, statuses, updates)
-    judged = (replace(s, unavailable=closed.get(s.key) or s.unavailable) for s in statuses)
+    judged = [replace(s, unavailable=closed[s.key]) if s.key in closed else s for s in statuses]
     return Inventory(
         fleets=tuple(judged),
         fleet_of_node=owners,

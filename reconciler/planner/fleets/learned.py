@@ -43,7 +43,10 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
         if after != before:
             saved_states[place] = after
         learned = _lasting(after.learned)
-        fleets.append(replace(status, seen=seen, seen_by_type=by_type, learned=learned))
+        if by_type or learned:
+            fleets.append(replace(status, seen=seen, seen_by_type=by_type, learned=learned))
+        else:
+            fleets.append(status)
     return replace(
         inventory,
         fleets=tuple(fleets),

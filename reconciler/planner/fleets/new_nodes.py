@@ -35,6 +35,8 @@ LANDINGS_MAX = 65_536
 _SUITING: InternTable[tuple[int, int], tuple[PodSpec, Sequence[Labels], Sequence[int]]]
 _SUITING = InternTable(LANDINGS_MAX)
 """By identity of spec and variants, which the values keep alive: both are shared between plans."""
+FLEETS_MAX = 8_192
+"""Fleets whose variants are remembered: with fewer than a config has, none would be found again."""
 _USUAL_USD_PER_CPU = 0.035
 _USUAL_USD_PER_GIB = 0.0045
 """About what m5, c5 and r5 cost on demand in us-east-1 (2026-07): only where no price is known."""
@@ -198,7 +200,7 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
     return _variants(fleet.labels, status.key.region, _zones(status), machines)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=FLEETS_MAX)
 def _variants(
     labels: Labels, region: Region, zones: tuple[str, ...], machines: tuple[tuple[str, str], ...]
 ) -> tuple[Labels, ...]:

@@ -78,7 +78,7 @@ class _Dealer:
         }
 
     def _pools_of(self, shape: int, members: IntArray, offers: IntArray) -> list[tuple[int, _Pool]]:
-        takes = self._problem.slots[np.ix_(members, offers)] > 0
+        takes = self._problem.slots[members[:, None], offers] > 0
         among = takes.sum(axis=1)
         found = []
         for column, offer in enumerate(offers.tolist()):

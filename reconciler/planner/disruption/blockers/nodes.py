@@ -13,7 +13,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import counted, in_use
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
@@ -59,7 +59,7 @@ def termination_protection(
 
 def protection(view: ClusterView, node: Node) -> Blocker | None:
     """Return what somebody has said to protect the node or its instance; None when nothing."""
-    has_pods = bool(counted(view.pods_on.get(node.name, ())))
+    has_pods = in_use(view.pods_on.get(node.name, ()))
     return stated_protection(view, node) or termination_protection(
         view, node.instance_id, has_pods=has_pods
     )

@@ -16,12 +16,17 @@ def counted(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if counts(pod)]
 
 
+def in_use(pods: Iterable[Pod]) -> bool:
+    """Return whether any of these pods keeps its node."""
+    return any(map(counts, pods))
+
+
 def is_empty(builder: PlanBuilder, node: Node) -> bool:
     """Return whether no counted pod runs there and none is reserved to come in this plan."""
     view = builder.view
     if view.row_of[node.name] in builder.used_rows:
         return False
-    return not any(counts(pod) for pod in view.pods_on.get(node.name, ()))
+    return not in_use(view.pods_on.get(node.name, ()))
 
 
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:

@@ -22,7 +22,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.nodes.drain_taints import is_draining, is_marked
 from reconciler.planner.view import ClusterView
 
@@ -82,7 +82,7 @@ def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
     return frozenset(
         name
         for name, row in view.row_of.items()
-        if row in builder.kept_free and not counted(view.pods_on.get(name, ()))
+        if row in builder.kept_free and not in_use(view.pods_on.get(name, ()))
     )
 
 

@@ -36,7 +36,7 @@ from reconciler.planner.disruption.drains.actions import (
     taint,
 )
 from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import counted, in_use
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
@@ -78,7 +78,7 @@ def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
     for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
         started = drain_started(view, node) or view.at
-        empty = not counted(view.pods_on.get(name, ()))
+        empty = not in_use(view.pods_on.get(name, ()))
         left = notice.deadline - view.at
         steps = [(left - each).total_seconds() for each in (LAST_CALL, LAST_CALL / 2)]
         found.append(
@@ -105,7 +105,7 @@ def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, repl
     view = builder.view
     key = view.inventory.fleet_of_node[node.name]
     pods = view.pods_on.get(node.name, ())
-    if not counted(pods) and _begun(node) and _was_replaced(view, node):
+    if not in_use(pods) and _begun(node) and _was_replaced(view, node):
         _end(builder, node, key)
         return
     protect = tuple(_protect(builder, node, notice, replaced=replaced))

@@ -19,7 +19,7 @@ from reconciler.planner.disruption.blockers.pods import IN_USE, movable
 from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import in_use
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
@@ -68,7 +68,7 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
     builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
     for node, key in open_nodes(view):
-        has_pods = bool(counted(view.pods_on.get(node.name, ())))
+        has_pods = in_use(view.pods_on.get(node.name, ()))
         if is_on_demand(node, rules) and node.name not in begun and has_pods:
             yield node, key
 

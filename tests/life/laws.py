@@ -5,7 +5,6 @@ program acted on a picture that the world had left behind meanwhile (a stale cac
 protected between the plan and the eviction), the law asks only for what the picture could show.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,9 +13,7 @@ from reconciler.adapters.memory import Call
 from reconciler.model.actions import (
     INTERRUPTION,
     PODS_BLOCK_SINCE,
-    REPLACEMENT_SET,
     ROLLING_UPDATE,
-    AnnotateNode,
     SetCapacity,
 )
 from reconciler.model.cluster import Node, Pod
@@ -28,6 +25,7 @@ from reconciler.model.text import parse_rfc3339
 from reconciler.planner.nodes.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
+from tests.life.asked_in_place import is_replaced, is_taken_back, new_nodes_of_sets
 from tests.life.happenings import Happenings
 from tests.life.left_alone import is_left_alone
 from tests.life.stage import Stage
@@ -66,8 +64,8 @@ class Laws:
         """Pods that waited in the last picture of the cluster."""
         self._asked_for_sets = 0
         """New nodes that the last plan asks for in the place of sets of nodes."""
-        self._interrupted: set[NodeName] = set()
-        """Nodes that EC2 takes back: their pods need new ones, before they wait."""
+        self._going: set[NodeName] = set()
+        """Nodes that EC2 takes back, or whose fleet is to go: their pods need new ones first."""
         stage.process.plan_hooks.append(self._planned)
         self._laws: dict[str, Callable[[Call], None]] = {
             "observe_cluster": self._observing,
@@ -282,16 +280,13 @@ class Laws:
         return sum(p.node_name is None and not p.deleting for p in self._world.pods())
 
     def _planned(self, snapshot: Snapshot, plan: Plan) -> None:
-        annotated = (a for a in plan.actions if isinstance(a, AnnotateNode))
-        self._interrupted = {a.node for a in annotated if a.key == INTERRUPTION}
-        nodes = snapshot.cluster.nodes
-        self._interrupted |= {node.name for node in nodes if INTERRUPTION in node.annotations}
-        noted = {
-            action.value
-            for action in plan.actions
-            if isinstance(action, AnnotateNode) and action.key == REPLACEMENT_SET and action.value
+        self._asked_for_sets = new_nodes_of_sets(plan)
+        self._going = {
+            node.name
+            for node in snapshot.cluster.nodes
+            if is_taken_back(node, plan)
+            or (is_replaced(node, plan) and self._config_of(self._fleet_of(node)) is None)
         }
-        self._asked_for_sets = sum(sum(json.loads(text)["new"].values()) for text in noted)
         self.broken += [
             f"{self._now():.1f} s: the desired capacity of {each.fleet} is to be lowered from "
             f"{each.from_capacity} to {each.to_capacity}: its group would choose what it ends"
@@ -309,7 +304,7 @@ class Laws:
     def _raising(self, name: str, members: int, before: int, target: int, least: int) -> None:
         """No launch storm: never more new nodes than pods that wait, or nodes that they replace."""
         waiting = max(self._waiting(), self._waiting_when_seen)
-        waiting += sum(len(self.counted_on(name)) for name in self._interrupted)
+        waiting += sum(len(self.counted_on(name)) for name in self._going)
         settings = self._stage.process.settings
         at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
         consolidating = max(at_once, self._asked_for_sets) if settings.consolidation else 0

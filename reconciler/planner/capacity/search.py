@@ -25,9 +25,9 @@ _PREFERRED_MAX = 8
 """Offers that are tried, one after the other, as the preferred one; more find little."""
 _PREFERRED_ITEMS = 6_000
 """Items that are packed in all tries of a preferred offer: with many items fewer are tried."""
-FOR_SETS = 1.6
+FOR_SETS = 2.0
 """Times the search budget: a search over sets of nodes, which is for few pods and quick plans."""
-AFTER_SETS = 0.5
+AFTER_SETS = 0.3
 """Times the search budget: a search over patterns where sets of nodes proved no optimum."""
 FOR_SHAPES = 0.25
 """Times the search budget: patterns of shapes; dealing thousands of pods out takes time too."""

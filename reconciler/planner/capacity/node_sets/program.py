@@ -90,8 +90,7 @@ class SetProgram(PatternProgram):
         Args:
             nodes: The set.
             effort: What it may take.
-            widths: Of the search for patterns, the next one where one neither finds nor proves;
-                without any, patterns are found by greedy rules alone and nothing is refuted.
+            widths: Of the search for patterns, the next one where one neither finds nor proves.
         """
         for offer, count in enumerate(nodes.tolist()):
             self._solver.changeRowBounds(self._items + offer, -highspy.kHighsInf, float(count))

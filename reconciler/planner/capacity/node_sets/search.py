@@ -51,15 +51,14 @@ class _Care:
     widths: tuple[int, ...]
     """Widths of the search for patterns, the next where one neither finds nor proves anything."""
     dive_widths: tuple[int, ...]
-    """Widths of the search for patterns when some nodes are filled already; none: greedy rules
-    find enough."""
+    """The same when some nodes are filled already."""
     branches: int
     """Patterns that are tried in turn as the next one to fix."""
     asked_max: int
     """Programs that one dive may solve."""
 
 
-QUICK = _Care(widths=(60, 960), dive_widths=(), branches=2, asked_max=25)
+QUICK = _Care(widths=(60, 960), dive_widths=(60, 240), branches=3, asked_max=16)
 THOROUGH = _Care(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, asked_max=80)
 
 

@@ -64,6 +64,8 @@ class Laws:
         """Pods that waited in the last picture of the cluster."""
         self._asked_for_sets = 0
         """New nodes that the last plan asks for in the place of sets of nodes."""
+        self._had_nodes: set[InstanceId | None] = set()
+        """Instances of the nodes in the last picture, of which a person may delete one since."""
         self._going: set[NodeName] = set()
         """Nodes that EC2 takes back, or whose fleet is to go: their pods need new ones first."""
         stage.process.plan_hooks.append(self._planned)
@@ -280,6 +282,7 @@ class Laws:
         return sum(p.node_name is None and not p.deleting for p in self._world.pods())
 
     def _planned(self, snapshot: Snapshot, plan: Plan) -> None:
+        self._had_nodes = {node.instance_id for node in snapshot.cluster.nodes}
         self._asked_for_sets = new_nodes_of_sets(plan)
         self._going = {
             node.name
@@ -363,7 +366,7 @@ class Laws:
         if not self._may_touch(instance.fleet_id):
             yield "its fleet is not ours"
         nodes = [n for n in self._world.nodes() if n.instance_id == instance.id]
-        if not nodes:
+        if not nodes and instance.id not in self._had_nodes:
             assert instance.launched_at is not None
             age = (self._world.clock.now() - instance.launched_at).total_seconds()
             if age < self._stage.process.planned_with.instance_init_seconds:

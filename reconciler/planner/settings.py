@@ -257,6 +257,8 @@ class SectorSettings:
     expander: Expander = "cost"
     usd_per_hour_max: Decimal | None = None
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+    """What it says of its fleets: for one that the config no longer names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,6 +331,8 @@ class PlannerSettings:
     default_sector: str | None = None
     pod_namespace: str | None = None
     """Only pods of this namespace are demand; all occupy their nodes."""
+    scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+    """What the config says at its top: for fleets of a sector that it no longer names."""
     reserved: Resources = NO_RESOURCES
     """Kept per node for daemons: cpu in milli, memory in bytes."""
     prices: PriceSource | None = None

@@ -82,6 +82,7 @@ def planner_settings(
         discovery=None if config.sectors else _discovery(config, catalogue),
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
+        scale_in=scale_in_settings(config.scale_in),
         reserved=FrozenMap(
             {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
         ),
@@ -217,6 +218,7 @@ def _sector(
         expander=sector.expander or config.expander,
         usd_per_hour_max=sector.max_hourly_usd,
         disruption_budgets=_budgets(sector.disruption_budgets),
+        scale_in=scale_in_settings(config.scale_in.overridden_by(sector.scale_in)),
     )
 
 

@@ -127,8 +127,9 @@ def _departing(
     if staying is not None:
         # The budgets of the fleet count its nodes in every Region, these included.
         return replace(_emptied(staying), regions=regions, disruption_budgets=())
-    name, tags, first = found[0].name, found[0].tags, next(iter(settings.fleets()), None)
-    usual = first.scale_in if first is not None else ScaleInSettings()
+    name, tags = found[0].name, found[0].tags
+    sectors = {sector.name: sector.scale_in for sector in settings.sectors}
+    usual = sectors.get(tags.get(SECTOR, ""), settings.scale_in)
     types = sorted({each for live in found for each in live.instance_types}) or [""]
     return FleetSettings(
         name=name,

@@ -168,6 +168,21 @@ def test_scale_in_of_sector_and_fleet_override_single_keys() -> None:
     assert scale_in.move_bare_pods
 
 
+def test_scale_in_of_top_and_sector_is_kept_for_fleets_that_are_not_named() -> None:
+    """A fleet that left the config would go by the rules of whichever fleet is named first."""
+    settings = planner_settings(
+        config_of(
+            "cluster: c\nscale_in: {type_spares: 1}\n"
+            "sectors: {a: {kind: cpu, scale_in: {move_bare_pods: true},"
+            " fleets: [{size: small, scale_in: {type_spares: 3}}]}}\n"
+        ),
+        load_catalogue(),
+    )
+    (sector,) = settings.sectors
+    assert (sector.scale_in.type_spares, sector.scale_in.move_bare_pods) == (1, True)
+    assert (settings.scale_in.type_spares, settings.scale_in.move_bare_pods) == (1, False)
+
+
 def test_idle_threshold_by_default_is_not_explicit() -> None:
     """A default must not lengthen the grace period that somebody chose."""
     (fleet,) = fleets_of("sectors: {a: {kind: cpu, fleets: [{size: small}]}}\n")

@@ -17,7 +17,12 @@ from reconciler.model.plan import Plan
 from reconciler.planner.fleets.departing import regions_to_observe
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import FleetSettings
+from reconciler.planner.settings import (
+    FleetSettings,
+    PlannerSettings,
+    ScaleInSettings,
+    SectorSettings,
+)
 from tests.builders import (
     HOME,
     amounts,
@@ -279,3 +284,27 @@ def test_pod_that_selects_a_renamed_sector_keeps_its_node_and_that_is_said() -> 
     assert told(made, TaintNode) == []
     assert "sector=gone" in waits(made)
     assert "until their owner changes the selector" in waits(made)
+
+
+def test_fleet_leaves_by_the_rules_of_its_own_sector_not_of_another() -> None:
+    """Another sector that may move pods with local data would cost this one its data."""
+    moving = ScaleInSettings(move_local_storage=True, move_bare_pods=True)
+    other = make_fleet_settings("small", "web", scale_in=moving)
+    own = make_fleet_settings("small", "db")
+    old = make_fleet_settings("old", "db")
+    node, target = make_node("o", old), make_node("s", own)
+    lives = [
+        make_fleet(each, int(each is not other), tags=FrozenMap({"sector": each.sector}))
+        for each in (other, own, old)
+    ]
+    pod = make_pod("data", node="o", local_storage=True, sector="db")
+    snapshot = make_snapshot(node, target, pod, cloud=make_cloud_of([node, target], *lives))
+    settings = make_settings(other, own, allow_destroy=frozenset({old.name}))
+    assert not [a for a in plan(snapshot, settings).actions if isinstance(a, EvictPod)]
+    made = plan(snapshot, replace(settings, sectors=_all_moving(settings)))
+    assert [a.pod.name for a in made.actions if isinstance(a, EvictPod)] == ["data"]
+
+
+def _all_moving(settings: PlannerSettings) -> tuple[SectorSettings, ...]:
+    moving = ScaleInSettings(move_local_storage=True)
+    return tuple(replace(sector, scale_in=moving) for sector in settings.sectors)

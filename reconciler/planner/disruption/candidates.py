@@ -299,7 +299,9 @@ def _tend_clock(
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
-    kept = kept or last_failure(view, node) is not None
+    # A drain that failed may be tried again only in the next window of a budget, or the next day.
+    limit = timedelta(seconds=settings.terminate_after_seconds or 0)
+    kept = kept or last_failure(view, node, within=limit) is not None
     tend_clock(context.builder, node, settings, blocked=kept)
 
 

@@ -40,7 +40,11 @@ from reconciler.planner.disruption.drains.actions import (
     terms_of,
 )
 from reconciler.planner.disruption.drains.idleness import in_use
-from reconciler.planner.disruption.drains.overdue import evictions_and_deletions, is_overdue
+from reconciler.planner.disruption.drains.overdue import (
+    ends_at,
+    evictions_and_deletions,
+    is_overdue,
+)
 from reconciler.planner.disruption.drains.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
@@ -184,6 +188,17 @@ class _Drains:
             drain = replace(drain, progress=None)
         return _too_long(self._builder.view, drain, settings, *left)
 
+    def _was_refused(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
+        """Return whether pods of an overdue node were asked to leave for as long as drains take.
+
+        A budget may allow their eviction and a webhook refuse it, each time.
+        """
+        view, status = self._builder.view, self._builder.view.statuses[key]
+        end = ends_at(view, node, status.settings)
+        since = max(filter(None, (drain.started, end)), default=view.at)
+        seconds = self._settings(drain, key).pod_eviction_timeout_seconds
+        return view.at - since > timedelta(seconds=seconds)
+
     def _evicted_lately(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
         """Return whether pods that seem stuck have not had their time by our clock.
 
@@ -256,7 +271,7 @@ class _Drains:
             builder.block(node, *halted)
             return
         if time_is_over:
-            now = builder.budgets.take_now(left)
+            now = [] if self._was_refused(node, key, drain) else builder.budgets.take_now(left)
             because = f"the drain continues: {view.inventory.outdated[node.name].because}"
             gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
             builder.continue_drain(gone, placements_of(builder, moves))

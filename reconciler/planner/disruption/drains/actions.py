@@ -124,12 +124,14 @@ def drain_started(view: ClusterView, node: Node) -> datetime | None:
     return min(parse_rfc3339(text) or view.at, view.at)
 
 
-def last_failure(view: ClusterView, node: Node) -> Attempts | None:
+def last_failure(
+    view: ClusterView, node: Node, within: timedelta = _FORGOTTEN_AFTER
+) -> Attempts | None:
     """Return when its last drain failed, and how many failed in a row.
 
-    None when none is remembered.
+    None when none is remembered, or none was so short a time ago.
     """
-    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, _FORGOTTEN_AFTER)
+    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, within)
 
 
 def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:

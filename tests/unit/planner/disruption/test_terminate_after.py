@@ -154,6 +154,26 @@ def test_drain_goes_on_to_its_end() -> None:
     assert told(empty, TerminateInstance) == ["a"]
 
 
+@pytest.mark.parametrize(("seconds", "leaves"), [(60, "evicted"), (600, "deleted")])
+def test_pod_whose_eviction_is_refused_each_time_is_deleted(seconds: float, leaves: str) -> None:
+    """A webhook refused every eviction: the drain never ended, and no other one could begin."""
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    started = {DRAIN_STARTED: rfc3339(ago(seconds))}
+    node = blocked(4 * HOUR, taints=(taint,), annotations=started)
+    made = planned(FLEET, node, make_node("b", FLEET), on("a"))
+    assert told(made, EvictPod) == (["on-a"] if leaves == "evicted" else [])
+    assert deleted(made) == ([("on-a", 30)] if leaves == "deleted" else [])
+
+
+def test_time_goes_on_while_a_drain_failed_within_it() -> None:
+    """Drains that are tried once a day failed for ever: each forgot that the last one had."""
+    fleet = replace(FLEET, terminate_after_seconds=2 * DAY)
+    failed = {DRAIN_FAILED: f"{rfc3339(ago(20 * HOUR))}/1"}
+    node = blocked(DAY, fleet, annotations=failed)
+    made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
+    assert clock(made) == []
+
+
 def test_pods_have_a_place_first() -> None:
     """The end of a node is no outage: what takes its pods is there before."""
     crowd = replace(full("a", "3500m"), annotations=PROTECTED)

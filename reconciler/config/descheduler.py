@@ -5,7 +5,7 @@ Argument names and defaults: sigs.k8s.io/descheduler, README and plugin types, v
 
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from reconciler.config import scalars
 from reconciler.config.base import Section
@@ -194,7 +194,30 @@ class TopologySpreadPolicy(SelectingPolicy):
     """Whether a place that fits is looked for; always done here."""
 
 
-PodState: TypeAlias = Name
+_POD_STATES = frozenset(
+    {
+        *("Running", "Pending", "Succeeded", "Failed", "Unknown"),
+        *("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError"),
+        *("PodInitializing", "ContainerCreating", "ImagePullBackOff", "CrashLoopBackOff"),
+        *("CreateContainerConfigError", "ErrImagePull", "CreateContainerError", "InvalidImageName"),
+        *("OOMKilled", "Error", "Completed", "DeadlineExceeded", "Evicted"),
+        *("ContainerCannotRun", "StartError"),
+    }
+)
+"""Phases and reasons of pods, and why containers wait or have ended.
+
+Source: descheduler, validation of PodLifeTime's arguments, read 2026-11.
+"""
+
+
+def _known_state(value: str) -> str:
+    if value not in _POD_STATES:
+        known = ", ".join(sorted(_POD_STATES))
+        raise wrong_type(f"no pod or container is ever in this state; states are: {known}")
+    return value
+
+
+PodState: TypeAlias = Annotated[Name, AfterValidator(_known_state)]
 
 
 class RemovePodsHavingTooManyRestarts(SelectingPolicy):
@@ -214,7 +237,8 @@ class PodLifeTime(SelectingPolicy):
     max_pod_life_time_seconds: Count | None = Field(default=None, alias="maxPodLifeTimeSeconds")
     """Age in seconds beyond which a pod is evicted; the policy needs it."""
     states: tuple[PodState, ...] = ()
-    """Only pods in these phases or with containers waiting for these reasons; default: all."""
+    """Only pods in these phases, or that they or their containers give these reasons for; pods that
+    have ended too, where one says so. Default: all that run or start."""
     including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
     """Whether init containers' reasons count."""
     including_ephemeral_containers: Boolean = Field(

@@ -106,6 +106,10 @@ def test_unusable_policy_file_is_a_fault_of_its_key_with_the_file_place(
         (POLICY.replace("cpu: 20,", "cpu: 60,"), "thresholds of cpu are above"),
         (POLICY.replace("RemoveDuplicates]", "HighNodeUtilization]"), "thresholds are missing"),
         (POLICY.replace("[LowNodeUtil", "[PodLifeTime, LowNodeUtil"), "maxPodLifeTimeSeconds is"),
+        (
+            POLICY.replace("Threshold: 10,", "Threshold: 10, states: [Crashed],"),
+            "no pod or container is ever",
+        ),
     ],
 )
 def test_what_would_not_be_done_is_refused_at_its_place(

@@ -12,7 +12,7 @@ from reconciler.planner.disruption.descheduler.facts import Facts, find_replicas
 from reconciler.planner.disruption.descheduler.order import proposals_of
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
-    under_used_nodes,
+    nodes_to_empty,
 )
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
@@ -61,7 +61,7 @@ def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSet
     for profile in settings.profiles:
         for policy in profile.policies:
             if isinstance(policy, HighNodeUtilization):
-                for node in under_used_nodes(policy, facts):
+                for node in nodes_to_empty(policy, facts):
                     if not forbidding(node.annotations):
                         run.context.unneeded.setdefault(node.name, "deschedule")
 

@@ -216,6 +216,21 @@ def test_thresholds_may_be_distances_from_the_mean() -> None:
     assert rests(deviation, after(made, objects))
 
 
+def test_distance_of_zero_below_the_mean_leaves_a_resource_out() -> None:
+    """Pods moved for memory that nobody wanted balanced."""
+    cpu_alone = LowNodeUtilization(
+        thresholds={"cpu": 10, "memory": 0},
+        target_thresholds={"cpu": 40, "memory": 5},
+        deviation=True,
+    )
+    pods = [old("a", f"m{i}", cpu="250m", requests={"memory": 3 * 2**30}) for i in range(4)]
+    few = [old("b", "busy", cpu="2"), old("c", cpu="100m")]
+    objects: Objects = [*nodes("a", "b", "c"), *pods, *few]
+    assert rests(cpu_alone, objects)
+    both = replace(cpu_alone, thresholds={"cpu": 10, "memory": 1})
+    assert not rests(both, objects)
+
+
 def test_extended_resources_have_thresholds_too() -> None:
     """GPUs are what is short on GPU nodes."""
     gpu = "nvidia.com/gpu"
@@ -266,6 +281,22 @@ def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
     )
     assert evicted(second) == {"lonely": "HighNodeUtilization"}
     assert moves(second) == {"lonely": "b"}
+
+
+@pytest.mark.parametrize(("large", "number"), [("200m", 0), ("2", 1)])
+def test_node_that_the_policy_does_not_empty_is_not_asked_to_stay_empty(
+    large: str, number: int
+) -> None:
+    """All nodes are under-used, or no more than `numberOfNodes`: nothing is emptied."""
+    policy = HighNodeUtilization(thresholds={"cpu": 20}, number_of_nodes=number)
+    settings = replace(
+        make_settings(replace(FLEET, min_capacity=0)),
+        descheduler=descheduling(policy).descheduler,
+        consolidation=False,
+    )
+    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu=large)]
+    made = planned(settings, *nodes("a", "b"), *pods)
+    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
 
 
 def test_node_that_is_not_to_be_emptied_is_not_asked_to_stay_empty() -> None:

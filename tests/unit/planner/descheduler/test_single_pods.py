@@ -51,6 +51,24 @@ def test_life_time_of_states_leaves_other_pods_alone() -> None:
     assert evicted(planned(settings, *objects)) == {"crashing": "PodLifeTime"}
 
 
+@pytest.mark.parametrize(
+    ("states", "gone"),
+    [((), ["runs"]), (("Succeeded",), ["done"]), (("Shutdown", "Succeeded"), ["done", "failed"])],
+)
+def test_life_time_is_over_for_ended_pods_where_a_state_names_them(
+    states: tuple[str, ...], gone: list[str]
+) -> None:
+    """Such states were accepted, and nothing ever went."""
+    settings = descheduling(PodLifeTime(seconds_max=60, states=frozenset(states)))
+    objects: Objects = [
+        *nodes("a", "b"),
+        old("a", "runs"),
+        old("a", "done", phase="Succeeded"),
+        old("a", "failed", phase="Failed", reason="Shutdown"),
+    ]
+    assert sorted(evicted(planned(settings, *objects))) == gone
+
+
 def test_states_of_init_containers_count_on_request_only() -> None:
     """An init container that waits is how a pod hangs before it ever runs."""
     waits = ContainerState(kind="init", waiting="ImagePullBackOff")

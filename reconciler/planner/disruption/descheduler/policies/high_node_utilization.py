@@ -18,11 +18,8 @@ def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
     Source: descheduler README, HighNodeUtilization, read 2026-11.
     """
     usage = Usage(facts, arguments.thresholds)
-    under_used = under_used_nodes(arguments, facts, usage)
-    if len(under_used) <= arguments.number_of_nodes or len(under_used) == len(facts.nodes):
-        return
     better = usage.looked_at & ~usage.below(arguments.thresholds)
-    for node in under_used:
+    for node in nodes_to_empty(arguments, facts, usage):
         pods = facts.pods_on.get(node.name, ())
         for pod in sorted(pods, key=eviction_order):
             if pod.daemon or pod.mirror or pod.deleting or not arguments.scope.covers(pod):
@@ -40,11 +37,16 @@ def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
                 usage.move(pod, node.name, place)
 
 
-def under_used_nodes(
+def nodes_to_empty(
     arguments: HighNodeUtilization, facts: Facts, usage: Usage | None = None
 ) -> list[Node]:
-    """Return the nodes at or below all thresholds, the emptiest first."""
+    """Return the nodes at or below all thresholds, the emptiest first.
+
+    None where these are no more than `numberOfNodes`, or all nodes: their pods have no fuller one.
+    """
     asked = usage or Usage(facts, arguments.thresholds)
     below, full, row_of = asked.below(arguments.thresholds), asked.fullness(), facts.view.row_of
     found = [node for node in facts.nodes if below[row_of[node.name]]]
+    if len(found) <= arguments.number_of_nodes or len(found) == len(facts.nodes):
+        return []
     return sorted(found, key=lambda node: (full[row_of[node.name]], node.name))

@@ -81,12 +81,12 @@ def _thresholds(
 
     As distances from the mean if asked.
 
-    A distance of 0 leaves the resource out, as upstream does.
+    A distance of 0 below the mean leaves the resource out on both sides, as upstream does.
     """
     if not arguments.deviation:
         return arguments.thresholds, arguments.target_thresholds
     mean = usage.mean()
     below, above = arguments.thresholds, arguments.target_thresholds
     low = {n: max(0.0, mean.get(n, 0.0) - d) for n, d in below.items() if d > 0}
-    high = {n: min(_WHOLE, mean.get(n, 0.0) + d) for n, d in above.items() if d > 0}
+    high = {n: min(_WHOLE, mean.get(n, 0.0) + d) for n, d in above.items() if below.get(n) != 0}
     return FrozenMap(low), FrozenMap(high)

@@ -8,9 +8,9 @@ from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.config.document import read_document
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.resolve import further_regions_of
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.rendering.targets import RenderTarget, find_targets, not_found, overlooked
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
-from reconciler.gitops.targets import RenderTarget, find_targets, not_found, overlooked
 from reconciler.model.errors import ConfigError
 
 

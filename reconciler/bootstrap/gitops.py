@@ -29,12 +29,12 @@ from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
-from reconciler.gitops.rendered_root import assert_rendered_root
+from reconciler.gitops.rendering.rendered_root import assert_rendered_root
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT
+from reconciler.gitops.rendering.write import rendered_cluster
 from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import allowed_files, assert_only_ours, further_region
 from reconciler.gitops.roots import cluster_in
-from reconciler.gitops.targets import DEFAULT_OUTPUT
-from reconciler.gitops.write import rendered_cluster
 from reconciler.loops.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.model.ids import Region

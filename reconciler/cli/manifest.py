@@ -13,7 +13,7 @@ from reconciler.cli.terminal.output import print_document
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
-from reconciler.gitops.targets import DEFAULT_OUTPUT
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT
 from reconciler.install.iam import PolicyName, policy, policy_values
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import (

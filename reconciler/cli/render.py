@@ -12,16 +12,16 @@ from reconciler.cli.options.folder import written_folder
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
-from reconciler.gitops.render import render
-from reconciler.gitops.root_files import home_directory
-from reconciler.gitops.root_module import root_modules_of
-from reconciler.gitops.targets import directory_of
-from reconciler.gitops.write import (
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_modules_of
+from reconciler.gitops.rendering.targets import directory_of
+from reconciler.gitops.rendering.write import (
     WrittenChanges,
     regions_beside,
     rendered_cluster,
     write_rendered,
 )
+from reconciler.gitops.root_files import home_directory
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 

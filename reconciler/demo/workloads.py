@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import yaml
 
-from reconciler.gitops.assets import example_files
+from reconciler.gitops.rendering.assets import example_files
 from reconciler.model.errors import InputError, why_unreadable
 from reconciler.sandbox.cluster.settings import DURATION
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reconciler.gitops.markdown import code
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.ports.repository import Commit
 
 CONFIG_TRAILER = "Fleet-Reconciler-Config"

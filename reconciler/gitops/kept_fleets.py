@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reconciler.gitops.planned import PlannedFleet
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
 from reconciler.model.errors import Refused
 
 _ADDRESS: Final = re.compile(

@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from reconciler.gitops.guard import Finding
-from reconciler.gitops.hcl import to_hcl
 from reconciler.gitops.planned import FLEET, GROUP, LAUNCH_TEMPLATE, PlannedFleet
+from reconciler.gitops.rendering.hcl import to_hcl
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 

@@ -10,8 +10,8 @@ from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.resolve import home_region_of, resolve_fleets
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.model.fleet import PriceSource
 
 

@@ -24,7 +24,7 @@ from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.remaining_nodes import Clouds, nodes_of
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import assert_only_ours, foreign_files
 from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError

@@ -8,10 +8,15 @@ from typing import Any
 import orjson
 
 from reconciler.config.loader import Purpose, parse_config
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import RootModule, root_modules_of
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import RootModule, root_modules_of
+from reconciler.gitops.rendering.targets import (
+    MANIFEST,
+    RenderTarget,
+    directory_of,
+    rendered_regions,
+)
 from reconciler.gitops.status import ClusterStatus
-from reconciler.gitops.targets import MANIFEST, RenderTarget, directory_of, rendered_regions
 from reconciler.ports.repository import FileChange
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.config.document import read_document
-from reconciler.gitops.targets import (
+from reconciler.gitops.rendering.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
     RenderTarget,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.model.errors import Problem
 from reconciler.ports.repository import Commit, CommitId
 

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.assets import read_policy
-from reconciler.gitops.root_module import root_modules_of
+from reconciler.gitops.rendering.assets import read_policy
+from reconciler.gitops.rendering.root_module import root_modules_of
 from reconciler.install.settings import ROLE
 from reconciler.model.errors import UsageError
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from jinja2 import Environment, StrictUndefined
 
-from reconciler.gitops.assets import read_template
-from reconciler.gitops.targets import DEFAULT_OUTPUT
+from reconciler.gitops.rendering.assets import read_template
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT
 from reconciler.install.settings import CONFIG_FILE, InstallSettings
 
 TEMPLATES: Final = (

@@ -9,7 +9,7 @@ from typing import Final
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
-from reconciler.gitops.targets import DEFAULT_OUTPUT, find_targets
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT, find_targets
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
 from reconciler.records.git_address import (

@@ -16,14 +16,14 @@ from reconciler.gitops.proposal import (
     described_elsewhere,
     unchanged,
 )
-from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
-from reconciler.gitops.targets import (
+from reconciler.gitops.rendering.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
     find_targets,
     overlooked,
     shared_outputs,
 )
+from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.gitops_preparing import GitopsPreparing, Prepared, invalid, refused

@@ -12,9 +12,9 @@ from reconciler.gitops.proposal import (
     propose,
     written_by_renders,
 )
+from reconciler.gitops.rendering.targets import RenderTarget, own_files
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterStatus
-from reconciler.gitops.targets import RenderTarget, own_files
 from reconciler.loops.named_config import missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError

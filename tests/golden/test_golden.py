@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.config.loader import load_config
-from reconciler.gitops.assets import MODULES, module_sources
-from reconciler.gitops.render import RenderedFile, render
-from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.assets import MODULES, module_sources
+from reconciler.gitops.rendering.render import RenderedFile, render
+from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.gitops.rendering.write import write_rendered
 from tests.terraform.program import find_terraform
 
 HERE = Path(__file__).parent

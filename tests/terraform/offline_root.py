@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import RootModule
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import RootModule
+from reconciler.gitops.rendering.write import write_rendered
 from tests.terraform.program import TerraformProgram, find_terraform
 
 # Merged over the rendered provider block: nothing of AWS is asked while planning new fleets.

@@ -12,9 +12,9 @@ import pytest
 
 from reconciler.config.loader import load_config
 from reconciler.gitops.live import live_drift
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.model.ids import Region
 from reconciler.records.aws import decode_cloud
 from reconciler.sandbox.aws.bootstrap import bootstrap_account

@@ -9,9 +9,9 @@ from typing import Any
 import boto3
 import pytest
 
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import RootModule, S3Backend
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import RootModule, S3Backend
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays

@@ -13,10 +13,10 @@ import pytest
 from reconciler.adapters.aws.left_behind import read_left_behind
 from reconciler.config.loader import Purpose, load_config, parse_config
 from reconciler.config.resolve import resolve_fleets
-from reconciler.gitops.render import render
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.gitops.root_files import foreign_files
-from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import write_rendered
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.ids import Region
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account

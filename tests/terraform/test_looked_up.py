@@ -9,9 +9,9 @@ import boto3
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import root_modules_of
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_modules_of
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from tests.terraform.program import TerraformProgram, find_terraform

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.model.errors import ConfigError
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.hcl import to_hcl
+from reconciler.gitops.rendering.hcl import to_hcl
 from tests.terraform.offline_root import OfflineRoot, make_fleet, make_offline_root
 from tests.terraform.program import find_terraform
 

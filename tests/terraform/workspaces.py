@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import RootModule
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import RootModule
+from reconciler.gitops.rendering.write import write_rendered
 from reconciler.sandbox.aws.server import AwsServer
 from tests.terraform.program import TerraformProgram
 

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.config.loader import load_config
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.rendering.root_module import root_module_of
 from tests.cli.importing.desk import KFM, SUBNETS, Desk, fleet, template
 
 SECOND_TEMPLATE = template("kfm-other", template_id="lt-2")

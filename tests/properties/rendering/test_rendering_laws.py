@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.model.errors import ConfigError
 from tests.full_proofs import rounds
 from tests.properties.rendering.configs import Document, drawn
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.timeout(1800)
 RENDERING = """
 import hashlib, json, sys
 from reconciler.config.loader import parse_config
-from reconciler.gitops.render import render
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.rendering.render import render
+from reconciler.gitops.rendering.root_module import root_module_of
 digests = []
 for text in json.load(sys.stdin):
     root = root_module_of(parse_config(text.encode(), name="sectors.yaml"))

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitops.plan_directory import LOCK
-from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import RootModule, S3Backend
-from reconciler.gitops.targets import MANIFEST
-from reconciler.gitops.write import write_rendered
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import RootModule, S3Backend
+from reconciler.gitops.rendering.targets import MANIFEST
+from reconciler.gitops.rendering.write import write_rendered
 from tests import command
 from tests.git_remote import git
 from tests.terraform.needs import needs_provider, needs_terraform

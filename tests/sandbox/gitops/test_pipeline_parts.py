@@ -10,7 +10,7 @@ from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.pools import PoolEdit
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
 from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan, TaintedResource
 from tests.sandbox.gitops.scripted import (

@@ -8,7 +8,7 @@ from reconciler.gitops.left_behind import IMPORTS
 from reconciler.gitops.limits import config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
 from reconciler.model.errors import Conflict, Refused, Unavailable
 from reconciler.ports.terraform import StateVersion
 from tests.sandbox.gitops.scripted import (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.root_module import root_modules_of
+from reconciler.gitops.rendering.root_module import root_modules_of
 from tests.unit.config.documents import found
 
 _REGIONS = (

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.planning.settings import planner_settings
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import config_of, found, with_fleets
 

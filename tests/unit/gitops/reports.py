@@ -9,7 +9,7 @@ from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.plan_inputs import PlanInputs, essence
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import fleets
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.model.fleet import PriceSource
 from reconciler.ports.repository import Commit, CommitId
 from reconciler.ports.terraform import StateVersion

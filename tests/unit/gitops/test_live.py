@@ -14,7 +14,7 @@ from reconciler.gitops.live import (
     is_live,
     live_drift,
 )
-from reconciler.gitops.root_module import root_modules_of
+from reconciler.gitops.rendering.root_module import root_modules_of
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from reconciler.gitops.proposal import propose
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.model.errors import ConfigError, UsageError
 
 TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")

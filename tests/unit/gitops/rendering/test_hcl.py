@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.gitops.hcl import to_hcl
+from reconciler.gitops.rendering.hcl import to_hcl
 
 
 @pytest.mark.parametrize(

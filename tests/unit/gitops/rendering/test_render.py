@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.assets import MODULES, first_with_assets, module_sources
-from reconciler.gitops.render import TFVARS, render
-from reconciler.gitops.root_module import RootModule, S3Backend
-from reconciler.gitops.targets import MANIFEST
+from reconciler.gitops.rendering.assets import MODULES, first_with_assets, module_sources
+from reconciler.gitops.rendering.render import TFVARS, render
+from reconciler.gitops.rendering.root_module import RootModule, S3Backend
+from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.model.errors import InvariantViolated
 
 HOSTILE = '${file("/etc/passwd")} %{ if true } "q" \\ \' <&> \x7f ü😀'

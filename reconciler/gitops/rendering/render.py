@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 from jinja2 import Environment, StrictUndefined
 
-from reconciler.gitops.assets import MODULES, module_sources, read_template
-from reconciler.gitops.hcl import to_hcl
-from reconciler.gitops.root_module import RootModule, S3Backend
-from reconciler.gitops.targets import MANIFEST
+from reconciler.gitops.rendering.assets import MODULES, module_sources, read_template
+from reconciler.gitops.rendering.hcl import to_hcl
+from reconciler.gitops.rendering.root_module import RootModule, S3Backend
+from reconciler.gitops.rendering.targets import MANIFEST
 
 TFVARS = "fleets.auto.tfvars.json"
 _TEMPLATES = ("main.tf", "outputs.tf", "versions.tf")

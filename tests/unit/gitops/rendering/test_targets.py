@@ -2,8 +2,8 @@
 
 import pytest
 
+from reconciler.gitops.rendering.targets import RenderTarget, find_targets, overlooked
 from reconciler.gitops.roots import changed_roots, gone_configs
-from reconciler.gitops.targets import RenderTarget, find_targets, overlooked
 from reconciler.model.errors import UsageError
 
 FILES = (

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from reconciler.gitops.render import TFVARS
-from reconciler.gitops.targets import DEFAULT_OUTPUT, MANIFEST
+from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT, MANIFEST
 from reconciler.model.errors import InputError
 
 CONFIG = "sectors.yaml"

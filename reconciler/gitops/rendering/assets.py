@@ -17,7 +17,7 @@ MODULES = ("eks_fleet", "eks_group", "fleets")
 def assets_root() -> Traversable:
     """Return the folder that has `templates/` and `terraform/`."""
     package = files("reconciler")
-    return first_with_assets((package / "_assets", Path(__file__).parent.parent.parent))
+    return first_with_assets((package / "_assets", Path(__file__).parents[3]))
 
 
 def first_with_assets(candidates: Iterable[Traversable]) -> Traversable:

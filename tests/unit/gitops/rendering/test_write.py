@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.render import RenderedFile, manifest
-from reconciler.gitops.targets import MANIFEST
-from reconciler.gitops.write import WrittenChanges, write_rendered
+from reconciler.gitops.rendering.render import RenderedFile, manifest
+from reconciler.gitops.rendering.targets import MANIFEST
+from reconciler.gitops.rendering.write import WrittenChanges, write_rendered
 from reconciler.model.errors import ReconcilerError, UsageError
 
 

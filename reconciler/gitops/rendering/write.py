@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from reconciler.gitops.render import TFVARS, RenderedFile, manifest
-from reconciler.gitops.targets import MANIFEST, rendered_regions
+from reconciler.gitops.rendering.render import TFVARS, RenderedFile, manifest
+from reconciler.gitops.rendering.targets import MANIFEST, rendered_regions
 from reconciler.machine.whole_file import put_whole
 from reconciler.model.errors import ReconcilerError, UsageError
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.root_module import RootModule, S3Backend, root_module_of
+from reconciler.gitops.rendering.root_module import RootModule, S3Backend, root_module_of
 from reconciler.model.errors import UsageError
 
 FULL = """

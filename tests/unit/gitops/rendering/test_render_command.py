@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
-from reconciler.gitops.render import TFVARS
+from reconciler.gitops.rendering.render import TFVARS
 
 CONFIG = """
 regions: [us-west-2]

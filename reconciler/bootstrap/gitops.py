@@ -23,18 +23,22 @@ from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.rules.names import check_cluster_name
 from reconciler.gitops.left_behind import clear_imports
-from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.planned import PlannedFleet
-from reconciler.gitops.pod_impact import PodImpact, pod_impacts
-from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.rendering.rendered_root import assert_rendered_root
 from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT
 from reconciler.gitops.rendering.write import rendered_cluster
-from reconciler.gitops.replay import Replay
-from reconciler.gitops.root_files import allowed_files, assert_only_ours, further_region
 from reconciler.gitops.roots import cluster_in
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, config_facts
+from reconciler.gitops.terraform_plan.directory import PlanDirectory
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact, pod_impacts
+from reconciler.gitops.terraform_plan.pools import PoolEdit
+from reconciler.gitops.terraform_plan.replay import Replay
+from reconciler.gitops.terraform_plan.root_files import (
+    allowed_files,
+    assert_only_ours,
+    further_region,
+)
 from reconciler.loops.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.model.ids import Region

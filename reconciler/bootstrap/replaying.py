@@ -12,7 +12,7 @@ from reconciler.config.loader import parse_config
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.followed import is_inside
-from reconciler.gitops.replay import Replay
+from reconciler.gitops.terraform_plan.replay import Replay
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, ReconcilerError

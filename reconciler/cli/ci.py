@@ -95,8 +95,8 @@ def plan(
 
     Exit code 1 when the guard refuses the plan; such a plan is not kept.
     """
-    from reconciler.gitops.plan_report import report_json  # noqa: PLC0415 - heavy
-    from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
+    from reconciler.gitops.terraform_plan.report import report_json  # noqa: PLC0415 - heavy
+    from reconciler.gitops.terraform_plan.summary import summary  # noqa: PLC0415 - heavy
 
     with stage_shown_as("plan", directory) as outcome:
         stages = ci_stages(
@@ -276,7 +276,7 @@ def comment(
     file that RECONCILER_FORGE_TOKEN_FILE names. Outside of a pull request nothing is done.
     """
     from reconciler.bootstrap.forge import pipeline_request  # noqa: PLC0415 - heavy
-    from reconciler.gitops.plan_directory import PlanDirectory  # noqa: PLC0415 - heavy
+    from reconciler.gitops.terraform_plan.directory import PlanDirectory  # noqa: PLC0415 - heavy
 
     text = PlanDirectory(kept).summary()
     request = pipeline_request()

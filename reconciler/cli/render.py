@@ -21,7 +21,7 @@ from reconciler.gitops.rendering.write import (
     rendered_cluster,
     write_rendered,
 )
-from reconciler.gitops.root_files import home_directory
+from reconciler.gitops.terraform_plan.root_files import home_directory
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
-from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.kept_fleets import kept_variables
-from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.plan_inputs import essence, is_part_of
-from reconciler.gitops.planned import (
+from reconciler.gitops.remaining_nodes import Clouds, cluster_of, nodes_of
+from reconciler.gitops.terraform_plan.directory import PlanDirectory
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, refused, removed_name
+from reconciler.gitops.terraform_plan.inputs import essence, is_part_of
+from reconciler.gitops.terraform_plan.planned import (
     PlannedFleet,
     changes_outputs,
     fleets,
     resources_to_apply,
 )
-from reconciler.gitops.pools import PoolEdit, pool_edits
-from reconciler.gitops.remaining_nodes import Clouds, cluster_of, nodes_of
+from reconciler.gitops.terraform_plan.pools import PoolEdit, pool_edits
 from reconciler.model.errors import (
     Conflict,
     Forbidden,

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.model.errors import Refused
 
 _ADDRESS: Final = re.compile(

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from reconciler.gitops.guard import Finding
-from reconciler.gitops.planned import FLEET, GROUP, LAUNCH_TEMPLATE, PlannedFleet
 from reconciler.gitops.rendering.hcl import to_hcl
+from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.planned import FLEET, GROUP, LAUNCH_TEMPLATE, PlannedFleet
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
-from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.left_behind import (
     LeftBehind,
     clear_imports,
@@ -17,16 +16,23 @@ from reconciler.gitops.left_behind import (
     imported_as,
     left_behind,
 )
-from reconciler.gitops.limits import ConfigFacts
-from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
-from reconciler.gitops.plan_inputs import PlanInputs, essence
-from reconciler.gitops.plan_report import PlanReport
-from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
-from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.remaining_nodes import Clouds, nodes_of
 from reconciler.gitops.rendering.render import TFVARS
-from reconciler.gitops.replay import Replay
-from reconciler.gitops.root_files import assert_only_ours, foreign_files
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
+from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256
+from reconciler.gitops.terraform_plan.guard import Finding, GuardPolicy, guard, hidden_programs
+from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence
+from reconciler.gitops.terraform_plan.planned import (
+    PlannedFleet,
+    fleets,
+    held_ids,
+    provider_region,
+    resources,
+)
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact
+from reconciler.gitops.terraform_plan.replay import Replay
+from reconciler.gitops.terraform_plan.report import PlanReport
+from reconciler.gitops.terraform_plan.root_files import assert_only_ours, foreign_files
 from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError
 from reconciler.model.ids import Region
 from reconciler.ports.repository import Checkout

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from reconciler.gitops.guard import Finding
-from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.model.errors import ObservationError, PortError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState

@@ -16,7 +16,7 @@ from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.rendering.render import render
 from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.gitops.rendering.write import write_rendered
-from reconciler.gitops.root_files import foreign_files
+from reconciler.gitops.terraform_plan.root_files import foreign_files
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.ids import Region
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account

@@ -26,9 +26,9 @@ from reconciler.gitops.adoption.found import (
     known_kind,
 )
 from reconciler.gitops.adoption.limits import with_limits
-from reconciler.gitops.planned import FLEET, GROUP
 from reconciler.gitops.rendering.hcl import to_hcl
 from reconciler.gitops.rendering.root_module import root_module_of
+from reconciler.gitops.terraform_plan.planned import FLEET, GROUP
 from reconciler.model.errors import ConfigError
 from reconciler.model.fleet import Fleet, InstanceType
 from reconciler.model.fleet_description import FleetDescription

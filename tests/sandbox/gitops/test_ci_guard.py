@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.plan_directory import LOCK
 from reconciler.gitops.rendering.render import TFVARS, render
 from reconciler.gitops.rendering.root_module import RootModule, S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.rendering.write import write_rendered
+from reconciler.gitops.terraform_plan.directory import LOCK
 from tests import command
 from tests.git_remote import git
 from tests.terraform.needs import needs_provider, needs_terraform

@@ -8,9 +8,9 @@ import pytest
 
 from reconciler.gitops.left_behind import IMPORTS
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.terraform_plan.directory import PlanDirectory
+from reconciler.gitops.terraform_plan.pools import PoolEdit
 from reconciler.ports.terraform import SavedPlan
 from tests.sandbox.gitops.scripted import (
     NEW_TAGS,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitops.apply import Finished
-from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
+from reconciler.gitops.terraform_plan.directory import PlanDirectory
+from reconciler.gitops.terraform_plan.pools import PoolEdit
 from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan, TaintedResource
 from tests.sandbox.gitops.scripted import (

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitops.left_behind import IMPORTS
-from reconciler.gitops.limits import config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
-from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.terraform_plan.config_facts import config_facts
+from reconciler.gitops.terraform_plan.directory import PlanDirectory
 from reconciler.model.errors import Conflict, Refused, Unavailable
 from reconciler.ports.terraform import StateVersion
 from tests.sandbox.gitops.scripted import (

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.bootstrap.replaying import ConfigOfCommit, replay
 from reconciler.config.catalogue import Catalogue, load_catalogue, render_catalogue
-from reconciler.gitops.replay import Replay, replay_json, replay_lines
+from reconciler.gitops.terraform_plan.replay import Replay, replay_json, replay_lines
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import PodDemand
 from reconciler.records.demand import encode_line

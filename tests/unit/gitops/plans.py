@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reconciler.gitops.planned import PlannedFleet, fleets
+from reconciler.gitops.terraform_plan.planned import PlannedFleet, fleets
 
 AWS = "registry.terraform.io/hashicorp/aws"
 

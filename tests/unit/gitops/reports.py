@@ -4,12 +4,12 @@ from decimal import Decimal
 from typing import Any
 
 from reconciler.gitops.commit_message import RenderSource, output_digest
-from reconciler.gitops.guard import GuardPolicy, guard
-from reconciler.gitops.limits import ConfigFacts, FleetLimits
-from reconciler.gitops.plan_inputs import PlanInputs, essence
-from reconciler.gitops.plan_report import PlanReport
-from reconciler.gitops.planned import fleets
 from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, FleetLimits
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard
+from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence
+from reconciler.gitops.terraform_plan.planned import fleets
+from reconciler.gitops.terraform_plan.report import PlanReport
 from reconciler.model.fleet import PriceSource
 from reconciler.ports.repository import Commit, CommitId
 from reconciler.ports.terraform import StateVersion

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.gitops.left_behind import IMPORTS, imported, left_behind
-from reconciler.gitops.planned import fleets, held_ids
+from reconciler.gitops.terraform_plan.planned import fleets, held_ids
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import Region
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, group_change, plan, resource

@@ -11,11 +11,11 @@ from markdown_it.token import Token
 
 from reconciler.adapters.forge.comments import marked
 from reconciler.gitops.commit_message import request_body
-from reconciler.gitops.guard import Finding
 from reconciler.gitops.markdown import code
-from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.rendering.targets import RenderTarget
-from reconciler.gitops.summary import summary
+from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact
+from reconciler.gitops.terraform_plan.summary import summary
 from reconciler.ports.repository import Commit, CommitId
 from tests.unit.gitops.plans import fleet_attributes, plan, resource
 from tests.unit.gitops.reports import report, source

@@ -16,11 +16,11 @@ from typing import Any
 
 from reconciler.config.resolve import further_regions_of, home_region_of
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.guard import Finding
-from reconciler.gitops.plan_directory import LOCK, file_sha256
 from reconciler.gitops.rendering.render import TFVARS, code
 from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
+from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
+from reconciler.gitops.terraform_plan.guard import Finding
 from reconciler.model.errors import InputError, Refused, UsageError
 
 IMPORTS = "imports.tf"

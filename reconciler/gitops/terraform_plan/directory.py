@@ -5,8 +5,13 @@ import json
 import os
 from pathlib import Path
 
-from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
-from reconciler.gitops.summary import summary
+from reconciler.gitops.terraform_plan.report import (
+    ApprovedPlan,
+    PlanReport,
+    approved_from,
+    report_json,
+)
+from reconciler.gitops.terraform_plan.summary import summary
 from reconciler.machine.plain_file import make_plain, open_plain, read_plain
 from reconciler.model.errors import InputError, why_unreadable
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.plan_inputs import essence
-from reconciler.gitops.plan_report import approved_from, report_json
-from reconciler.gitops.pod_impact import PodImpact
-from reconciler.gitops.summary import BYTES_MAX, summary
+from reconciler.gitops.terraform_plan.inputs import essence
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact
+from reconciler.gitops.terraform_plan.report import approved_from, report_json
+from reconciler.gitops.terraform_plan.summary import BYTES_MAX, summary
 from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
 from tests.unit.gitops.reports import report

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.config.catalogue import load_catalogue, render_catalogue
-from reconciler.gitops.limits import ConfigFacts, config_facts
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, config_facts
 from reconciler.model.fleet import PriceSource
 
 CONFIG = """

@@ -1,7 +1,7 @@
 """What a Terraform plan means for running pods."""
 
-from reconciler.gitops.planned import fleets
-from reconciler.gitops.pod_impact import PodImpact, impact_json, pod_impacts
+from reconciler.gitops.terraform_plan.planned import fleets
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json, pod_impacts
 from reconciler.model.cluster import Node, Pod
 from tests.builders import make_fleet_settings, make_node, make_pod, make_settings, make_snapshot
 from tests.unit.gitops.plans import fleet_change, plan

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.guard import Finding, refused
-from reconciler.gitops.limits import ConfigFacts, FleetLimits
-from reconciler.gitops.plan_inputs import PlanInputs, canonical, inputs_from, inputs_json
-from reconciler.gitops.planned import PlannedFleet
-from reconciler.gitops.pod_impact import PodImpact, impact_json
-from reconciler.gitops.replay import Replay, replay_json
+from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, FleetLimits
+from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.inputs import PlanInputs, canonical, inputs_from, inputs_json
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
+from reconciler.gitops.terraform_plan.pod_impact import PodImpact, impact_json
+from reconciler.gitops.terraform_plan.replay import Replay, replay_json
 from reconciler.model.errors import InputError
 
 SCHEMA = 1

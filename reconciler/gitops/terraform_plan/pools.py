@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, PlannedResource, fleets, resources
+from reconciler.gitops.terraform_plan.planned import FLEET, PlannedResource, fleets, resources
 from reconciler.gitops.untyped import mapping
 from reconciler.model.ids import FleetId, Region
 from reconciler.ports.terraform import TerraformPlanJson

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.guard import GuardPolicy, guard, hidden_programs, refused
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, hidden_programs, refused
 from tests.unit.gitops.plans import (
     fleet_arn,
     fleet_attributes,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from reconciler.gitops.planned import (
+from reconciler.gitops.terraform_plan.planned import (
     FLEET,
     GROUP,
     LAUNCH_TEMPLATE,

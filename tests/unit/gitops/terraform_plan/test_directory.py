@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.guard import Finding
-from reconciler.gitops.plan_directory import (
+from reconciler.gitops.terraform_plan.directory import (
     LOCK,
     LOCK_BYTES_MAX,
     PlanDirectory,
     file_sha256,
     tree_sha256,
 )
-from reconciler.gitops.plan_report import PlanReport
+from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.report import PlanReport
 from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import plan
 from tests.unit.gitops.reports import report

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP
-from reconciler.gitops.pools import POOLS
+from reconciler.gitops.terraform_plan.planned import FLEET, GROUP, LIVE_FIELDS, LIVE_FIELDS_OF_GROUP
+from reconciler.gitops.terraform_plan.pools import POOLS
 from reconciler.gitops.untyped import mapping
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.plan_inputs import is_part_of
-from reconciler.gitops.planned import fleets
-from reconciler.gitops.pools import pool_edits
+from reconciler.gitops.terraform_plan.inputs import is_part_of
+from reconciler.gitops.terraform_plan.planned import fleets
+from reconciler.gitops.terraform_plan.pools import pool_edits
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
 
 ADDRESS = 'module.fleets.module.fleet["primary-small"].aws_ec2_fleet.this'

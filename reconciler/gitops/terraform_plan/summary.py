@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
-from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.markdown import code
-from reconciler.gitops.plan_report import PlanReport, report_json
-from reconciler.gitops.planned import PlannedFleet
-from reconciler.gitops.replay import replay_lines
+from reconciler.gitops.terraform_plan.guard import Finding, refused
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
+from reconciler.gitops.terraform_plan.replay import replay_lines
+from reconciler.gitops.terraform_plan.report import PlanReport, report_json
 
 BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.terraform_plan.planned import PlannedFleet
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan, Unplaceable

@@ -1,0 +1,1 @@
+"""What a Terraform plan would do: read, judged, bound to its inputs, described for reviewers."""

@@ -1,0 +1,1 @@
+"""What a Terraform plan would do, judged and described."""

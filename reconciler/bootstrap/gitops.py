@@ -22,7 +22,7 @@ from reconciler.config.catalogue import catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.rules.names import check_cluster_name
-from reconciler.gitops.left_behind import clear_imports
+from reconciler.gitops.applying.left_behind import clear_imports
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.rendered_root import assert_rendered_root
 from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
-from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
-from reconciler.gitops.left_behind import (
+from reconciler.gitops.applying.apply import Applied, Apply, Finished, SetPools
+from reconciler.gitops.applying.left_behind import (
     LeftBehind,
     clear_imports,
     imported,
     imported_as,
     left_behind,
 )
-from reconciler.gitops.remaining_nodes import Clouds, nodes_of
+from reconciler.gitops.applying.remaining_nodes import Clouds, nodes_of
+from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256

@@ -12,7 +12,7 @@ from reconciler.config.check import check_reading
 from reconciler.config.loader import parse_config, read_config
 from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.resolve import resolve_fleets
-from reconciler.gitops.kept_fleets import kept_variables
+from reconciler.gitops.applying.kept_fleets import kept_variables
 from reconciler.gitops.rendering.assets import MODULES, module_sources
 from tests.full_proofs import rounds
 from tests.terraform.cases import REQUIRED, Case, Values, make_case

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.left_behind import IMPORTS
+from reconciler.gitops.applying.left_behind import IMPORTS
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.directory import PlanDirectory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.apply import Finished
+from reconciler.gitops.applying.apply import Finished
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.left_behind import IMPORTS
+from reconciler.gitops.applying.left_behind import IMPORTS
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import config_facts

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconciler.gitops.left_behind import IMPORTS, imported, left_behind
+from reconciler.gitops.applying.left_behind import IMPORTS, imported, left_behind
 from reconciler.gitops.terraform_plan.planned import fleets, held_ids
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import Region

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.kept_fleets import kept_variables
+from reconciler.gitops.applying.kept_fleets import kept_variables
 from reconciler.gitops.terraform_plan.planned import PlannedFleet, fleets
 from reconciler.model.errors import Refused
 from tests.unit.gitops.plans import ended, group_change, plan

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
-from reconciler.gitops.kept_fleets import kept_variables
-from reconciler.gitops.remaining_nodes import Clouds, cluster_of, nodes_of
+from reconciler.gitops.applying.kept_fleets import kept_variables
+from reconciler.gitops.applying.remaining_nodes import Clouds, cluster_of, nodes_of
 from reconciler.gitops.terraform_plan.directory import PlanDirectory
 from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.terraform_plan.inputs import essence, is_part_of

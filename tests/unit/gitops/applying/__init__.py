@@ -1,0 +1,1 @@
+"""What an apply does beside a running capacity loop."""

@@ -10,8 +10,8 @@ from reconciler.bootstrap.gitops import GitopsOptions, check_options
 from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.config.environment import Flags, cluster_name_of, stated_values
 from reconciler.gitops.channel import Message, Turn
+from reconciler.gitops.drift.live import is_live
 from reconciler.gitops.followed import Followed
-from reconciler.gitops.live import is_live
 from reconciler.gitops.progress import with_live
 from reconciler.gitops.status import ClusterProgress
 from reconciler.loops.reconcile_loop import CycleReport

@@ -16,7 +16,7 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.followed_branch import FollowedBranch
 from reconciler.config.sections import Recording
-from reconciler.gitops.live import LiveDrift, live_drift
+from reconciler.gitops.drift.live import LiveDrift, live_drift
 from reconciler.loops.demand_recorder import DemandRecorder
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter

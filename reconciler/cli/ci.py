@@ -212,7 +212,7 @@ def drift(
     Capacity belongs to the capacity loop: only what is outside the config's limits is reported. An
     invalid config does not fail this command; dependent checks are skipped with a note.
     """
-    from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
+    from reconciler.gitops.drift.drift import drift_json  # noqa: PLC0415 - heavy
 
     with PrivateFolder("ci") as scratch:
         stages = ci_stages(

@@ -16,7 +16,7 @@ from reconciler.gitops.applying.left_behind import (
     left_behind,
 )
 from reconciler.gitops.applying.remaining_nodes import Clouds, nodes_of
-from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
+from reconciler.gitops.drift.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory, file_sha256, tree_sha256

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.drift.live import LiveDrift
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
-from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.drift.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport

@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from reconciler.config.loader import load_config
-from reconciler.gitops.live import live_drift
+from reconciler.gitops.drift.live import live_drift
 from reconciler.gitops.rendering.render import render
 from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.gitops.rendering.write import write_rendered

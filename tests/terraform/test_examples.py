@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.config.loader import load_config
-from reconciler.gitops.live import fleet_tags
+from reconciler.gitops.drift.live import fleet_tags
 from reconciler.gitops.rendering.root_module import root_module_of
 from reconciler.sandbox.aws.server import AwsServer
 from tests.terraform.program import TerraformProgram, find_terraform

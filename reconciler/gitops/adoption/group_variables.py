@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.gitops.adoption.identity import Identity, own_tags
-from reconciler.gitops.live import group_tags
+from reconciler.gitops.drift.live import group_tags
 from reconciler.model.fleet_description import FleetDescription
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.config.rules.tags import RESERVED
-from reconciler.gitops.live import fleet_tags
+from reconciler.gitops.drift.live import fleet_tags
 from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.drift.live import LiveDrift
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan

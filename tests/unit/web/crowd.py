@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.drift.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.cluster import Node, Owner, Pod

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from reconciler.adapters.memory import ManualClock
-from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.drift.live import LiveDrift
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Node, Pod

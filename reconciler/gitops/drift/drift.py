@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.gitops.named_fleets import named_fleet
+from reconciler.gitops.drift.named_fleets import named_fleet
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts
 from reconciler.gitops.terraform_plan.planned import (
     FLEET,

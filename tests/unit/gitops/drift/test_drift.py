@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reconciler.gitops.drift import drift_report, fleet_drift
+from reconciler.gitops.drift.drift import drift_report, fleet_drift
 from reconciler.gitops.terraform_plan.config_facts import config_facts
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap

@@ -14,7 +14,7 @@ from reconciler.config.resolve import further_regions_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_SIZES
 from reconciler.config.terraform import Taint
-from reconciler.gitops.named_fleets import named_fleet
+from reconciler.gitops.drift.named_fleets import named_fleet
 from reconciler.gitops.rendering.root_module import RootModule, root_modules_of
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetId, Region

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.live import (
+from reconciler.gitops.drift.live import (
     LiveDrift,
     LiveDriftKind,
     fleet_tags,

@@ -1,0 +1,1 @@
+"""Where config, state and EC2 differ."""

@@ -10,7 +10,7 @@ from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.resolve import further_regions_of
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.rendering.targets import RenderTarget, find_targets, not_found, overlooked
-from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
+from reconciler.gitops.repository.roots import changed_roots, cluster_in, gone_configs
 from reconciler.model.errors import ConfigError
 
 

@@ -14,7 +14,7 @@ from reconciler.config.environment import (
 from reconciler.config.loader import Purpose, files_named, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.followed import FollowedConfig, is_inside
+from reconciler.gitops.repository.followed import FollowedConfig, is_inside
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import (
     ConfigError,

@@ -11,9 +11,9 @@ from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.config.environment import Flags, cluster_name_of, stated_values
 from reconciler.gitops.channel import Message, Turn
 from reconciler.gitops.drift.live import is_live
-from reconciler.gitops.followed import Followed
-from reconciler.gitops.progress import with_live
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.followed import Followed
+from reconciler.gitops.repository.progress import with_live
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.errors import ConfigError, ReconcilerError
 from reconciler.model.outcome import Outcome

@@ -11,7 +11,7 @@ from typing import Literal
 from reconciler.adapters.forge import ForgeSettings, forge
 from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
 from reconciler.adapters.git.checkout import GitCheckout
-from reconciler.gitops.progress import PipelineStage, stage_context
+from reconciler.gitops.repository.progress import PipelineStage, stage_context
 from reconciler.model.errors import PortError, ToolError, UsageError
 from reconciler.ports.forge import CommitStatus, Forge, StatusState
 

@@ -27,7 +27,7 @@ from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.rendering.rendered_root import assert_rendered_root
 from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT
 from reconciler.gitops.rendering.write import rendered_cluster
-from reconciler.gitops.roots import cluster_in
+from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, config_facts
 from reconciler.gitops.terraform_plan.directory import PlanDirectory
 from reconciler.gitops.terraform_plan.planned import PlannedFleet

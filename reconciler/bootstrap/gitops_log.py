@@ -2,7 +2,7 @@
 
 import structlog
 
-from reconciler.gitops.status import ClusterStatus, GitopsReport
+from reconciler.gitops.repository.status import ClusterStatus, GitopsReport
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
 

@@ -11,7 +11,7 @@ from reconciler.config.catalogue import Catalogue, catalogue_beside, load_catalo
 from reconciler.config.loader import parse_config
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.followed import is_inside
+from reconciler.gitops.repository.followed import is_inside
 from reconciler.gitops.terraform_plan.replay import Replay
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand

@@ -17,7 +17,7 @@ from reconciler.bootstrap.confinement import confine
 from reconciler.bootstrap.gitops import GitopsOptions, git_repository, gitops_loop
 from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.gitops.channel import Message, Turn, encode
-from reconciler.gitops.status import GitopsReport
+from reconciler.gitops.repository.status import GitopsReport
 from reconciler.loops.config_follower import ConfigFollower
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.repository import Commit

@@ -351,7 +351,7 @@ def roots(
 
 
 def _root_json(root: Any) -> dict[str, str]:
-    from reconciler.gitops.roots import root_name  # noqa: PLC0415 - heavy
+    from reconciler.gitops.repository.roots import root_name  # noqa: PLC0415 - heavy
 
     return {
         "cluster": root.cluster,

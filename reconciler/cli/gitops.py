@@ -45,7 +45,7 @@ def command(
         gitops_loop,
         watch_until_stopped,
     )
-    from reconciler.gitops.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
+    from reconciler.gitops.repository.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
 
     told = options.gitops_options(ctx.params, config)
     if supervised_by is not None:

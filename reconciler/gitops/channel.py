@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from reconciler.gitops.followed import Followed, FollowedConfig, is_inside
-from reconciler.gitops.status import ClusterProgress, Stage
+from reconciler.gitops.repository.followed import Followed, FollowedConfig, is_inside
+from reconciler.gitops.repository.status import ClusterProgress, Stage
 from reconciler.model.errors import InputError, Problem
 from reconciler.ports.repository import CommitId
 

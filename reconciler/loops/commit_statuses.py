@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.repository.status import ClusterStatus
 from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, Forge
 from reconciler.ports.repository import CommitId

@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Final
 
 from reconciler.config.loader import Purpose, parse_config
-from reconciler.gitops.followed import Followed, FollowedConfig, beside, config_of
 from reconciler.gitops.rendering.targets import find_targets
-from reconciler.gitops.roots import cluster_in
+from reconciler.gitops.repository.followed import Followed, FollowedConfig, beside, config_of
+from reconciler.gitops.repository.roots import cluster_in
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import (
     ConfigError,

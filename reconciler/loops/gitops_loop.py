@@ -5,17 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reconciler.gitops.commit_message import (
-    RenderSource,
-    commit_message,
-    output_digest,
-    why_not_again,
-)
-from reconciler.gitops.proposal import (
-    Proposal,
-    described_elsewhere,
-    unchanged,
-)
 from reconciler.gitops.rendering.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
@@ -23,7 +12,18 @@ from reconciler.gitops.rendering.targets import (
     overlooked,
     shared_outputs,
 )
-from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
+from reconciler.gitops.repository.commit_message import (
+    RenderSource,
+    commit_message,
+    output_digest,
+    why_not_again,
+)
+from reconciler.gitops.repository.proposal import (
+    Proposal,
+    described_elsewhere,
+    unchanged,
+)
+from reconciler.gitops.repository.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.gitops_preparing import GitopsPreparing, Prepared, invalid, refused

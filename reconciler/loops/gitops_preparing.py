@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from reconciler.gitops.commit_message import output_digest
-from reconciler.gitops.proposal import (
+from reconciler.gitops.rendering.targets import RenderTarget, own_files
+from reconciler.gitops.repository.commit_message import output_digest
+from reconciler.gitops.repository.proposal import (
     Proposal,
     manifest_paths,
     not_of_a_render,
     propose,
     written_by_renders,
 )
-from reconciler.gitops.rendering.targets import RenderTarget, own_files
-from reconciler.gitops.roots import cluster_in
-from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.repository.roots import cluster_in
+from reconciler.gitops.repository.status import ClusterStatus
 from reconciler.loops.named_config import missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.gitops.progress import progress_of, stage_context
-from reconciler.gitops.status import ClusterProgress, ClusterStatus, GitopsReport
+from reconciler.gitops.repository.progress import progress_of, stage_context
+from reconciler.gitops.repository.status import ClusterProgress, ClusterStatus, GitopsReport
 from reconciler.model.errors import PortError, ToolError
 from reconciler.ports.forge import Forge, StatusState
 from reconciler.ports.repository import CommitId, Repository

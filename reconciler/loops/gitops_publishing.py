@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from reconciler.gitops.commit_message import RenderSource, commit_message, request_body
+from reconciler.gitops.repository.commit_message import RenderSource, commit_message, request_body
 from reconciler.model.errors import Conflict, PortError
 from reconciler.ports.forge import Forge
 from reconciler.ports.repository import CommitId, Repository

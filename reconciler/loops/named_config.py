@@ -1,7 +1,7 @@
 """Explains why a config that the settings name cannot be read from the followed branch."""
 
 from reconciler.gitops.rendering.targets import RenderTarget
-from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.repository.status import ClusterStatus
 from reconciler.model.errors import InputError, NotFound
 from reconciler.ports.repository import CommitId, Repository
 

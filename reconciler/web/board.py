@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from reconciler.gitops.drift.live import LiveDrift
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance

@@ -6,7 +6,7 @@ from typing import get_args
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from reconciler.gitops.status import STAGES, ClusterProgress
+from reconciler.gitops.repository.status import STAGES, ClusterProgress
 from reconciler.model.binding import Binding
 from reconciler.model.binding import Verdict as BindingVerdict
 from reconciler.model.plan import UPDATE_STATES, FleetPlan, Plan

@@ -15,7 +15,7 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined, Template
 
 from reconciler.gitops.rendering.assets import read_template
-from reconciler.gitops.status import STAGES
+from reconciler.gitops.repository.status import STAGES
 from reconciler.loops.workloads import Workload
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.explain.answers import Changes

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from reconciler.gitops.status import progress_json
+from reconciler.gitops.repository.status import progress_json
 from reconciler.loops.describe import describe
 from reconciler.loops.log_reporter import summary
 from reconciler.model.plan import Plan

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reconciler.cli.terminal.plain import plain
-from reconciler.gitops.status import STAGES
+from reconciler.gitops.repository.status import STAGES
 from reconciler.records.binding import verdict_line
 
 Json = dict[str, Any]

@@ -1,1 +1,1 @@
-"""Applying an approved plan beside a running capacity loop, and what an apply has to leave alone."""
+"""Applying an approved plan beside a running capacity loop, and what an apply leaves alone."""

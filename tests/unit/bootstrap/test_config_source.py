@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.bootstrap.config_source import FIXED, ConfigSource, faults_of
 from reconciler.config.catalogue import load_catalogue, render_catalogue
-from reconciler.gitops.followed import FollowedConfig
+from reconciler.gitops.repository.followed import FollowedConfig
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
 from reconciler.ports.repository import CommitId
 

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap.gitops_log import GitopsLog
-from reconciler.gitops.status import GitopsReport
+from reconciler.gitops.repository.status import GitopsReport
 from reconciler.ports.repository import Commit, CommitId
 
 

@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.commit_message import RenderSource, output_digest
 from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.repository.commit_message import RenderSource, output_digest
 from reconciler.gitops.terraform_plan.config_facts import ConfigFacts, FleetLimits
 from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard
 from reconciler.gitops.terraform_plan.inputs import PlanInputs, essence

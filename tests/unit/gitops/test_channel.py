@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.gitops.channel import Turn, decode, encode
-from reconciler.gitops.followed import Followed, FollowedConfig, config_of
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.followed import Followed, FollowedConfig, config_of
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.errors import InputError, Problem
 from reconciler.ports.repository import CommitId
 

@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from reconciler.adapters.forge.comments import marked
-from reconciler.gitops.commit_message import request_body
 from reconciler.gitops.markdown import code
 from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.repository.commit_message import request_body
 from reconciler.gitops.terraform_plan.guard import Finding
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
 from reconciler.gitops.terraform_plan.summary import summary

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from reconciler.adapters.memory import ManualClock
-from reconciler.gitops.status import GitopsReport
+from reconciler.gitops.repository.status import GitopsReport
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import ReconcilerError, Unavailable
 

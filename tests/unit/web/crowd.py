@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from reconciler.gitops.drift.live import LiveDrift
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.cluster import Node, Owner, Pod
 from reconciler.model.errors import Unavailable

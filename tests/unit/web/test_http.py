@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.model.ids import NodeName, PodKey, Region

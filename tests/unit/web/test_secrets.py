@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.gitops.status import ClusterProgress
+from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.errors import (
     ConfigError,
     Forbidden,

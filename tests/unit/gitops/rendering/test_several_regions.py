@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.progress import progress_of
-from reconciler.gitops.proposal import propose
 from reconciler.gitops.rendering.root_module import RootModule, root_modules_of
 from reconciler.gitops.rendering.targets import RenderTarget
-from reconciler.gitops.roots import changed_roots
-from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.repository.progress import progress_of
+from reconciler.gitops.repository.proposal import propose
+from reconciler.gitops.repository.roots import changed_roots
+from reconciler.gitops.repository.status import ClusterStatus
 from reconciler.gitops.terraform_plan.config_facts import config_facts
 from reconciler.model.errors import UsageError
 

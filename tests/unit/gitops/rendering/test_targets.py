@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.gitops.rendering.targets import RenderTarget, find_targets, overlooked
-from reconciler.gitops.roots import changed_roots, gone_configs
+from reconciler.gitops.repository.roots import changed_roots, gone_configs
 from reconciler.model.errors import UsageError
 
 FILES = (

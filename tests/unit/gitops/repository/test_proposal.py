@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from reconciler.gitops.proposal import propose
 from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.repository.proposal import propose
 from reconciler.model.errors import ConfigError, UsageError
 
 TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
-from reconciler.gitops.status import STAGES, ClusterProgress, ClusterStatus, Stage
+from reconciler.gitops.repository.status import STAGES, ClusterProgress, ClusterStatus, Stage
 from reconciler.ports.forge import StatusState
 
 PipelineStage = Literal["plan", "apply"]

@@ -1,6 +1,6 @@
 """Which root modules a pipeline looks at."""
 
-from reconciler.gitops.roots import changed_roots
+from reconciler.gitops.repository.roots import changed_roots
 
 FILES = (
     "README.md",

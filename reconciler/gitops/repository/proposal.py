@@ -16,7 +16,7 @@ from reconciler.gitops.rendering.targets import (
     directory_of,
     rendered_regions,
 )
-from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.repository.status import ClusterStatus
 from reconciler.ports.repository import FileChange
 
 

@@ -1,6 +1,11 @@
 """What the loop's commits say and how it knows its own again."""
 
-from reconciler.gitops.commit_message import commit_message, is_own, output_digest, why_not_again
+from reconciler.gitops.repository.commit_message import (
+    commit_message,
+    is_own,
+    output_digest,
+    why_not_again,
+)
 from reconciler.ports.repository import Commit, CommitId
 from tests.unit.gitops.reports import OUTPUT, source
 

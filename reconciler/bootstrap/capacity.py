@@ -24,7 +24,7 @@ from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel
-from reconciler.loops.leadership import Leadership
+from reconciler.loops.lease.leadership import Leadership
 from reconciler.loops.reconcile_loop import ReconcileLoop
 from reconciler.loops.reporters import Reporters
 from reconciler.model.cluster import Node

@@ -18,8 +18,8 @@ from reconciler.adapters.kubernetes import (
 )
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.schema import SectorConfig
-from reconciler.loops.election import Election, ElectionTiming
-from reconciler.loops.leadership import Leadership
+from reconciler.loops.lease.election import Election, ElectionTiming
+from reconciler.loops.lease.leadership import Leadership
 from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.telemetry import events
 

@@ -20,7 +20,7 @@ from reconciler.gitops.drift.live import LiveDrift, live_drift
 from reconciler.loops.demand_recorder import DemandRecorder
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
-from reconciler.loops.leadership import Leadership
+from reconciler.loops.lease.leadership import Leadership
 from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import Reporter

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.loops.saved_state import (
+from reconciler.loops.lease.saved_state import (
     UnsavedState,
     annotations_to_save,
     with_raises,

@@ -19,7 +19,7 @@ from reconciler.adapters.kubernetes import (
 )
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
-from reconciler.loops.election import Election, ElectionTiming
+from reconciler.loops.lease.election import Election, ElectionTiming
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
 from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.ids import Region

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.unit.loops.candidates import Candidate, Field
+from tests.unit.loops.lease.candidates import Candidate, Field
 
 CANDIDATES = st.integers(min_value=0, max_value=3)
 SECONDS = st.floats(min_value=0.0, max_value=40.0)

@@ -11,7 +11,7 @@ from reconciler.config.tree import Mapping, Scalar, text_of
 from reconciler.model.errors import Problem
 
 JITTER = 1.2
-"""As in reconciler.loops.election."""
+"""As in reconciler.loops.lease.election."""
 _DEFAULTS = {"lease_duration": 15.0, "renew_deadline": 10.0, "retry_period": 2.0}
 
 

@@ -8,8 +8,8 @@ from reconciler.adapters.memory import MemoryLease, MemoryLeases
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.leadership import wait_for_lead
 from reconciler.config.loader import parse_config
-from reconciler.loops.election import Election, ElectionTiming
-from reconciler.loops.leadership import Leadership
+from reconciler.loops.lease.election import Election, ElectionTiming
+from reconciler.loops.lease.leadership import Leadership
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.leases import LeaseRecord
 

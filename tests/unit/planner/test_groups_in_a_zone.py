@@ -9,7 +9,7 @@ import pytest
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
-from reconciler.loops.saved_state import annotations_to_save, with_raises
+from reconciler.loops.lease.saved_state import annotations_to_save, with_raises
 from reconciler.model.cluster import Node, Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.loops.saved_state import with_raises
+from reconciler.loops.lease.saved_state import with_raises
 from reconciler.model.actions import SetCapacity
 from reconciler.model.cluster import Pod
 from reconciler.model.outcome import Outcome

@@ -8,7 +8,7 @@ import pytest
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
-from reconciler.loops.saved_state import annotations_to_save
+from reconciler.loops.lease.saved_state import annotations_to_save
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import InvariantViolated

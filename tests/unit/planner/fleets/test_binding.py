@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.loops.saved_state import with_stuck_ends
+from reconciler.loops.lease.saved_state import with_stuck_ends
 from reconciler.model.actions import (
     AnnotateNode,
     DeleteNode,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.loops.saved_state import with_refused_ends, with_stuck_ends
+from reconciler.loops.lease.saved_state import with_refused_ends, with_stuck_ends
 from reconciler.model.actions import (
     REPLACEMENT_ASKED,
     TaintNode,

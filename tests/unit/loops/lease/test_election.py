@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.loops.election import JITTER, ElectionTiming
+from reconciler.loops.lease.election import JITTER, ElectionTiming
 from reconciler.model.errors import UsageError
 from reconciler.ports.leases import LeaseRecord
-from tests.unit.loops.candidates import TIMING, Field
+from tests.unit.loops.lease.candidates import TIMING, Field
 
 RETRY = TIMING.retry_period_seconds
 LEASE = TIMING.lease_duration_seconds

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.loops.election import Election, ElectionTiming
-from reconciler.loops.leadership import Leadership
+from reconciler.loops.lease.election import Election, ElectionTiming
+from reconciler.loops.lease.leadership import Leadership
 from reconciler.model.errors import Unavailable
 from reconciler.ports.leases import LeaseRecord
 from reconciler.telemetry import events

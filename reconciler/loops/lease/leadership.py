@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from reconciler.loops.election import Election
+from reconciler.loops.lease.election import Election
 from reconciler.telemetry import events
 
 JOIN_SECONDS = 5.0

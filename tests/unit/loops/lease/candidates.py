@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
-from reconciler.loops.election import Election, ElectionTiming
+from reconciler.loops.lease.election import Election, ElectionTiming
 
 TIMING = ElectionTiming()
 _EPOCH = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -26,7 +26,7 @@ from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel
 from reconciler.loops.lease.leadership import Leadership
 from reconciler.loops.reconcile_loop import ReconcileLoop
-from reconciler.loops.reporters import Reporters
+from reconciler.loops.reporters.combined import Reporters
 from reconciler.model.cluster import Node
 from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.plan import Plan

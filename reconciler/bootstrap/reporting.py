@@ -17,15 +17,15 @@ from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.followed_branch import FollowedBranch
 from reconciler.config.sections import Recording
 from reconciler.gitops.drift.live import LiveDrift, live_drift
-from reconciler.loops.demand_recorder import DemandRecorder
-from reconciler.loops.drift_reporter import DriftReporter
-from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.lease.leadership import Leadership
-from reconciler.loops.log_reporter import LogReporter
-from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import Reporter
-from reconciler.loops.reporters import Gated, Reporters
-from reconciler.loops.trace_reporter import TraceReporter
+from reconciler.loops.reporters.combined import Gated, Reporters
+from reconciler.loops.reporters.demand_recorder import DemandRecorder
+from reconciler.loops.reporters.drift_reporter import DriftReporter
+from reconciler.loops.reporters.event_reporter import EventReporter
+from reconciler.loops.reporters.log_reporter import LogReporter
+from reconciler.loops.reporters.notify_reporter import NotifyReporter
+from reconciler.loops.reporters.trace_reporter import TraceReporter
 from reconciler.model.errors import PortError
 from reconciler.model.snapshot import CloudState
 from reconciler.telemetry import events

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.gitops.repository.status import progress_json
 from reconciler.loops.describe import describe
-from reconciler.loops.log_reporter import summary
+from reconciler.loops.reporters.log_reporter import summary
 from reconciler.model.plan import Plan
 from reconciler.planner.placement.dimensions import BASIC
 from reconciler.records.binding import binding_to_json

@@ -8,7 +8,7 @@ from typing import get_args
 
 from reconciler.cli import main
 from reconciler.loops.reason_words import REFUSALS
-from reconciler.loops.refusal_events import REASON
+from reconciler.loops.reporters.refusal_events import REASON
 from reconciler.web.causes import CauseKind
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_every_annotation_and_taint_is_listed_and_no_other() -> None:
 def reasons_of_events() -> Iterator[str]:
     """What the reporters give as the reason of an Event."""
     yield REASON
-    tree = ast.parse((PACKAGE / "loops/event_reporter.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / "loops/reporters/event_reporter.py").read_text(encoding="utf-8"))
     for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
         for keyword in call.keywords:
             if keyword.arg == "reason":

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from reconciler.adapters.opentelemetry import OtlpSpans
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.trace_reporter import ACTIONS_MAX, TraceReporter
+from reconciler.loops.reporters.trace_reporter import ACTIONS_MAX, TraceReporter
 from reconciler.model.actions import DeleteNode
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName

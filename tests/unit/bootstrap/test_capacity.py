@@ -10,7 +10,7 @@ from reconciler.bootstrap.capacity import build_loop
 from reconciler.bootstrap.config_reload import ConfigReloader
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.executor.ports import Ports
-from reconciler.loops.reporters import Reporters
+from reconciler.loops.reporters.combined import Reporters
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState

@@ -3,12 +3,12 @@
 from structlog.testing import capture_logs
 
 from reconciler.gitops.drift.live import LiveDrift
-from reconciler.loops.drift_reporter import DriftReporter
+from reconciler.loops.reporters.drift_reporter import DriftReporter
 from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from tests.builders import HOME, NOW
-from tests.unit.loops.reported import FREE
+from tests.unit.loops.reporters.reported import FREE
 
 AWAY = Region("us-east-1")
 PLAN = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from reconciler.loops.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.reporters import Gated
+from reconciler.loops.reporters.combined import Gated
+from reconciler.loops.reporters.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.model.errors import Unavailable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import FleetPlan, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import HOME, NOW
-from tests.unit.loops.reported import FREE, failing, raised, unplaced
+from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 
 class Scene:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from reconciler.loops.event_reporter import PODS_MAX, EventReporter
+from reconciler.loops.reporters.event_reporter import PODS_MAX, EventReporter
 from reconciler.model.actions import (
     DRAINING_TAINT,
     AnyAction,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.loops.log_reporter import summary
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.loops.reporters.log_reporter import summary
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.refusal_events import refusal_events
+from reconciler.loops.reporters.refusal_events import refusal_events
 from reconciler.model.actions import (
     AnyAction,
     DeletePod,

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.loops.reporters import Gated, Reporters
+from reconciler.loops.reporters.combined import Gated, Reporters
 from reconciler.model.errors import InvariantViolated, Unavailable
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot

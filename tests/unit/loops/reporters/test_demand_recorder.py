@@ -4,7 +4,7 @@ import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reconciler.loops.demand_recorder import DemandRecorder
+from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
 from reconciler.planner.placement.kinds import INSTANCE_TYPE

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.loops.log_reporter import LINES_MAX, SLOW_CYCLE_SECONDS, LogReporter
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.loops.reporters.log_reporter import LINES_MAX, SLOW_CYCLE_SECONDS, LogReporter
 from reconciler.model.binding import Binding
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
@@ -16,7 +16,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held, Plan
 from reconciler.model.snapshot import Ignored, Snapshot
 from tests.builders import HOME, NOW
-from tests.unit.loops.reported import FREE, failing, raised, unplaced
+from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
 SUMMARY_SECONDS = 120.0
 

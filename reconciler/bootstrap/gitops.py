@@ -39,7 +39,7 @@ from reconciler.gitops.terraform_plan.root_files import (
     assert_only_ours,
     further_region,
 )
-from reconciler.loops.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
+from reconciler.loops.second_loop.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.model.ids import Region
 from reconciler.observer.observe import observe

@@ -18,7 +18,7 @@ from reconciler.bootstrap.gitops import GitopsOptions, git_repository, gitops_lo
 from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.gitops.channel import Message, Turn, encode
 from reconciler.gitops.repository.status import GitopsReport
-from reconciler.loops.config_follower import ConfigFollower
+from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.repository import Commit
 from reconciler.telemetry.logging import set_up_logging

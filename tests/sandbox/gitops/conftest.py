@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from tests.git_remote import make_remote
 from tests.sandbox.gitops.enforced import Enforced, enforcing
 from tests.sandbox.gitops.loop_world import (

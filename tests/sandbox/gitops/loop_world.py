@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.loops.gitops_loop import GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsSettings
 from reconciler.ports.repository import Commit, CommitId, FileChange
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.loops.gitops_loop import GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsSettings
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config
 

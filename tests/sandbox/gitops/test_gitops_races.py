@@ -11,7 +11,7 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.repository.status import GitopsReport
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError
 from reconciler.ports.repository import Commit, CommitId
 from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push

@@ -11,7 +11,7 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.repository.progress import with_live
-from reconciler.loops.gitops_loop import GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsSettings
 from reconciler.model.errors import ReconcilerError, Refused, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import Commit, CommitId

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config, pulled, remote_of

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import NotFound, ReconcilerError
 from tests.full_proofs import rounds
 from tests.git_remote import git, make_remote, write_and_push

@@ -24,11 +24,11 @@ from reconciler.gitops.repository.proposal import (
     unchanged,
 )
 from reconciler.gitops.repository.status import ClusterState, ClusterStatus, GitopsReport
-from reconciler.loops.commit_statuses import CommitStatuses
-from reconciler.loops.gitops_pace import STANDBY_SECONDS, GitopsPace
-from reconciler.loops.gitops_preparing import GitopsPreparing, Prepared, invalid, refused
-from reconciler.loops.gitops_progress import GitopsProgress
-from reconciler.loops.gitops_publishing import GitopsPublishing
+from reconciler.loops.second_loop.commit_statuses import CommitStatuses
+from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
+from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid, refused
+from reconciler.loops.second_loop.progress import GitopsProgress
+from reconciler.loops.second_loop.publishing import GitopsPublishing
 from reconciler.model.errors import (
     ConfigError,
     Conflict,

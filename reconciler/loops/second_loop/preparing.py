@@ -15,7 +15,7 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.loops.named_config import missing
+from reconciler.loops.second_loop.named_config import missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
 from reconciler.ports.repository import Commit, Repository

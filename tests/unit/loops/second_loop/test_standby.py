@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from reconciler.adapters.memory import ManualClock
 from reconciler.gitops.repository.status import GitopsReport
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import ReconcilerError, Unavailable
 
 

@@ -1,7 +1,7 @@
 """What the second loop slows down when something fails, and what it does not."""
 
 from reconciler.adapters.memory import ManualClock
-from reconciler.loops.gitops_pace import GitopsPace
+from reconciler.loops.second_loop.pace import GitopsPace
 from reconciler.ports.repository import CommitId
 
 TIP, NEXT = CommitId("a" * 40), CommitId("b" * 40)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from reconciler.gitops.repository.followed import Followed
-from reconciler.loops.config_follower import ConfigFollower
+from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.ports.repository import Commit, CommitId, TreeFile
 

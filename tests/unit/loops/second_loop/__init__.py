@@ -1,0 +1,1 @@
+"""The second loop and its turns."""

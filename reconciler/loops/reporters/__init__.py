@@ -1,1 +1,1 @@
-"""What is reported of a cycle, and to whom: the log, Kubernetes Events, a chat, traces, recordings."""
+"""What is reported of a cycle, and to whom: log, Kubernetes Events, a chat, traces, recordings."""

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 _HEAVY = (
     "bootstrap.gitops",
-    "bootstrap.planning",
+    "bootstrap.planning.planning",
     "bootstrap.snapshot",
     "bootstrap.capacity",
     "sandbox.cluster.server",

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from reconciler.bootstrap.planning import resolved
+from reconciler.bootstrap.planning.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.yaml_loader import BYTES_MAX
 from reconciler.machine.whole_file import put_whole

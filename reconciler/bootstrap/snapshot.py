@@ -6,9 +6,9 @@ from pathlib import Path
 
 from reconciler.adapters.aws import home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
-from reconciler.bootstrap.clouds import aws_clouds
 from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.providers import asked_for
+from reconciler.bootstrap.planning.clouds import aws_clouds
+from reconciler.bootstrap.planning.providers import asked_for
 from reconciler.config.environment import Flags
 from reconciler.machine.whole_file import put_whole
 from reconciler.model.errors import InputError

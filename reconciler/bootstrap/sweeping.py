@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from reconciler.bootstrap.planning import resolved
+from reconciler.bootstrap.planning.planning import resolved
 from reconciler.bootstrap.simulating import (
     SimulateRequest,
     demand_of,

@@ -16,7 +16,7 @@ from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.planning import PlanRequest, Questions
+    from reconciler.bootstrap.planning.planning import PlanRequest, Questions
 
 EXAMPLE = "reconciler explain pod web/api-1 --config sectors.yaml"
 EXAMPLES = {
@@ -60,7 +60,7 @@ def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., Non
         listen_token_file: TokenFileOption = None,
         output: OutputOption = None,
     ) -> None:
-        from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
+        from reconciler.bootstrap.planning.planning import Questions  # noqa: PLC0415 - numpy: slow
 
         flags = {
             "cluster_name": cluster_name,
@@ -144,7 +144,7 @@ def _from_running(
 
 
 def _planned(request: "PlanRequest", questions: "Questions") -> dict[str, Any]:
-    from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap.planning import planning  # noqa: PLC0415 - numpy: slow
     from reconciler.records.explanations import explanations_to_json  # noqa: PLC0415 - as above
 
     made, snapshot, settings = planning.make_plan(request)

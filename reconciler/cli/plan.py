@@ -50,7 +50,7 @@ def command(
     Nothing is changed. Same inputs, same output. With --explain or --explain-node the table is
     the answer; the JSON is the plan with the key `explanations`.
     """
-    from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap.planning import planning  # noqa: PLC0415 - numpy: slow
     from reconciler.cli.views.explain import print_explained  # noqa: PLC0415 - as above
     from reconciler.cli.views.plan import print_plan  # noqa: PLC0415 - rich: slow
 

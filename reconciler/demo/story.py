@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from reconciler.bootstrap.planning import live
+from reconciler.bootstrap.planning.planning import live
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
 from reconciler.demo.account import Account, LiveFleet

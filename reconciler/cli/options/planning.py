@@ -10,7 +10,7 @@ from reconciler.model.errors import UsageError
 from reconciler.records.times import YEARS
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.planning import PlanRequest
+    from reconciler.bootstrap.planning.planning import PlanRequest
 
 ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
 ClusterOption = Annotated[
@@ -59,7 +59,7 @@ def request_of(
     Raises:
         UsageError: A time that is none, or standard input for two things.
     """
-    from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap.planning import planning  # noqa: PLC0415 - numpy: slow
 
     assert_read_once({"--config": [config], "--cluster": cluster, "--aws": aws})
     return planning.PlanRequest(

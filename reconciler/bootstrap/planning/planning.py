@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.adapters.files import FileCluster, open_cloud
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.providers import group_names, observed_clouds
+from reconciler.bootstrap.planning.providers import group_names, observed_clouds
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.planning.settings import NO_SPOT_PRICES, SpotPrices, planner_settings
@@ -167,7 +167,7 @@ def live(config: SectorConfig) -> Iterator[Live]:
         connect,
         lease_home,
     )
-    from reconciler.bootstrap.clouds import aws_clouds  # noqa: PLC0415 - as above
+    from reconciler.bootstrap.planning.clouds import aws_clouds  # noqa: PLC0415 - as above
 
     settings = resolved(config, home_region())
     home = lease_home(config.leader_election.namespace, config.kubeconfig or config.kube_context)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from reconciler.adapters.aws import AutoScalingCloud, Clients, Ec2FleetCloud
-from reconciler.bootstrap.providers import group_names
+from reconciler.bootstrap.planning.providers import group_names
 from reconciler.model.fleet import Provider
 from reconciler.planner.settings import PlannerSettings
 

@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from reconciler.adapters.memory import MemoryCloud, MemoryWorld
-from reconciler.bootstrap.providers import observed_clouds
+from reconciler.bootstrap.planning.providers import observed_clouds
 from reconciler.model.errors import Forbidden
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from reconciler.bootstrap import planning
+from reconciler.bootstrap.planning import planning
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan

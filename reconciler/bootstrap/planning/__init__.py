@@ -1,0 +1,1 @@
+"""One planning cycle, from files or from the live APIs, and the clouds that it observes."""

@@ -1,0 +1,1 @@
+"""One planning cycle, and the clouds that it observes."""

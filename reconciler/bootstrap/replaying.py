@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.adapters.recording.bucket import SCHEME
-from reconciler.bootstrap.recording import recorded_demand
-from reconciler.bootstrap.simulating import load_demand, simulated_settings
+from reconciler.bootstrap.simulation.recording import recorded_demand
+from reconciler.bootstrap.simulation.simulating import load_demand, simulated_settings
 from reconciler.config.catalogue import Catalogue, catalogue_beside, load_catalogue
 from reconciler.config.loader import parse_config
 from reconciler.config.planning.settings import planner_settings

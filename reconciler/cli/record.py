@@ -14,7 +14,7 @@ from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.recording import Recorded, Told
+    from reconciler.bootstrap.simulation.recording import Recorded, Told
     from reconciler.records.demand import Anonymiser
 
 EXAMPLE = """
@@ -144,7 +144,7 @@ def _from_prometheus(
     names: "Anonymiser | None",
     told: "Told",
 ) -> "Recorded":
-    from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
+    from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
     from reconciler.model.text import parse_rfc3339  # noqa: PLC0415 - with the rest
     from reconciler.records.times import YEARS  # noqa: PLC0415 - as above
 
@@ -170,7 +170,7 @@ def _from_cluster_or_files(
     names: "Anonymiser | None",
     told: "Told",
 ) -> "Recorded":
-    from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
+    from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
 
     if directory is not None:
         return recording.record_files(directory, days, out, names)

@@ -14,7 +14,7 @@ from reconciler.model.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.bootstrap.simulating import SimulateRequest
+    from reconciler.bootstrap.simulation.simulating import SimulateRequest
     from reconciler.cli.views.simulate import Json, Progress
     from reconciler.simulation.simulation import Options
 
@@ -108,7 +108,7 @@ def command(
     Nothing real is touched. Writes report.json, report.html and snapshots of the worst moments
     into DIR, and prints the figures. Same input, same bytes.
     """
-    from reconciler.bootstrap import simulating  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap.simulation import simulating  # noqa: PLC0415 - numpy: slow
     from reconciler.cli.views.simulate import Progress, print_figures  # noqa: PLC0415 - rich: slow
 
     config = config_of(config, config_file)
@@ -157,7 +157,7 @@ def _swept(
     workers: int | None,
     progress: "Progress",
 ) -> tuple["Json", "Mapping[str, bytes]"]:
-    from reconciler.bootstrap import sweeping  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap.simulation import sweeping  # noqa: PLC0415 - numpy: slow
 
     if request.other_config is not None:
         raise UsageError("--config-b", "cannot be combined with --sweep")

@@ -15,7 +15,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from reconciler.adapters.recording import BucketLog, fetch_days, place_in_s3
 from reconciler.adapters.recording.bucket import PlaceInS3
-from reconciler.bootstrap.recording import recorded_demand
+from reconciler.bootstrap.simulation.recording import recorded_demand
 from reconciler.model.demand import DemandLine, PodDemand, PodEnd
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.records.demand import encode_line

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.bootstrap.simulating import SimulateRequest, settings_of
-from reconciler.bootstrap.sweeping import SweepRequest, Task, play, results, sweep
+from reconciler.bootstrap.simulation.simulating import SimulateRequest, settings_of
+from reconciler.bootstrap.simulation.sweeping import SweepRequest, Task, play, results, sweep
 from reconciler.model.cluster import Owner
 from reconciler.model.demand import ControllerDemand
 from reconciler.model.errors import ConfigError, ToolError, UsageError

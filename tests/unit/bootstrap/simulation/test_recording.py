@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.recording import Tally, record_cluster
+from reconciler.bootstrap.simulation.recording import Tally, record_cluster
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import PodDemand
 from reconciler.model.errors import Unavailable

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from reconciler.bootstrap.planning.planning import resolved
-from reconciler.bootstrap.simulating import (
+from reconciler.bootstrap.simulation.simulating import (
     SimulateRequest,
     demand_of,
     read_input,

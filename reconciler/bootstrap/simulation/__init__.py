@@ -1,0 +1,1 @@
+"""Demand that is recorded, and simulations and sweeps over it."""

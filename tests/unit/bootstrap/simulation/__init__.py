@@ -1,0 +1,1 @@
+"""Demand that is recorded for simulations."""

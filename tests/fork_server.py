@@ -17,7 +17,8 @@ from multiprocessing.context import ForkServerContext
 from typing import BinaryIO
 
 _HEAVY = (
-    "bootstrap.gitops",
+    "bootstrap.second_loop.loop",
+    "bootstrap.pipeline.stages",
     "bootstrap.planning.planning",
     "bootstrap.snapshot",
     "bootstrap.capacity",

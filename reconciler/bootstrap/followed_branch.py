@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
-from reconciler.bootstrap.gitops import GitopsOptions, check_options
-from reconciler.bootstrap.second_loop import SecondLoop
+from reconciler.bootstrap.second_loop.channel import Message, Turn
+from reconciler.bootstrap.second_loop.loop import GitopsOptions, check_options
+from reconciler.bootstrap.second_loop.process import SecondLoop
 from reconciler.config.environment import Flags, cluster_name_of, stated_values
-from reconciler.gitops.channel import Message, Turn
 from reconciler.gitops.drift.live import is_live
 from reconciler.gitops.repository.followed import Followed
 from reconciler.gitops.repository.progress import with_live

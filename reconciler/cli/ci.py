@@ -253,7 +253,7 @@ def unlock(
 
     Make sure that it is: a living one would go on writing the state without a lock.
     """
-    from reconciler.bootstrap.gitops import unlock as unlocked  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.pipeline.stages import unlock as unlocked  # noqa: PLC0415 - heavy
 
     unlocked(directory, tuple(backend_config or ()), lock_id, tuple(allow_file or ()))
     print_line(f"lock {lock_id} is gone")
@@ -329,7 +329,7 @@ def roots(
     As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
     an artifact, `cluster` for choosing a role; `gone` are configs that were removed.
     """
-    from reconciler.bootstrap.checkout_roots import roots_here  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.pipeline.checkout_roots import roots_here  # noqa: PLC0415 - heavy
 
     configs = tuple(config or ["sectors.yaml"])
     found = roots_here(configs, out, since, rendered=rendered, removing=removing)

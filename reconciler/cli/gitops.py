@@ -40,7 +40,7 @@ def command(
     Nothing is committed when nothing changed; an invalid config is reported and never rendered.
     With --once: exit code 0, 2 with an invalid or missing config, 1 when the push failed.
     """
-    from reconciler.bootstrap.gitops import (  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.second_loop.loop import (  # noqa: PLC0415 - heavy
         git_repository,
         gitops_loop,
         watch_until_stopped,
@@ -51,7 +51,7 @@ def command(
     if supervised_by is not None:
         # This is how `run --gitops` starts it; the two processes talk over standard input and
         # output.
-        from reconciler.bootstrap.second_loop_child import (  # noqa: PLC0415 - heavy
+        from reconciler.bootstrap.second_loop.child import (  # noqa: PLC0415 - heavy
             run_supervised,
         )
 

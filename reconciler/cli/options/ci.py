@@ -63,7 +63,7 @@ def ci_stages(
     **judging: Any,
 ) -> Any:
     """Return the stages, wired."""
-    from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.pipeline.stages import CiOptions, pipeline  # noqa: PLC0415 - heavy
 
     return pipeline(
         CiOptions(

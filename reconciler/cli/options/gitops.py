@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.gitops import GitopsOptions
+    from reconciler.bootstrap.second_loop.loop import GitopsOptions
 
 Mode = Literal["push", "pull-request"]
 ForgeName = Literal["auto", "github", "gitlab", "none"]
@@ -113,7 +113,7 @@ def gitops_options(given: Mapping[str, Any], configs: list[str] | None) -> "Gito
         given: The parameters of the command, by name.
         configs: The sector configs that were named, if any.
     """
-    from reconciler.bootstrap.gitops import GitopsOptions  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.second_loop.loop import GitopsOptions  # noqa: PLC0415 - heavy
 
     return GitopsOptions(
         repository=given["repository"],

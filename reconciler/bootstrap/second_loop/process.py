@@ -15,9 +15,9 @@ from typing import IO, Final
 
 import structlog
 
-from reconciler.bootstrap.gitops import GitopsOptions
-from reconciler.bootstrap.second_loop_child import ACT, STAND_BY
-from reconciler.gitops.channel import LINE_BYTES_MAX, Message, decode
+from reconciler.bootstrap.second_loop.channel import LINE_BYTES_MAX, Message, decode
+from reconciler.bootstrap.second_loop.child import ACT, STAND_BY
+from reconciler.bootstrap.second_loop.loop import GitopsOptions
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.errors import InputError
 from reconciler.telemetry import events

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap.gitops_log import GitopsLog
+from reconciler.bootstrap.second_loop.log import GitopsLog
 from reconciler.gitops.repository.status import GitopsReport
 from reconciler.ports.repository import Commit, CommitId
 

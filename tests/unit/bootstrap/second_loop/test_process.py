@@ -1,6 +1,6 @@
 """When the second loop's process is taken to hang."""
 
-from reconciler.bootstrap.second_loop import silent_seconds_max
+from reconciler.bootstrap.second_loop.process import silent_seconds_max
 
 
 def test_process_whose_polls_are_far_apart_is_not_taken_to_hang() -> None:

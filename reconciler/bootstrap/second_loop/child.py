@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from reconciler.adapters.system_clock import stop_on_signals
-from reconciler.bootstrap.confinement import confine
-from reconciler.bootstrap.gitops import GitopsOptions, git_repository, gitops_loop
-from reconciler.bootstrap.gitops_log import GitopsLog
-from reconciler.gitops.channel import Message, Turn, encode
+from reconciler.bootstrap.second_loop.channel import Message, Turn, encode
+from reconciler.bootstrap.second_loop.confinement import confine
+from reconciler.bootstrap.second_loop.log import GitopsLog
+from reconciler.bootstrap.second_loop.loop import GitopsOptions, git_repository, gitops_loop
 from reconciler.gitops.repository.status import GitopsReport
 from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import ReconcilerError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.channel import Turn, decode, encode
+from reconciler.bootstrap.second_loop.channel import Turn, decode, encode
 from reconciler.gitops.repository.followed import Followed, FollowedConfig, config_of
 from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.errors import InputError, Problem

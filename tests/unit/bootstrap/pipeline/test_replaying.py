@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap.replaying import ConfigOfCommit, replay
+from reconciler.bootstrap.pipeline.replaying import ConfigOfCommit, replay
 from reconciler.config.catalogue import Catalogue, load_catalogue, render_catalogue
 from reconciler.gitops.terraform_plan.replay import Replay, replay_json, replay_lines
 from reconciler.model.cluster import Owner
@@ -167,7 +167,7 @@ def test_too_little_memory_is_told_and_stops_nothing(
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("reconciler.bootstrap.replaying.Simulation", full)
+    monkeypatch.setattr("reconciler.bootstrap.pipeline.replaying.Simulation", full)
     found = replayed(demand, CONFIG)
     assert "there is not enough memory" in found.problem
     assert found.after is None

@@ -1,0 +1,1 @@
+"""The second loop as a process of its own."""

@@ -21,7 +21,7 @@ _HEAVY = (
     "bootstrap.pipeline.stages",
     "bootstrap.planning.planning",
     "bootstrap.snapshot",
-    "bootstrap.capacity",
+    "bootstrap.capacity_loop.loop",
     "sandbox.cluster.server",
 )
 """Modules of `reconciler` that are imported only by processes that need them."""

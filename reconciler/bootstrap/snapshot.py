@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reconciler.adapters.aws import home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
-from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
 from reconciler.bootstrap.planning.clouds import aws_clouds
 from reconciler.bootstrap.planning.providers import asked_for
 from reconciler.config.environment import Flags

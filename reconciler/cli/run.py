@@ -136,7 +136,7 @@ def command(
     Flags win over RECONCILER_… variables, these over the file. AWS keys come from boto3's own
     chain. An invalid config ends it with exit code 2 before anything is touched.
     """
-    from reconciler.bootstrap.run import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.capacity_loop.run import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
 
     given: dict[str, Any] = ctx.params
     flags = {name.replace("_", "-"): given[name] for name in FLAGS}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource, faults_of
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
 from reconciler.web.board import ConfigInForce, StatusBoard

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap.reporting import failures_logged
+from reconciler.bootstrap.capacity_loop.reporting import failures_logged
 from reconciler.model.errors import Forbidden, Unavailable
 
 

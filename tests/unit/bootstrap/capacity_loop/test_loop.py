@@ -6,9 +6,9 @@ from typing import cast
 
 from reconciler.adapters.memory import FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.capacity import build_loop
-from reconciler.bootstrap.config_reload import ConfigReloader
-from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.config_reload import ConfigReloader
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.loop import build_loop
 from reconciler.executor.ports import Ports
 from reconciler.loops.reporters.combined import Reporters
 from reconciler.model.frozen import FrozenMap

@@ -8,9 +8,9 @@ import structlog
 
 from reconciler.adapters.aws import home_region
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
-from reconciler.bootstrap.capacity import Capacity
-from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.followed_branch import Following, config_and_second_loop
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.followed_branch import Following, config_and_second_loop
+from reconciler.bootstrap.capacity_loop.loop import Capacity
 from reconciler.bootstrap.second_loop.loop import GitopsOptions
 from reconciler.bootstrap.stop_deadline import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.environment import Flags

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.leadership import wait_for_lead
+from reconciler.bootstrap.capacity_loop.leadership import wait_for_lead
 from reconciler.config.loader import parse_config
 from reconciler.loops.lease.election import Election, ElectionTiming
 from reconciler.loops.lease.leadership import Leadership

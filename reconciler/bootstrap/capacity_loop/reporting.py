@@ -13,8 +13,8 @@ from reconciler.adapters.kubernetes import KubernetesEvents, connect
 from reconciler.adapters.recording import BucketLog, DirectoryLog, place_in_s3, s3_client
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.followed_branch import FollowedBranch
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.followed_branch import FollowedBranch
 from reconciler.config.sections import Recording
 from reconciler.gitops.drift.live import LiveDrift, live_drift
 from reconciler.loops.lease.leadership import Leadership

@@ -10,17 +10,17 @@ from reconciler import __version__
 from reconciler.adapters.aws import Clients, SqsNotices
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.access import access_of
-from reconciler.bootstrap.arrivals import Arrivals
-from reconciler.bootstrap.config_reload import ConfigReloader
-from reconciler.bootstrap.config_source import ConfigSource
-from reconciler.bootstrap.configured_executor import ConfiguredExecutor
-from reconciler.bootstrap.followed_branch import FollowedBranch
-from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
+from reconciler.bootstrap.capacity_loop.access import access_of
+from reconciler.bootstrap.capacity_loop.arrivals import Arrivals
+from reconciler.bootstrap.capacity_loop.config_reload import ConfigReloader
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.configured_executor import ConfiguredExecutor
+from reconciler.bootstrap.capacity_loop.followed_branch import FollowedBranch
+from reconciler.bootstrap.capacity_loop.leadership import candidacy, taking_part, wait_for_lead
+from reconciler.bootstrap.capacity_loop.reporting import Reporting
 from reconciler.bootstrap.planning.clouds import aws_clouds
 from reconciler.bootstrap.planning.planning import plan_without_gc
 from reconciler.bootstrap.planning.providers import observed_clouds
-from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel

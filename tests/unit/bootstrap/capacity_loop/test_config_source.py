@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap.config_source import FIXED, ConfigSource, faults_of
+from reconciler.bootstrap.capacity_loop.config_source import FIXED, ConfigSource, faults_of
 from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.repository.followed import FollowedConfig
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
@@ -162,7 +162,7 @@ def test_section_that_is_read_at_the_start_alone_needs_a_restart(file: Path, sec
 
 def test_page_lists_the_keys_that_need_a_restart() -> None:
     """The list would miss the next key that is added to the program."""
-    page = (Path(__file__).parents[3] / "docs" / "config.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "config.md").read_text()
     (told,) = re.findall(r"^Only a restart takes over (.+?)\. ", page, re.MULTILINE)
     assert re.findall(r"`(\w+)`", told) == list(FIXED)
 

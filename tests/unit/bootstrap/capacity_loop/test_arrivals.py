@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from reconciler.bootstrap.arrivals import Arrivals
+from reconciler.bootstrap.capacity_loop.arrivals import Arrivals
 from reconciler.model.ids import InstanceId
 from reconciler.model.notices import Arrival, MessageId, Notice, NoticeKind
 from tests.builders import NOW

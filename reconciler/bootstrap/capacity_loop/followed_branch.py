@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.second_loop.channel import Message, Turn
 from reconciler.bootstrap.second_loop.loop import GitopsOptions, check_options
 from reconciler.bootstrap.second_loop.process import SecondLoop

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
 from reconciler.executor.executor import DryRunExecutor, Executor, Report
 from reconciler.model.actions import AnyAction
 from reconciler.model.outcome import Outcome

@@ -1,1 +1,1 @@
-"""The only place that chooses adapters: one file per part of the program."""
+"""The only place that chooses adapters: a folder per part of the program, a file per command."""

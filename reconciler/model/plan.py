@@ -70,13 +70,24 @@ class Unplaceable:
     reasons: tuple[Reason, ...]
 
 
+HeldCode = Literal[
+    "safety-stop",
+    "unproven-cluster",
+    "clock-skew",
+    "stuck-cap",
+    "termination-protected",
+    "unlisted-node",
+]
+"""Which safety measure holds a node or an instance; `planner/explain/held.py` has the words."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Held:
     """A node that is kept although a policy would have removed it."""
 
     node: NodeName
     """Empty where the instance never joined."""
-    code: str
+    code: HeldCode
     instance: str = ""
     """Set where there is no node."""
     detail: str = ""

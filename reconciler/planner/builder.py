@@ -27,7 +27,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
-from reconciler.model.plan import HeadroomPlan, Held, Kept, Placement, Unplaceable
+from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass
@@ -36,8 +36,6 @@ from reconciler.planner.purchases import Purchases
 from reconciler.planner.removal import KeptPod, Removal, TargetReason
 from reconciler.planner.reservations import PlannedNode, Reservation, WaitingClass
 from reconciler.planner.view import ClusterView
-
-SAFETY_STOP = "safety-stop"
 
 
 class PlanBuilder:
@@ -319,7 +317,7 @@ class PlanBuilder:
         kept = Kept(node=node.name, code=code, detail=detail, until=until)
         self._on_demand[node.name] = kept
 
-    def hold(self, code: str, node: str = "", instance: str = "", detail: str = "") -> None:
+    def hold(self, code: HeldCode, node: str = "", instance: str = "", detail: str = "") -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""
         held = Held(node=NodeName(node), code=code, instance=instance, detail=detail)
         self._held.append(held)
@@ -377,7 +375,7 @@ class PlanBuilder:
 
     # ---- the safety stop ------------------------------------------------------------------
 
-    def settle_removals(self, *, suspicious: bool, also: str) -> None:
+    def settle_removals(self, *, suspicious: bool, also: HeldCode) -> None:
         """Begin all removals, or hold every one of them.
 
         Args:
@@ -393,8 +391,8 @@ class PlanBuilder:
                 self._placements += removal.placements
             return
         self._held = [
-            replace(each, code=SAFETY_STOP) if each.code == also else each for each in self._held
+            replace(each, code="safety-stop") if each.code == also else each for each in self._held
         ]
         for removal in self._removals:
             instance = "" if removal.node is not None else removal.instance or ""
-            self.hold(SAFETY_STOP, removal.node or "", instance)
+            self.hold("safety-stop", removal.node or "", instance)

@@ -7,13 +7,14 @@ the clocks, and while they differ by more than a bound nothing is removed becaus
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Final
 
 from reconciler.model.cluster import Node
 from reconciler.model.snapshot import Snapshot
 
 SKEW_MAX = timedelta(minutes=2)
 """Machines that keep time differ by milliseconds; an answer may be some seconds old."""
-CLOCK_SKEW = "clock-skew"
+CLOCK_SKEW: Final = "clock-skew"
 """Code of `held`."""
 
 

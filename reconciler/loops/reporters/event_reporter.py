@@ -21,11 +21,11 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents, pod_event
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.telemetry.scrubbing import without_account
 
-HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500
 """How many pods one cycle reports; the next ones follow when these have found a place."""
 PASSING: Final = frozenset(
@@ -73,7 +73,7 @@ class EventReporter:
             self._events.emit(_launching(placement))
         for held in plan.held:
             if held.node:
-                text = f"not removed for now ({held.code}): {HELD.get(held.code, held.code)}"
+                text = f"not removed for now ({held.code}): {held_in_words(held)}"
                 self._emit_node(held.node, "RemovalHeld", text, warning=True, about=held.code)
         for kept in plan.kept:
             if kept.code not in PASSING:

@@ -15,6 +15,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.health import MISSING
 from reconciler.records.binding import binding_to_json
 from reconciler.telemetry import events
@@ -230,8 +231,8 @@ class LogReporter:
         for held in plan.held[:LINES_MAX]:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):
-                why = {"reason": held.detail} if held.detail else {}
-                self._log.warning(events.NODE_HELD, node=name, code=held.code, **why)
+                why = held_in_words(held)
+                self._log.warning(events.NODE_HELD, node=name, code=held.code, reason=why)
         self._log_ignored(plan)
 
     def _log_ignored(self, plan: Plan) -> None:

@@ -10,6 +10,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
+from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.notifier import Notifier
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.telemetry.repeats import Repeats
@@ -59,8 +60,7 @@ class NotifyReporter:
         for held in plan.held:
             name = held.node or f"of instance {held.instance}"
             if self._repeats.is_news("held", name, held.code):
-                why = f" ({held.detail})" if held.detail else ""
-                self._lines.append(f"node {name} is held: {held.code}{why}")
+                self._lines.append(f"node {name} is held ({held.code}): {held_in_words(held)}")
 
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable

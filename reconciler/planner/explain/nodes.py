@@ -22,17 +22,12 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.state import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
+from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import judge_of
 
 SHOWN_PODS = 10
-HELD = {
-    "safety-stop": (
-        "it would go, but the plan would remove so many nodes at once that it begins with none "
-        "until a second full list of the cluster agrees"
-    ),
-}
 
 
 def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanation:
@@ -108,7 +103,7 @@ class NodeVerdicts:
             return "leaves", ending.policy, ending.because
         held = self._held.get(name)
         if held is not None:
-            return "held", held.code, HELD.get(held.code, held.code)
+            return "held", held.code, f"it would go, but {held_in_words(held)}"
         kept = self._kept.get(name)
         return None if kept is None else ("kept", kept.code, kept.detail)
 

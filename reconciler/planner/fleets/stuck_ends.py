@@ -7,6 +7,7 @@ however well it is proven only a few go at a time, and what is over the limit is
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from reconciler.model.actions import AnyAction, TerminateInstance
 from reconciler.model.binding import Binding
@@ -14,7 +15,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.saved_state import StuckEnd
 from reconciler.planner.settings import StuckEndSettings
 
-STUCK_CAP = "stuck-cap"
+STUCK_CAP: Final = "stuck-cap"
 """Code of `held`: the limit is reached."""
 HOUR = timedelta(hours=1)
 CAUTIOUS = StuckEndSettings(per_cycle=1, per_hour=3)

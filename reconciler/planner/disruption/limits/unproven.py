@@ -1,6 +1,7 @@
 """What is kept because nothing proves the cluster, or because the clocks differ."""
 
 from datetime import timedelta
+from typing import Final
 
 from reconciler.model.actions import (
     AnyAction,
@@ -16,7 +17,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import CLOCK_SKEW, clock_skew, is_skewed
 from reconciler.planner.fleets.stuck import find_stuck
 
-CODE = "unproven-cluster"
+CODE: Final = "unproven-cluster"
 
 
 def hold_unproven(builder: PlanBuilder) -> None:

@@ -1,5 +1,7 @@
 """Ends stuck instances; their fleets launch others, except for a halted rolling update."""
 
+from typing import Final
+
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
@@ -12,7 +14,7 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
 
-UNLISTED_NODE = "unlisted-node"
+UNLISTED_NODE: Final = "unlisted-node"
 
 
 def propose(builder: PlanBuilder) -> None:

@@ -2,6 +2,9 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import get_args
+
+import pytest
 
 from reconciler.loops.reporters.event_reporter import PODS_MAX, EventReporter
 from reconciler.model.actions import (
@@ -17,8 +20,9 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node, Owner, Taint
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, Held, Kept, Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, Held, HeldCode, Kept, Placement, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.planner.explain.held import held_in_words
 from reconciler.ports.object_events import ObjectEvent
 from tests.builders import HOME, NOW, make_pod
 
@@ -168,6 +172,14 @@ def test_node_hears_why_it_stays_unless_time_alone_will_mend_it() -> None:
         ("node-3", "RemovalHeld"),
         ("node-1", "NodeKept"),
     ]
+
+
+@pytest.mark.parametrize("code", get_args(HeldCode))
+def test_node_that_is_held_hears_why_in_words(code: HeldCode) -> None:
+    """A code alone sends its reader to the documentation."""
+    held = Held(node=NODE, code=code)
+    (event,) = told(replace(PLAN, held=(held,)))
+    assert event.message == f"not removed for now ({code}): {held_in_words(held)}"
 
 
 def test_storm_of_pending_pods_makes_a_bounded_number_of_events() -> None:

@@ -15,6 +15,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held, Plan
 from reconciler.model.snapshot import Ignored, Snapshot
+from reconciler.planner.explain.held import held_in_words
 from tests.builders import HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
 
@@ -185,6 +186,7 @@ def test_held_node_is_reported(scene: Scene) -> None:
     scene.cycle(held=held)
     (event,) = scene.logged("node_held")
     assert (event["node"], event["code"]) == ("n-1", "safety-stop")
+    assert event["reason"] == held_in_words(held[0])
 
 
 def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:

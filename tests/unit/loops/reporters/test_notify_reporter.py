@@ -6,9 +6,11 @@ from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.loops.reporters.combined import Gated
 from reconciler.loops.reporters.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.model.errors import Unavailable
+from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import FleetPlan, Plan, Unplaceable
+from reconciler.model.plan import FleetPlan, Held, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.explain.held import held_in_words
 from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import HOME, NOW
 from tests.unit.loops.reporters.reported import FREE, failing, raised, unplaced
@@ -30,6 +32,7 @@ class Scene:
         *outcomes: Outcome,
         unplaceable: tuple[Unplaceable, ...] = (),
         fleets: tuple[FleetPlan, ...] = (),
+        held: tuple[Held, ...] = (),
     ) -> None:
         """One cycle as the loop reports it."""
         plan = Plan(
@@ -39,6 +42,7 @@ class Scene:
             cost=FREE,
             unplaceable=unplaceable,
             fleets=fleets,
+            held=held,
         )
         self.reporter.plan_made(Snapshot(at=NOW), plan)
         for each in outcomes:
@@ -66,6 +70,14 @@ def test_fleet_that_is_asked_for_nothing_is_told_once(scene: Scene) -> None:
         scene.cycle(fleets=(failing(f"InsufficientInstanceCapacity; until 12:0{minute}:00"),))
     (told,) = scene.told
     assert told.startswith("primary-small (us-west-2) is asked for nothing: Insufficient")
+
+
+def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) -> None:
+    """A code alone sends its reader to the documentation."""
+    detail = "pod ns/web is at work on node n-1, which is not listed"
+    held = Held(node=NodeName(""), instance="i-1", code="unlisted-node", detail=detail)
+    scene.cycle(held=(held,))
+    assert scene.told == [f"node of instance i-1 is held (unlisted-node): {held_in_words(held)}"]
 
 
 def test_quarantined_pods_are_told(scene: Scene) -> None:

@@ -1,0 +1,24 @@
+"""Why nodes and instances are held, in words: for Events, explanations, the log and the chat."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from reconciler.model.plan import Held, HeldCode
+
+HELD: Final[Mapping[HeldCode, str]] = {
+    "safety-stop": (
+        "the plan would remove so many nodes at once that it begins with none until a second full"
+        " list of the cluster agrees"
+    ),
+    "unproven-cluster": "nothing proves that this cluster runs the fleets' instances",
+    "clock-skew": "our clock differs too much from EC2's or the API server's to say how old it is",
+    "stuck-cap": "it never became a node, and no more such instances may be ended for now",
+    "termination-protected": "it never became a node, and EC2 refuses to end it",
+    "unlisted-node": "the list of nodes may have holes, and the instance may be behind one",
+}
+"""By code, one clause that follows "it would go, but"."""
+
+
+def held_in_words(held: Held) -> str:
+    """Return why it is held, as one clause, with what the plan says beside the code."""
+    return HELD[held.code] + (f" ({held.detail})" if held.detail else "")

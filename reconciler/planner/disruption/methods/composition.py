@@ -16,7 +16,6 @@ from reconciler.planner.disruption.blockers.settling import last_bound
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.replacement_sets import encode, rests_until
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
 from reconciler.planner.disruption.turns import begins_a_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
@@ -124,6 +123,3 @@ def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
             each.node, "consolidation", f"{because}; it is drained when the new ones have joined"
         )
         run.context.unneeded[each.node.name] = "consolidation"
-
-
-METHOD = Method(name="consolidation", policy="consolidation", propose=propose)

@@ -5,8 +5,6 @@ Their pods go to nodes that stay, or to one cheaper node that is asked for first
 """
 
 from reconciler.planner.disruption.candidates import Candidate
-from reconciler.planner.disruption.method import Method
-from reconciler.planner.disruption.set_drains import continue_sets
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -18,7 +16,3 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Drain such nodes as far as the limits allow."""
     run.drain(selects)
-
-
-UNDER_WAY = Method(name="consolidation", policy="consolidation", propose=continue_sets)
-METHOD = Method(name="consolidation", policy="consolidation", propose=propose)

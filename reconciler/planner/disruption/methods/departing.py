@@ -4,7 +4,6 @@ Where nothing else takes the pods, nodes of fleets that stay are asked for in th
 """
 
 from reconciler.planner.disruption.candidates import Candidate
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -16,6 +15,3 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Drain such nodes as far as the limits allow."""
     run.drain(selects)
-
-
-METHOD = Method(name="departing", policy="scale-in", propose=propose)

@@ -14,13 +14,12 @@ from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
     nodes_to_empty,
 )
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.rules import forbidding
 from reconciler.planner.view import ClusterView
 
 
-def _propose(run: VoluntaryRun) -> None:
+def propose(run: VoluntaryRun) -> None:
     """Evict what the policies of each profile propose, unless the last time is too short ago.
 
     Nodes that are being emptied keep their soft taint between two times.
@@ -84,7 +83,7 @@ def last_descheduled(builder: PlanBuilder) -> datetime | None:
     A soft taint alone is no eviction: the plan after it begins to empty the node.
     """
     evictions = (action for action in builder.actions if isinstance(action, EvictPod))
-    if any(action.policy == METHOD.policy for action in evictions):
+    if any(action.policy == "deschedule" for action in evictions):
         return builder.view.at
     return builder.view.snapshot.cluster.last_descheduled_at
 
@@ -105,6 +104,3 @@ def _looked_at(run: VoluntaryRun, settings: DeschedulerSettings) -> Iterator[Nod
             continue
         if run.simulator.staying[view.row_of[name]]:
             yield node
-
-
-METHOD = Method(name="deschedule", policy="deschedule", propose=_propose)

@@ -25,7 +25,6 @@ from reconciler.planner.disruption.candidates import (
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, last_failure
 from reconciler.planner.disruption.drains.idleness import in_use
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.consolidator import asked_again, asked_for
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
@@ -339,7 +338,3 @@ def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
     """Return how often within a day a new node did not take its pods, or its drain failed."""
     noted = asked_for(context.view, node, update.version), last_failure(context.view, node)
     return max((each.count for each in noted if each is not None), default=0)
-
-
-UNDER_WAY = Method(name="drifted", policy=POLICY, propose=drain_batches)
-METHOD = Method(name="drifted", policy=POLICY, propose=propose)

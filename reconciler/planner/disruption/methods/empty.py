@@ -11,7 +11,6 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.awaited import find_awaited
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
@@ -96,6 +95,3 @@ def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
     gone = context.closed | context.draining | {node.name}
     staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True
     return context.reserve.holds(status.settings.sector, staying)
-
-
-METHOD = Method(name="empty", policy="scale-in", propose=propose)

@@ -5,7 +5,6 @@ Where nothing else takes the pods, one node is asked for in the place of each
 """
 
 from reconciler.planner.disruption.candidates import Candidate
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -17,6 +16,3 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Drain such nodes as far as the limits allow, the oldest first."""
     run.drain(selects)
-
-
-METHOD = Method(name="expired", policy="expiry", propose=propose)

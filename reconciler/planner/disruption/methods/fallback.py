@@ -6,7 +6,6 @@
 from reconciler.model.actions import FALLBACK_FROM
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stand_ins import find_fallbacks
 from reconciler.planner.nodes.drain_taints import is_draining
 
@@ -21,6 +20,3 @@ def propose(builder: PlanBuilder) -> None:
         name = each.instead_of.name
         because = f"it was bought while {name} was unavailable"
         builder.mark(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))
-
-
-METHOD = Method(name="fallback", policy="scale-up", propose=propose)

@@ -37,7 +37,6 @@ from reconciler.planner.disruption.drains.actions import (
 )
 from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
 from reconciler.planner.disruption.drains.idleness import counted, in_use
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     FORCED_AHEAD,
@@ -292,8 +291,3 @@ def explain_notices(builder: PlanBuilder) -> None:
         elif notice.action in SPOT_ACTIONS and notice.deadline - view.at > FORCED_AHEAD:
             begins = rfc3339(notice.deadline - FORCED_AHEAD)
             builder.block(node, "interrupted-later", f"{notice}: it is emptied from {begins}")
-
-
-METHOD = Method(name="interrupted", policy=POLICY, propose=propose)
-EXPLANATION = Method(name="interrupted", policy=POLICY, propose=explain_notices)
-"""It comes last, since of several reasons why a node stays the last one is shown."""

@@ -34,7 +34,6 @@ from reconciler.planner.disruption.drains.actions import (
 )
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.orphans import Orphan
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining, is_draining_voluntarily
@@ -157,6 +156,3 @@ def _remove(builder: PlanBuilder, orphan: Orphan, action: AnyAction) -> None:
     name = orphan.node.name if orphan.node else None
     removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))
     builder.begin_removal(removal)
-
-
-METHOD = Method(name="orphaned", policy="scale-in", propose=propose)

@@ -5,7 +5,6 @@ They are drained when what takes their pods is there. Once EC2 takes the instanc
 """
 
 from reconciler.planner.disruption.candidates import Candidate
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -17,6 +16,3 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Drain such nodes as far as the limits allow, the earliest announcement first."""
     run.drain(selects)
-
-
-METHOD = Method(name="rebalance", policy="interruption", propose=propose)

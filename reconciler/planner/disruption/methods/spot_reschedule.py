@@ -20,7 +20,6 @@ from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import in_use
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.simulator.lifted_headroom import LiftedHeadroom
 from reconciler.planner.disruption.simulator.spreading import soft_taints_of_others
@@ -237,6 +236,3 @@ class _Search:
             return settles(settling, view.at)
         found = lasting_blocker(context, candidate)
         return found or context.ledger.node_blocker(key, POLICY) or candidate
-
-
-METHOD = Method(name="spot-reschedule", policy=POLICY, propose=propose)

@@ -21,7 +21,6 @@ from reconciler.planner.disruption.candidates import (
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
@@ -122,6 +121,3 @@ def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
     saved = old.nano_usd_per_hour - new.nano_usd_per_hour
     pods = counted(view.pods_on.get(each.node.name, ()))
     return not_worth_moving(pods, saved, status.settings.scale_in.move_cost_usd)
-
-
-METHOD = Method(name="spot_return", policy=POLICY, propose=propose)

@@ -10,7 +10,6 @@ from reconciler.planner.disruption.blockers.nodes import (
     termination_protection,
 )
 from reconciler.planner.disruption.limits.removals import target_may_fall
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
 
@@ -65,6 +64,3 @@ def _hold_hidden(builder: PlanBuilder) -> None:
     detail = f"pod {hidden.pod.key} is at work on node {hidden.pod.node_name}, which is not listed"
     for instance in hidden.instances:
         builder.hold(UNLISTED_NODE, instance=instance, detail=detail)
-
-
-METHOD = Method(name="stuck", policy="stuck-instance", propose=propose)

@@ -1,7 +1,6 @@
 """Nodes whose pods ask for little, or may bounce: drained when every pod fits elsewhere."""
 
 from reconciler.planner.disruption.candidates import Candidate
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
@@ -13,6 +12,3 @@ def selects(candidate: Candidate) -> bool:
 def propose(run: VoluntaryRun) -> None:
     """Drain such nodes as far as the limits allow."""
     run.drain(selects)
-
-
-METHOD = Method(name="underutilized", policy="scale-in", propose=propose)

@@ -13,7 +13,6 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import stated_protection, termination_protection
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
-from reconciler.planner.disruption.method import Method
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.removal import Removal
@@ -182,6 +181,3 @@ def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
 def _remove(builder: PlanBuilder, node: Node, key: FleetKey, action: AnyAction) -> None:
     removal = Removal(key=key, node=node.name, instance=node.instance_id, actions=(action,))
     builder.begin_removal(removal)
-
-
-METHOD = Method(name="unhealthy", policy="stuck-instance", propose=propose)

@@ -180,10 +180,10 @@ class PlanBuilder:
         """Return how many nodes the plan asks the fleet for."""
         return self._new_nodes.get(key, 0) + self._replacements.get(key, 0)
 
-    def reasons_of(self, key: FleetKey, policy: PolicyName) -> str:
-        """Return why a policy has changed the fleet's target so far; empty when it has not."""
+    def purchase_reasons(self, key: FleetKey) -> str:
+        """Return why pending pods have raised the fleet's target; empty when they have not."""
         said = self._target_reasons.get(key, ())
-        return "; ".join(each.because for each in said if each.policy == policy)
+        return "; ".join(each.because for each in said if each.policy == "scale-up")
 
     def target_reason(self, key: FleetKey) -> TargetReason:
         """Return the policy that first changed the target, and what all that changed it say.

@@ -29,7 +29,7 @@ def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
             put_out(path) as part,
-            DemandFile(part, named=path.name, fresh=True) as file,
+            DemandFile(part, named=path.name) as file,
         ):
             for line in lines:
                 file.append(line)
@@ -42,21 +42,22 @@ def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
 class DemandFile:
     """Appends lines; what was flushed stays readable when the process ends.
 
+    A regular file loses its old content first and is made readable by its owner only. Pipes and
+    devices stay as they are.
+
     Args:
         path: The file.
         named: The name whose ending determines the compression (`.gz`, `.zst`); default: the file's
             own.
-        fresh: Whether its old content is removed, and the file made readable by its owner only;
-            else lines are appended. Pipes and devices stay as they are.
 
     Raises:
         OSError: It cannot be opened or written.
     """
 
-    def __init__(self, path: Path, *, named: str = "", fresh: bool = False) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | (0 if fresh else os.O_APPEND)
+    def __init__(self, path: Path, *, named: str = "") -> None:
+        flags = os.O_WRONLY | os.O_CREAT
         self._stream = os.fdopen(os.open(path, flags, 0o600), "wb")
-        if fresh and stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
+        if stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
             os.fchmod(self._stream.fileno(), 0o600)
             self._stream.truncate(0)
         self._name = (named or path.name).lower()

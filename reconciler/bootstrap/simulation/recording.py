@@ -149,7 +149,7 @@ def record_cluster(
     state, at = cluster.observe(), clock.now()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with DemandFile(out, fresh=True) as file:
+        with DemandFile(out) as file:
             while True:
                 now = seen_in(state, None, at, {})
                 found = list(changes(before, now, at, max(at - first, timedelta(0))))

@@ -89,7 +89,7 @@ class Evictor:
         return Blocker("settling", f"a pod came to {node} a short time ago")
 
     def _limit(self, proposal: Proposal) -> Blocker | None:
-        return self._context.ledger.pod_blocker(proposal.pod, "deschedule", self._settings)
+        return self._context.ledger.pod_blocker(proposal.pod, self._settings)
 
     def _place(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | Blocker | None:
         """Return where the pod would be placed; None for a pod that has ended."""

@@ -98,10 +98,8 @@ class EvictionLedger:
 
     # ---- single pods off nodes that stay --------------------------------------------------
 
-    def pod_blocker(
-        self, pod: Pod, reason: DisruptionReason, settings: DeschedulerSettings
-    ) -> Blocker | None:
-        """Return what keeps one pod on a node that stays; None when it may be evicted.
+    def pod_blocker(self, pod: Pod, settings: DeschedulerSettings) -> Blocker | None:
+        """Return what keeps one pod on a node that stays; None when it may be descheduled.
 
         A pod that has ended uses no budget up.
         """
@@ -111,7 +109,7 @@ class EvictionLedger:
         found = self._pods_blocker((pod,), 1)
         if found is not None or pod.node_name is None or pod.node_name in self._disrupted:
             return found
-        return self._node_budgets.blocker(self._fleet_of_node[pod.node_name], reason)
+        return self._node_budgets.blocker(self._fleet_of_node[pod.node_name], "deschedule")
 
     def take_pod(self, pod: Pod) -> None:
         """Count one pod that is evicted off a node that stays."""

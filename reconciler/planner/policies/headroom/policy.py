@@ -132,7 +132,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
         builder.purchases.add_headroom(key, len(rows))
         nodes = counted_noun(len(rows), "more node")
         verb = "needs" if len(rows) == 1 else "need"
-        asked = builder.reasons_of(key, "scale-up")
+        asked = builder.purchase_reasons(key)
         because = f"headroom of sector {pieces.sector} ({pieces.asked}): {nodes} {verb} to come"
         because = f"{asked}; {because}" if asked else because
         builder.raise_target(key, builder.size_of(key) + len(rows), "scale-up", because)

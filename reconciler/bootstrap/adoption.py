@@ -34,7 +34,7 @@ _SHOWN_MAX = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionRequest:
-    """The options of `reconciler import`."""
+    """Holds the options of `reconciler import`."""
 
     out: Path
     cluster_name: str | None = None

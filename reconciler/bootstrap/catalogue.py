@@ -15,7 +15,7 @@ from reconciler.model.snapshot import Ignored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """What a refresh wrote."""
+    """Says what a refresh of the catalogue wrote."""
 
     file: str
     region: str

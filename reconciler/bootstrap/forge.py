@@ -26,7 +26,7 @@ _TOKENS = ("RECONCILER_FORGE_TOKEN", "RECONCILER_GIT_TOKEN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRequest:
-    """The pull request that a pipeline runs for."""
+    """Identifies the pull request that a pipeline runs for."""
 
     forge: Forge
     number: int

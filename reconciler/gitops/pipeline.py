@@ -41,7 +41,7 @@ from reconciler.ports.terraform import SavedPlan, StateVersion, Terraform, Terra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineSettings:
-    """One root module in one checkout."""
+    """Says which root module of a checkout the stages work on, and what they may do."""
 
     module: Path
     plans: PlanDirectory
@@ -71,7 +71,7 @@ class PipelineSettings:
 
 
 class Pipeline:
-    """Plan, apply and drift for one root module.
+    """Plans, applies and reports drift of one root module.
 
     `cloud` opens EC2 for a cluster's name, only when a plan touches one of its live fleets: other
     plans do not need EC2.

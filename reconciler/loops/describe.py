@@ -20,7 +20,7 @@ Value = str | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionText:
-    """One action for people."""
+    """Describes one action for people."""
 
     name: str
     """The action's name in the JSON contract, such as `set-capacity`."""

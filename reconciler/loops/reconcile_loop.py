@@ -43,7 +43,7 @@ BACKOFF_MAX_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleReport:
-    """One cycle and its result."""
+    """Says what one cycle saw, planned and did."""
 
     number: int
     snapshot: Snapshot | None = None

@@ -26,7 +26,7 @@ launching, or kube-scheduler."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Workload:
-    """What made a pod: its top controller."""
+    """Names what made a pod: its top controller."""
 
     namespace: str
     kind: str
@@ -40,7 +40,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One reason of a workload's pods, with how many pods have it."""
+    """States one reason of a workload's pods, and how many pods have it."""
 
     code: str
     detail: str
@@ -51,7 +51,7 @@ class Refusal:
 
 @dataclass(slots=True, kw_only=True)
 class Pending:
-    """The pending pods of one workload."""
+    """Joins the pending pods of one workload."""
 
     workload: Workload
     pods: int = 0

@@ -12,7 +12,7 @@ state changes of every instance of the account."""
 
 
 class InstanceCache(Protocol):
-    """A cloud that may answer from what it read a minute ago."""
+    """Answers from what a cloud read up to a minute ago, until it is told to read anew."""
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
         """Read these instances again in each observation of the next minute: they are to end.

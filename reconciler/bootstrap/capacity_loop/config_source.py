@@ -41,7 +41,7 @@ FIXED = (
 
 
 class ConfigSource:
-    """A config, with flags and environment variables overriding it.
+    """Gives the config that is in force, with flags and environment variables overriding it.
 
     A file is read again when it, or a file that it names, has changed. Once a repository's config
     was offered, that one is followed and the file is not read any more. Only `offer` may be called

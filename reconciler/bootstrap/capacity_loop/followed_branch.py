@@ -28,7 +28,7 @@ HomeRegion = Callable[[], str | None]
 
 
 class CapacitySide(Protocol):
-    """The part of the capacity loop that a followed branch needs."""
+    """Gives a followed branch the parts of the capacity loop that it needs."""
 
     board: StatusBoard
 

@@ -26,7 +26,7 @@ from reconciler.telemetry import events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidacy:
-    """This replica's part in the election, and where the Lease is."""
+    """Holds this replica's part in the election, and where the Lease is."""
 
     leadership: Leadership
     lease_home: LeaseHome

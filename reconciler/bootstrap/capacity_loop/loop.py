@@ -106,7 +106,7 @@ def build_loop(
 
 
 class Capacity:
-    """The parts of one running capacity loop.
+    """Keeps the parts of one running capacity loop together.
 
     Args:
         source: Its config.

@@ -27,7 +27,7 @@ from reconciler.web.server import WebServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of `reconciler run`."""
+    """Holds the options of `reconciler run`."""
 
     config: str | None
     """A file. With `gitops` it is in force until the repository was read, and may be None."""

@@ -16,7 +16,7 @@ from reconciler.model.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootHere:
-    """One root module of the checkout."""
+    """Names one root module of the checkout and its cluster."""
 
     target: RenderTarget
     cluster: str
@@ -25,7 +25,7 @@ class RootHere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootsHere:
-    """The root modules of a checkout."""
+    """Lists the root modules of a checkout."""
 
     roots: tuple[RootHere, ...]
     """The root modules that were asked for."""

@@ -29,7 +29,7 @@ _PROBLEMS = (ReconcilerError, OSError, MemoryError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigOfCommit:
-    """A config and the files next to it, of one commit or of the checkout."""
+    """Reads a config and the files next to it, of one commit or of the checkout."""
 
     name: str
     """Its name in messages."""

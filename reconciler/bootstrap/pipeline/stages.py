@@ -41,7 +41,7 @@ from reconciler.telemetry.scrubbing import secrets_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiOptions:
-    """The options of `reconciler ci`."""
+    """Holds the options of `reconciler ci`."""
 
     directory: Path
     plan_directory: Path

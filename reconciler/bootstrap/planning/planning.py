@@ -29,7 +29,7 @@ from reconciler.records.kubernetes import LEASE_NAMESPACE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """The options of `reconciler plan`."""
+    """Holds the options of `reconciler plan`."""
 
     config: str
     flags: Flags
@@ -41,7 +41,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """The pods, nodes and fleets to explain."""
+    """Names the pods, nodes and fleets to explain."""
 
     pods: tuple[str, ...] = ()
     """Each as `namespace/name`."""
@@ -51,7 +51,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The live cluster and cloud of one config."""
+    """Joins the live cluster and clouds of one config."""
 
     config: SectorConfig
     settings: PlannerSettings

@@ -57,7 +57,7 @@ class _Turn(msgspec.Struct, frozen=True, tag="turn"):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of the second loop."""
+    """Tells the capacity loop of one turn of the second loop."""
 
     text: str
     """Its result in one line."""

@@ -29,7 +29,7 @@ AUTHOR_EMAIL = "RECONCILER_GIT_AUTHOR_EMAIL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsOptions:
-    """The options of `reconciler gitops` and `run --gitops`."""
+    """Holds the options of `reconciler gitops` and `run --gitops`."""
 
     repository: str
     branch: str = "main"

@@ -48,7 +48,7 @@ Told = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """The result of a recording."""
+    """Says what a recording holds, and of which time."""
 
     pods: int
     lines: int
@@ -58,7 +58,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRequest:
-    """A cluster to watch."""
+    """Says which cluster is watched, and for how long."""
 
     kubeconfig: str | None = None
     """None: the in-cluster one, else kubectl's own."""
@@ -69,7 +69,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusRequest:
-    """A Prometheus server, and the time span to query."""
+    """Says which Prometheus server is asked, and for which time."""
 
     url: str
     days: float

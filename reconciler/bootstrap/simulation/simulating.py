@@ -35,7 +35,7 @@ MOMENT_FILES = f"{MOMENT_FOLDERS}/*.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateRequest:
-    """The options of `reconciler simulate`."""
+    """Holds the options of `reconciler simulate`."""
 
     config: str
     demand: str

@@ -50,7 +50,7 @@ FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """The options of `reconciler simulate --sweep`."""
+    """Holds the options of `reconciler simulate --sweep`."""
 
     simulation: SimulateRequest
     sweeps: tuple[str, ...]
@@ -62,7 +62,7 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One point, with everything that a worker on another machine needs."""
+    """Holds one point of a sweep, with everything that a worker on another machine needs."""
 
     name: str
     settings: PlannerSettings

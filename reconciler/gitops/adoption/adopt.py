@@ -41,7 +41,7 @@ _IMPORTS_HEADER = "# Written by `reconciler import`; remove it once it was appli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """The result of adopting."""
+    """Holds the sector config and the import blocks that describe what AWS has."""
 
     config: bytes
     """The sector config, YAML."""

@@ -37,7 +37,7 @@ _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One fleet or group that is being adopted."""
+    """Describes one fleet or group that is being adopted, as an entry of a sector config."""
 
     sector: str
     kind: str

@@ -15,7 +15,7 @@ _IDENTIFYING: Final = ("cluster", "sector", "size")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """How the config names a fleet."""
+    """Says how the config names a fleet."""
 
     cluster: str
     fleet: str

@@ -16,7 +16,7 @@ DESCHEDULER_NAME: Final = "descheduler"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """One flag."""
+    """Describes one flag of another program."""
 
     key: str = ""
     """The key of the section that replaces it; empty when none does."""

@@ -37,7 +37,7 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptedPrograms:
-    """What the files contain."""
+    """Holds the parts of a sector config that the files of other programs make."""
 
     config: bytes
     """Sections for the sector config."""

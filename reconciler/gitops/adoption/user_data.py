@@ -25,7 +25,7 @@ _MAX_PODS = re.compile(r"--max-pods[= ]['\"]?(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """The settings of a node's first boot."""
+    """Says what user data settles of a node's first boot."""
 
     ami_type: AmiType | None = None
     """None: not of a kind that the module writes."""

@@ -45,7 +45,7 @@ SetPools = Callable[[PoolEdit], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The result of an apply."""
+    """Says how an apply ended, and what is left to do."""
 
     message: str
     """Terraform's last line, or why there was nothing to do."""
@@ -58,7 +58,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The result of a run that executes removals whose drain has ended."""
+    """Says which removals a run carried out, and which still wait for their drain."""
 
     removed: tuple[str, ...] = ()
     """Names of the removed fleets."""
@@ -85,7 +85,7 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply:
-    """One apply of one root module.
+    """Applies an approved plan to one root module.
 
     Args:
         policy: What the guard allows, given the nodes of fleets that would be removed.

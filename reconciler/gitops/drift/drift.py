@@ -38,7 +38,7 @@ DriftKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Drift:
-    """One resource that differs from what it should be."""
+    """Describes one resource that differs from what it should be."""
 
     kind: DriftKind
     """`changed-outside`: somebody changed it without Terraform. `gone`: somebody deleted it.
@@ -57,7 +57,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
-    """Everything that differs, in a stable order."""
+    """Lists everything that differs, in a stable order."""
 
     drifts: tuple[Drift, ...]
     notes: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ LiveDriftKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class LiveDrift:
-    """One fleet that differs from the config."""
+    """Describes one fleet that differs from the config."""
 
     fleet: str
     region: Region

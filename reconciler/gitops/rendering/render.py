@@ -34,7 +34,7 @@ crash*.log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedFile:
-    """One file of a rendered root module."""
+    """Holds the path and the bytes of one file of a rendered root module."""
 
     path: str
     """Relative to the root module's folder, with `/`."""

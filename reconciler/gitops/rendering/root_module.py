@@ -25,7 +25,7 @@ GROUP_SIZE_MAX_DEFAULT: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Backend:
-    """Where the root module keeps its state. Credentials come from the environment only."""
+    """Says where the root module keeps its state. Credentials come from the environment only."""
 
     bucket: str
     key: str
@@ -41,7 +41,7 @@ class S3Backend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootModule:
-    """A Terraform root module for the fleets of one cluster in one Region."""
+    """Describes the Terraform root module for the fleets of one cluster in one Region."""
 
     cluster_name: str
     fleets: Mapping[str, Mapping[str, Any]]

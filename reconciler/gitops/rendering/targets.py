@@ -22,7 +22,7 @@ ONE_EACH = "one directory per cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RenderTarget:
-    """One sector config of the repository and the directory that is rendered from it."""
+    """Pairs a sector config of the repository with the directory that is rendered from it."""
 
     config_path: str
     """Relative to the repository, with `/`."""

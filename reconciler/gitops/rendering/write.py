@@ -14,7 +14,7 @@ from reconciler.model.errors import ReconcilerError, UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenChanges:
-    """What a write changed in its folder; paths are relative to it, sorted."""
+    """Lists what a write changed in its folder; paths are relative to it, sorted."""
 
     created: tuple[str, ...]
     updated: tuple[str, ...]

@@ -26,7 +26,7 @@ _PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderSource:
-    """What a render was made from."""
+    """Says what a render was made from."""
 
     target: RenderTarget
     blob: str

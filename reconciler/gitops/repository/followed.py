@@ -15,7 +15,7 @@ _INSIDE: Final = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedConfig:
-    """A valid sector config as one commit of the repository has it."""
+    """Holds a valid sector config as one commit of the repository has it."""
 
     path: str
     """In the repository."""
@@ -41,7 +41,7 @@ class FollowedConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The state of the branch for the capacity loop."""
+    """Tells the capacity loop which config the branch has, or why it has none."""
 
     config: FollowedConfig | None
     """The newest valid one; None: there is none, or it is not certain which one is this

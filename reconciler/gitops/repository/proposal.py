@@ -22,7 +22,7 @@ from reconciler.ports.repository import FileChange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What the repository should hold for one cluster."""
+    """Says what the repository should hold for one cluster."""
 
     cluster: str
     changes: tuple[FileChange, ...]

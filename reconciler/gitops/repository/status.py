@@ -19,7 +19,7 @@ STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """The result for one config."""
+    """Says what became of one config."""
 
     target: RenderTarget
     state: ClusterState
@@ -50,7 +50,7 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterProgress:
-    """The last stage that was reached, and what the next one waits for."""
+    """Says which stage was reached last, and what the next one waits for."""
 
     config: str
     """Path of the sector config in the repository."""
@@ -66,7 +66,7 @@ class ClusterProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsReport:
-    """One turn."""
+    """Says what one turn of the second loop found and did."""
 
     tip: Commit
     """The commit of the branch that the turn is based on."""

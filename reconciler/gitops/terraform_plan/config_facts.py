@@ -17,7 +17,7 @@ from reconciler.model.fleet import PriceSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetLimits:
-    """Limits of one fleet of the config."""
+    """Holds the limits and the price of one fleet of the config."""
 
     min_capacity: int
     max_capacity: int | None
@@ -30,7 +30,7 @@ class FleetLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFacts:
-    """What a plan's guard and summary need from the config."""
+    """Holds what a plan's guard and summary need from the config."""
 
     cluster: str = ""
     region: str = ""

@@ -29,7 +29,7 @@ _LEFT_OUT = {".terraform", ".git"}
 
 
 class PlanDirectory:
-    """One saved plan, readable by its owner only, since plan files hold every value."""
+    """Keeps one saved plan, readable by its owner only, since plan files hold every value."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -54,7 +54,7 @@ IDENTITY_TAGS = ("cluster", "fleet")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Finding:
-    """One thing that a reader, or the pipeline, must know."""
+    """States one thing that a reader, or the pipeline, must know."""
 
     severity: Literal["refused", "warning"]
     code: str
@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardPolicy:
-    """What the config and the pipeline allow."""
+    """Says what the config and the pipeline allow."""
 
     allow_destroy: frozenset[str] = frozenset()
     """Names of fleets that may be removed, from the config."""

@@ -21,7 +21,7 @@ _LIVE_TARGETS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInputs:
-    """The inputs and the outcome of one plan."""
+    """Identifies the inputs and the outcome of one plan."""
 
     commit: str
     """Commit of the checkout; empty outside git."""

@@ -35,7 +35,7 @@ Step = Literal["create", "update", "replace", "delete", "forget", "read", "no-op
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedResource:
-    """One managed resource of a plan."""
+    """Says what a plan does to one managed resource."""
 
     address: str
     module: str
@@ -73,7 +73,7 @@ class PlannedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFleet:
-    """One EC2 Fleet or Auto Scaling group of a plan, with its launch template."""
+    """Says what a plan does to one EC2 Fleet or Auto Scaling group and its launch template."""
 
     name: str
     address: str

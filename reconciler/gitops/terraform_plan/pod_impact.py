@@ -23,7 +23,7 @@ _TOUCHED: Final = frozenset({"update", "replace", "delete"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodImpact:
-    """The pods of one fleet that the plan touches."""
+    """Says where the pods of one fleet go that the plan touches."""
 
     fleet: str
     nodes: int

@@ -34,7 +34,7 @@ _OVERRIDE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolEdit:
-    """Where one living fleet may launch from now on."""
+    """Says where one live fleet may launch from now on."""
 
     address: str
     cluster: str

@@ -14,7 +14,7 @@ _WORKLOADS_IN_JSON: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The figures of one demand with the previous and the planned config."""
+    """Holds the figures of one demand with the previous and the planned config."""
 
     demand: str
     """Name of the recording."""

@@ -22,7 +22,7 @@ _MALFORMED = (ArithmeticError, ValueError, LookupError, TypeError, AttributeErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReport:
-    """What a reviewer decides about, and what an apply is bound to."""
+    """Says what a reviewer decides about, and what an apply is bound to."""
 
     inputs: PlanInputs
     essence: str
@@ -178,7 +178,7 @@ def _number(value: Decimal | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedPlan:
-    """The parts of a report that an apply reads back."""
+    """Holds the parts of a report that an apply reads back."""
 
     inputs: PlanInputs
     digest: str

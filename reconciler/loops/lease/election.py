@@ -28,7 +28,7 @@ at the same time."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTiming:
-    """The three times of client-go's leader election, and its defaults."""
+    """Holds the three times of client-go's leader election; the defaults are its own."""
 
     lease_duration_seconds: float = 15.0
     renew_deadline_seconds: float = 10.0
@@ -50,7 +50,7 @@ class ElectionTiming:
 
 
 class Election:
-    """One replica's part in the election. `step` is for one thread only, the rest is thread-safe.
+    """Takes one replica's part in the election. `step` is for one thread; the rest is thread-safe.
 
     Args:
         leases: The Lease.

@@ -142,7 +142,7 @@ def with_stuck_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 @dataclass(slots=True)
 class UnsavedState:
-    """What this process knows and the Lease does not show: not yet, or never in a dry run."""
+    """Keeps what this process knows and the Lease does not show: not yet, or never in a dry run."""
 
     _plan: Plan | None = None
     _observed_with_plan: str = ""

@@ -17,7 +17,7 @@ from reconciler.telemetry.repeats import Repeats
 
 @runtime_checkable
 class Forgetful(Protocol):
-    """A reporter that notes within a cycle what it reports at its end."""
+    """Notes within a cycle what it reports at its end."""
 
     def forget(self) -> None:
         """Drop what was noted: it would be reported much later."""

@@ -16,7 +16,7 @@ SILENT: Final = timedelta(minutes=5)
 
 
 class DemandRecorder:
-    """A reporter that records demand; it never waits and changes nothing.
+    """Records demand as a Reporter; it never waits and changes nothing.
 
     A pod is named by its UID; pods of DaemonSets and static pods are left out, as they come with
     nodes. Each day begins with everything that is there, so that its file can be read alone. While

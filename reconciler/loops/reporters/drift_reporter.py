@@ -17,7 +17,7 @@ LINES_MAX = 15
 
 
 class DriftReporter:
-    """A Reporter that compares what EC2 has with the config in force.
+    """Compares what EC2 has with the config in force, as a Reporter.
 
     Args:
         compare: Returns what differs between the config and EC2's answers.

@@ -46,7 +46,7 @@ PASSING: Final = frozenset(
 
 
 class EventReporter:
-    """A Reporter that writes Events; do not use it in a dry run.
+    """Writes Events as a Reporter; do not use it in a dry run.
 
     Args:
         events: Where they go.

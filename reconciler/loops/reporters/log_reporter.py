@@ -38,7 +38,7 @@ _EVENTS: Final[Mapping[OutcomeKind, tuple[str, str]]] = {
 
 
 class LogReporter:
-    """A Reporter that logs.
+    """Logs cycles as a Reporter.
 
     Args:
         monotonic_seconds: A monotonic clock, for messages that are repeated only after a while.

@@ -22,7 +22,7 @@ REPEAT_SECONDS = 3600.0
 
 
 class NotifyReporter:
-    """A Reporter that sends messages through a Notifier; at most one per cycle.
+    """Sends messages through a Notifier as a Reporter; at most one per cycle.
 
     Args:
         notifier: The channel.

@@ -19,7 +19,7 @@ _PHASES: Final = ("gather", "observe", "plan", "act")
 
 
 class TraceReporter:
-    """A reporter that makes a trace of each cycle after its end.
+    """Makes a trace of each cycle after its end, as a Reporter.
 
     Args:
         spans: Where traces go.

@@ -50,7 +50,7 @@ Fetched = Callable[[Commit], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsSettings:
-    """Settings of the second loop."""
+    """Holds the settings of the second loop."""
 
     version: str
     """Of this program; it is part of the commits it makes."""

@@ -23,7 +23,7 @@ from reconciler.ports.repository import Commit, Repository
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """One cluster before the decision about it."""
+    """Holds what is known of one cluster before the decision about it."""
 
     target: RenderTarget
     seen: frozenset[tuple[str, str]] = frozenset()

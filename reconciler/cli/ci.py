@@ -329,10 +329,10 @@ def roots(
     As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
     an artifact, `cluster` for choosing a role; `gone` are configs that were removed.
     """
-    from reconciler.bootstrap.pipeline.checkout_roots import roots_here  # noqa: PLC0415 - heavy
+    from reconciler.bootstrap.pipeline.checkout_roots import roots_of_checkout  # noqa: PLC0415 - heavy
 
     configs = tuple(config or ["sectors.yaml"])
-    found = roots_here(configs, out, since, rendered=rendered, removing=removing)
+    found = roots_of_checkout(configs, out, since, rendered=rendered, removing=removing)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]}, form

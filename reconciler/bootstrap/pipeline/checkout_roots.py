@@ -15,7 +15,7 @@ from reconciler.model.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RootHere:
+class CheckoutRoot:
     """Names one root module of the checkout and its cluster."""
 
     target: RenderTarget
@@ -24,10 +24,10 @@ class RootHere:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RootsHere:
+class CheckoutRoots:
     """Lists the root modules of a checkout."""
 
-    roots: tuple[RootHere, ...]
+    roots: tuple[CheckoutRoot, ...]
     """The root modules that were asked for."""
     gone: tuple[str, ...]
     """Configs that were removed."""
@@ -35,14 +35,14 @@ class RootsHere:
     """Paths and patterns that find no config, changed or not, in words."""
 
 
-def roots_here(
+def roots_of_checkout(
     configs: tuple[str, ...],
     output: str,
     since: str,
     *,
     rendered: bool = False,
     removing: bool = False,
-) -> RootsHere:
+) -> CheckoutRoots:
     """Return the root modules of this checkout that changed since a commit.
 
     Args:
@@ -65,13 +65,13 @@ def roots_here(
     seen = set() if rendered else there if changed is None else there & set(changed)
     further = {path: _further_regions_of(path) for path in seen}
     roots = tuple(
-        RootHere(target=target, cluster=_cluster_of(target.config_path))
+        CheckoutRoot(target=target, cluster=_cluster_of(target.config_path))
         for target in changed_roots(files, configs, output, changed, further)
         if target.config_path in there
         and (not rendered or f"{target.output_dir}/{TFVARS}" in files)
         and (not removing or _approves_removals(target.config_path))
     )
-    return RootsHere(
+    return CheckoutRoots(
         roots=roots,
         gone=gone_configs(files, configs, changed or ()),
         overlooked=(*_missing(configs), *overlooked(files, checkout.submodules("."), configs)),

@@ -50,7 +50,7 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
+class LiveSource:
     """Joins the live cluster and clouds of one config."""
 
     config: SectorConfig
@@ -158,7 +158,7 @@ def explained(
 
 
 @contextmanager
-def live(config: SectorConfig) -> Iterator[Live]:
+def live(config: SectorConfig) -> Iterator[LiveSource]:
     """Yield the live API server and EC2; watches end with the block."""
     # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
     from reconciler.adapters.aws import home_region  # noqa: PLC0415 - as above
@@ -177,7 +177,7 @@ def live(config: SectorConfig) -> Iterator[Live]:
         ) as cluster,
         aws_clouds(lambda: settings) as clouds,
     ):
-        yield Live(
+        yield LiveSource(
             config=config,
             settings=settings,
             cluster=cluster,

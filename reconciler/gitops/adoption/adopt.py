@@ -16,15 +16,15 @@ from reconciler.config.loader import parse_config
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_KINDS
 from reconciler.gitops.adoption import groups as auto_scaling
-from reconciler.gitops.adoption.document import config_document
-from reconciler.gitops.adoption.found import (
+from reconciler.gitops.adoption.adopted_fleet import (
     SHARED,
-    Found,
+    AdoptedFleet,
     fleet_found,
     group_left,
     group_taken_over,
     known_kind,
 )
+from reconciler.gitops.adoption.document import config_document
 from reconciler.gitops.adoption.limits import with_limits
 from reconciler.gitops.rendering.hcl import to_hcl
 from reconciler.gitops.rendering.root_module import root_module_of
@@ -83,7 +83,7 @@ def adopt(
         ConfigError: The result breaks a rule of sector configs; every fault is named.
     """
     left_out: dict[str, str] = {}
-    found: dict[str, Found] = {}
+    found: dict[str, AdoptedFleet] = {}
     kinds: dict[str, str] = {
         name: sector["kind"]
         for name, sector in ((base or {}).get("sectors") or {}).items()
@@ -95,7 +95,7 @@ def adopt(
     written = _written(base or {})
     for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, of_groups, users):
         fleet = by_id.get(each_id)
-        if isinstance(one, Found) and fleet is not None and one.name not in written:
+        if isinstance(one, AdoptedFleet) and fleet is not None and one.name not in written:
             # Limits that contradict each other leave this fleet out, and no other.
             one = with_limits(one, fleet.tags, fleet.target_capacity)  # noqa: PLW2901 - completed
         reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
@@ -126,7 +126,9 @@ def adopt(
     )
 
 
-def _taken_over(one: Found, group: FleetDescription, cluster: str, users: Counter[str]) -> Found:
+def _taken_over(
+    one: AdoptedFleet, group: FleetDescription, cluster: str, users: Counter[str]
+) -> AdoptedFleet:
     """Return the group as one that Terraform makes; if that is impossible, as one made by others.
 
     Args:
@@ -165,7 +167,7 @@ def _all_found(
     kinds: Mapping[str, str],
     described: Mapping[str, FleetDescription],
     users: Counter[str],
-) -> Iterator[tuple[str, Found | str]]:
+) -> Iterator[tuple[str, AdoptedFleet | str]]:
     """Yield all; those with a known kind first, as others take the kind of their sector."""
     looks = [
         (
@@ -186,7 +188,7 @@ def _all_found(
     known = dict(kinds)
     for each_id, _, look in sorted(looks, key=lambda look: not look[1]):
         one = look(catalogue, known)
-        if isinstance(one, Found):
+        if isinstance(one, AdoptedFleet):
             known.setdefault(one.sector, one.kind)
         yield each_id, one
 
@@ -197,7 +199,9 @@ def _is_all_spot(described: FleetDescription | None) -> bool:
     return group is not None and not group.on_demand_percentage and not group.on_demand_base
 
 
-def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str | None:
+def _clash(
+    one: AdoptedFleet, found: Mapping[str, AdoptedFleet], kinds: Mapping[str, str]
+) -> str | None:
     """Return why an entry conflicts with existing ones; None when it does not."""
     other = found.get(one.name)
     if other is not None:
@@ -214,7 +218,7 @@ def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> 
     return None
 
 
-def _fault(cluster: str, one: Found) -> str:
+def _fault(cluster: str, one: AdoptedFleet) -> str:
     """Return the first rule that an entry breaks by itself, and where; empty if none."""
     try:
         parse_config(write_document(config_document(cluster, "", [one], {})))
@@ -224,7 +228,7 @@ def _fault(cluster: str, one: Found) -> str:
     return ""
 
 
-def _import_blocks(found: Sequence[Found]) -> bytes:
+def _import_blocks(found: Sequence[AdoptedFleet]) -> bytes:
     blocks = []
     for each in found:
         is_group = each.entry.get("provider") == "asg"
@@ -252,7 +256,7 @@ def _names_in_ec2(
 
 def _notes(
     config: SectorConfig,
-    found: Mapping[str, Found],
+    found: Mapping[str, AdoptedFleet],
     names: Sequence[str],
     left_out: Mapping[str, str],
 ) -> Iterable[str]:

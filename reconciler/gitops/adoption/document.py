@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.config.resolve import MERGED_VARIABLES
-from reconciler.gitops.adoption.found import FOR_PLANNING, Found
+from reconciler.gitops.adoption.adopted_fleet import FOR_PLANNING, AdoptedFleet
 from reconciler.gitops.untyped import mapping
 
 Document = dict[str, Any]
@@ -31,7 +31,7 @@ _OF_ONE_FLEET: Final = frozenset(
 
 
 def config_document(
-    cluster: str, region: str, found: Sequence[Found], base: Mapping[str, Any]
+    cluster: str, region: str, found: Sequence[AdoptedFleet], base: Mapping[str, Any]
 ) -> Document:
     """Return a sector config document, in the order in which people read one.
 
@@ -58,7 +58,7 @@ def config_document(
     return document
 
 
-def _sizes(found: Sequence[Found]) -> Document:
+def _sizes(found: Sequence[AdoptedFleet]) -> Document:
     """Return the own sizes; one that sectors of several kinds use has no kind."""
     sizes: Document = {}
     for each in found:
@@ -70,7 +70,7 @@ def _sizes(found: Sequence[Found]) -> Document:
     return sizes
 
 
-def _with_types(found: Found, sizes: Mapping[str, Any]) -> Found:
+def _with_types(found: AdoptedFleet, sizes: Mapping[str, Any]) -> AdoptedFleet:
     """Return the entry with its instance types, where they differ from those of its own size."""
     own = mapping(sizes.get(found.entry["size"])).get("instance_types")
     if own is None or list(own) == list(found.types):
@@ -79,7 +79,7 @@ def _with_types(found: Found, sizes: Mapping[str, Any]) -> Found:
 
 
 def _sectors(
-    found: Sequence[Found], shared: Mapping[str, Any], base: Mapping[str, Any]
+    found: Sequence[AdoptedFleet], shared: Mapping[str, Any], base: Mapping[str, Any]
 ) -> Document:
     names = dict.fromkeys([*base, *(each.sector for each in found)])
     return {
@@ -88,7 +88,7 @@ def _sectors(
     }
 
 
-def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Document:
+def _sector(found: Sequence[AdoptedFleet], shared: Mapping[str, Any], base: Any) -> Document:
     known = mapping(base)
     rest = [_without(each.terraform, shared) for each in found]
     common = _common(found, rest)
@@ -102,7 +102,7 @@ def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Doc
 
 
 def _entries(
-    written: list[Document], found: Sequence[Found], own: Sequence[Mapping[str, Any]]
+    written: list[Document], found: Sequence[AdoptedFleet], own: Sequence[Mapping[str, Any]]
 ) -> list[Document]:
     """Return the written entries, completed; then those that only EC2 has."""
     live = {}
@@ -127,7 +127,7 @@ def _completed(written: Document, live: Document) -> Document:
     return entry
 
 
-def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
+def _with_all_subnets(found: Sequence[AdoptedFleet]) -> list[AdoptedFleet]:
     """Return the fleets of one zone with the subnets of all zones, so that all can share them.
 
     The module picks those of the zone; where fleets disagree about a zone nothing is changed.
@@ -145,7 +145,7 @@ def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def _common(found: Sequence[Found], stated: Sequence[Mapping[str, Any]]) -> Document:
+def _common(found: Sequence[AdoptedFleet], stated: Sequence[Mapping[str, Any]]) -> Document:
     """Return what all fleets have in common and a future fleet may have too.
 
     Fleets that Terraform does not manage state only what planning needs, so only such variables

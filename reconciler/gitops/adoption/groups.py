@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reconciler.config.rules.names import LABEL_VALUE_MAX
-from reconciler.gitops.adoption.found import Found, entry_types
+from reconciler.gitops.adoption.adopted_fleet import AdoptedFleet, entry_types
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
     built_in_kind,
@@ -27,7 +27,7 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
 def group_found(
     group: Fleet, catalogue: Catalogue, kinds: Mapping[str, str], *, all_spot: bool = False
-) -> Found | str:
+) -> AdoptedFleet | str:
     """Return an Auto Scaling group as an entry, or why it cannot be one.
 
     Args:
@@ -47,7 +47,7 @@ def group_found(
     sector = _as_name(named, LABEL_VALUE_MAX - 1 - len(size))
     kind = known_kind(group) or kinds.get(sector) or guessed_kind(types, catalogue)
     own_size = own_size_of(kind, size, types, catalogue)
-    return Found(
+    return AdoptedFleet(
         sector=sector,
         kind=kind,
         entry={

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.config.faults import quoted
-from reconciler.gitops.adoption.found import Found
+from reconciler.gitops.adoption.adopted_fleet import AdoptedFleet
 
 _TAGS: Final = {
     "min_capacity": ("min_capacity", "capacity_min"),
@@ -18,7 +18,7 @@ _TAGS: Final = {
 """Tags in which people note a fleet's limits, Kluster Fleet Manager's spelling among them."""
 
 
-def with_limits(found: Found, tags: Mapping[str, str], target: int) -> Found:
+def with_limits(found: AdoptedFleet, tags: Mapping[str, str], target: int) -> AdoptedFleet:
     """Return a fleet with the limits in its tags; without them its target is the minimum."""
     tagged = {
         key: (name, tags[name])

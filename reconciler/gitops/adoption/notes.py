@@ -11,7 +11,7 @@ from reconciler.gitops.adoption.template import (
     user_data_of,
     without_a_variable,
 )
-from reconciler.gitops.adoption.user_data import Boot
+from reconciler.gitops.adoption.user_data import FirstBoot
 from reconciler.model.fleet_description import FleetDescription
 from reconciler.telemetry.scrubbing import scrub
 
@@ -64,7 +64,7 @@ def holds_secret(user_data: str) -> bool:
 
 
 def notes_of(
-    fleet: FleetDescription, boot: Boot, variables: Mapping[str, Any], identity: Identity
+    fleet: FleetDescription, boot: FirstBoot, variables: Mapping[str, Any], identity: Identity
 ) -> tuple[str, ...]:
     """Return notes on a fleet for the Terraform state, each a sentence with its consequence."""
     return (
@@ -76,7 +76,7 @@ def notes_of(
     )
 
 
-def _of_boot(boot: Boot, variables: Mapping[str, Any]) -> Iterator[str]:
+def _of_boot(boot: FirstBoot, variables: Mapping[str, Any]) -> Iterator[str]:
     if variables.get("user_data"):
         yield (
             "its user data is kept as it is (user_data), in plain text in config and state: look"
@@ -98,7 +98,7 @@ def _of_boot(boot: Boot, variables: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _of_labels(boot: Boot, identity: Identity, variables: Mapping[str, Any]) -> Iterator[str]:
+def _of_labels(boot: FirstBoot, identity: Identity, variables: Mapping[str, Any]) -> Iterator[str]:
     if "user_data" not in variables:
         return
     wanted = {

@@ -24,7 +24,7 @@ _MAX_PODS = re.compile(r"--max-pods[= ]['\"]?(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
+class FirstBoot:
     """Says what user data settles of a node's first boot."""
 
     ami_type: AmiType | None = None
@@ -35,7 +35,7 @@ class Boot:
     """Module variables of the kubelet and the cluster's data, where they are stated."""
 
 
-def read_boot(user_data: str) -> Boot:
+def read_boot(user_data: str) -> FirstBoot:
     """Return what user data says; what is not understood is left out and is never an error."""
     user_data = user_data.encode(errors="replace").decode()
     config = _node_config(user_data)
@@ -74,7 +74,7 @@ def _document(text: str) -> Mapping[str, Any]:
         return {}
 
 
-def _al2023(spec: Mapping[str, Any]) -> Boot:
+def _al2023(spec: Mapping[str, Any]) -> FirstBoot:
     kubelet, cluster = mapping(spec.get("kubelet")), mapping(spec.get("cluster"))
     config, flags = mapping(kubelet.get("config")), kubelet.get("flags")
     said = " ".join(str(flag) for flag in flags) if isinstance(flags, list) else ""
@@ -91,7 +91,7 @@ def _al2023(spec: Mapping[str, Any]) -> Boot:
             "service_cidr": cluster.get("cidr"),
         }
     taints = config.get("registerWithTaints")
-    return Boot(
+    return FirstBoot(
         ami_type="AL2023",
         labels=_labels(said),
         taints=tuple(_taint(each) for each in taints) if isinstance(taints, list) else (),
@@ -108,7 +108,7 @@ def _bottlerocket_settings(user_data: str) -> Mapping[str, Any] | None:
     return settings if isinstance(settings, dict) else None
 
 
-def _bottlerocket(settings: Mapping[str, Any]) -> Boot:
+def _bottlerocket(settings: Mapping[str, Any]) -> FirstBoot:
     names = {
         "max-pods": "max_pods",
         "kube-reserved": "kube_reserved",
@@ -122,7 +122,7 @@ def _bottlerocket(settings: Mapping[str, Any]) -> Boot:
         for key, written in mapping(settings.get("node-taints")).items()
         for value, _, effect in (str(each).rpartition(":") for each in _list(written))
     ]
-    return Boot(
+    return FirstBoot(
         ami_type="BOTTLEROCKET",
         labels=mapping(settings.get("node-labels")),
         taints=tuple(taints),
@@ -130,11 +130,11 @@ def _bottlerocket(settings: Mapping[str, Any]) -> Boot:
     )
 
 
-def _al2(user_data: str) -> Boot:
+def _al2(user_data: str) -> FirstBoot:
     taints, pods = _TAINTS.search(user_data), _MAX_PODS.search(user_data)
     written = taints.group(1).split(",") if taints else []
     split = (each.rpartition(":") for each in written if ":" in each)
-    return Boot(
+    return FirstBoot(
         ami_type="AL2" if "/etc/eks/bootstrap.sh" in user_data else None,
         labels=_labels(user_data),
         taints=tuple(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.gitops.adoption.found import Found
+from reconciler.gitops.adoption.adopted_fleet import AdoptedFleet
 from reconciler.gitops.adoption.limits import with_limits
 
 
@@ -33,7 +33,7 @@ def test_limits_are_kept_and_guesses_said(
     tags: dict[str, str], target: int, limits: dict[str, int], said: list[str]
 ) -> None:
     """A fleet that came back without its minimum could be emptied by the next cycle."""
-    found = with_limits(Found(sector="a", kind="cpu", entry={"size": "small"}), tags, target)
+    found = with_limits(AdoptedFleet(sector="a", kind="cpu", entry={"size": "small"}), tags, target)
     assert found.entry == {"size": "small", **limits}
     assert len(found.notes) == len(said)
     for note, part in zip(found.notes, said, strict=True):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reconciler.gitops.adoption.user_data import Boot, read_boot
+from reconciler.gitops.adoption.user_data import FirstBoot, read_boot
 
 
 def al2023(**kubelet: object) -> str:
@@ -102,7 +102,7 @@ def test_al2_script_is_searched_for_labels_and_taints_only() -> None:
 )
 def test_foreign_user_data_says_nothing(text: str) -> None:
     """Whatever people boot with, adopting goes on."""
-    assert read_boot(text) in (Boot(), Boot(ami_type="AL2023"))
+    assert read_boot(text) in (FirstBoot(), FirstBoot(ami_type="AL2023"))
 
 
 WRITTEN_BY_OTHERS = """\

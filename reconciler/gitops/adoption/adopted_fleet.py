@@ -24,7 +24,7 @@ from reconciler.gitops.adoption.sizes import (
     unknown_types,
 )
 from reconciler.gitops.adoption.template import template_variables, user_data_of
-from reconciler.gitops.adoption.user_data import Boot, read_boot
+from reconciler.gitops.adoption.user_data import FirstBoot, read_boot
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
 SHARED: Final = "it shares its launch template with another group or fleet"
@@ -36,7 +36,7 @@ _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class AdoptedFleet:
     """Describes one fleet or group that is being adopted, as an entry of a sector config."""
 
     sector: str
@@ -77,7 +77,7 @@ def fleet_found(
     *,
     cluster: str,
     shared: bool = False,
-) -> Found | str:
+) -> AdoptedFleet | str:
     """Return a fleet as an entry, or why it cannot be one.
 
     Args:
@@ -96,7 +96,7 @@ def fleet_found(
     kind = known_kind(fleet) or kinds.get(sector) or guessed_kind(types, catalogue)
     zone, lifecycle = _zone_and_lifecycle(fleet, sector, size)
     own_size = own_size_of(kind, size, types, catalogue)
-    found = Found(
+    found = AdoptedFleet(
         sector=sector,
         kind=kind,
         entry={
@@ -117,7 +117,9 @@ def fleet_found(
     return managed(found, fleet, boot, cluster)
 
 
-def managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> Found:
+def managed(
+    found: AdoptedFleet, fleet: FleetDescription, boot: FirstBoot, cluster: str
+) -> AdoptedFleet:
     """Return a fleet for the Terraform state, with all variables that keep it as it is."""
     template = fleet.template or _EMPTY_TEMPLATE
     name = {
@@ -153,7 +155,7 @@ def managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> 
     )
 
 
-def group_taken_over(found: Found, group: FleetDescription, cluster: str) -> Found:
+def group_taken_over(found: AdoptedFleet, group: FleetDescription, cluster: str) -> AdoptedFleet:
     """Return a group as an entry that Terraform makes; as it was found where the module cannot.
 
     Args:
@@ -177,7 +179,7 @@ def group_taken_over(found: Found, group: FleetDescription, cluster: str) -> Fou
     return managed(replace(found, entry=entry, notes=notes), group, boot, cluster)
 
 
-def group_left(found: Found, reason: str) -> Found:
+def group_left(found: AdoptedFleet, reason: str) -> AdoptedFleet:
     """Return a group that is sized here and stays with its maker, with the reason."""
     return replace(found, notes=(_left_because(reason), *found.notes))
 
@@ -189,7 +191,9 @@ def _left_because(reason: str) -> str:
     )
 
 
-def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: str) -> Found:
+def _left_to_others(
+    found: AdoptedFleet, fleet: FleetDescription, boot: FirstBoot, reason: str
+) -> AdoptedFleet:
     """Return a fleet that is sized here and stays out of Terraform, with what planning needs."""
     subnets = override_variables(fleet, found.entry.get("zone", ""))
     known = {**_node_variables(fleet, boot), **subnets}
@@ -201,7 +205,7 @@ def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: s
     )
 
 
-def _node_variables(fleet: FleetDescription, boot: Boot) -> dict[str, Any]:
+def _node_variables(fleet: FleetDescription, boot: FirstBoot) -> dict[str, Any]:
     """Return what user data and fleet say of its nodes, without the module's defaults."""
     found = {
         "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,

@@ -14,7 +14,7 @@ from reconciler.model.errors import UsageError
 from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
-    from reconciler.bootstrap.simulation.recording import Recorded, Told
+    from reconciler.bootstrap.simulation.recording import OnProgress, Recorded
     from reconciler.records.demand import Anonymiser
 
 EXAMPLE = """
@@ -142,7 +142,7 @@ def _from_prometheus(
     narrowed: tuple[str, Path | None],
     out: Path,
     names: "Anonymiser | None",
-    told: "Told",
+    on_progress: "OnProgress",
 ) -> "Recorded":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
     from reconciler.model.text import parse_rfc3339  # noqa: PLC0415 - with the rest
@@ -159,7 +159,7 @@ def _from_prometheus(
     request = recording.PrometheusRequest(
         url=url, days=days, end=moment, match=match, ca_file=ca_file
     )
-    return recording.record_prometheus(request, out, names, told)
+    return recording.record_prometheus(request, out, names, on_progress)
 
 
 def _from_cluster_or_files(
@@ -168,7 +168,7 @@ def _from_cluster_or_files(
     live: tuple[str | None, str | None, str | None],
     out: Path,
     names: "Anonymiser | None",
-    told: "Told",
+    on_progress: "OnProgress",
 ) -> "Recorded":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
 
@@ -180,7 +180,7 @@ def _from_cluster_or_files(
         context=context,
         for_seconds=None if for_ is None else _seconds(for_),
     )
-    return recording.record_live(request, out, names, told)
+    return recording.record_live(request, out, names, on_progress)
 
 
 def _seconds(text: str) -> float:

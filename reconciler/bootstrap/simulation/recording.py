@@ -42,7 +42,7 @@ STEP: Final = timedelta(hours=1)
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
-Told = Callable[[str, float], None]
+OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
 
 
@@ -111,7 +111,7 @@ class Tally:
 
 
 def record_live(
-    request: LiveRequest, out: Path, anonymiser: Anonymiser | None, told: Told
+    request: LiveRequest, out: Path, anonymiser: Anonymiser | None, on_progress: OnProgress
 ) -> Recorded:
     """Record what a cluster runs and what changes, until the time is over or a signal comes.
 
@@ -125,7 +125,9 @@ def record_live(
         closing(KubernetesCluster(transport)) as cluster,
         stop_on_signals(clock.stop, [cluster.wake]),
     ):
-        return record_cluster(cluster, clock, request.for_seconds, out, Tally(anonymiser), told)
+        return record_cluster(
+            cluster, clock, request.for_seconds, out, Tally(anonymiser), on_progress
+        )
 
 
 def record_cluster(
@@ -134,7 +136,7 @@ def record_cluster(
     for_seconds: float | None,
     out: Path,
     tally: Tally,
-    told: Told,
+    on_progress: OnProgress,
 ) -> Recorded:
     """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
 
@@ -161,7 +163,7 @@ def record_cluster(
                 file.flush()
                 before = now
                 spent = clock.monotonic_seconds() - begun
-                told(f"{tally.lines:,} lines", spent / for_seconds if for_seconds else 0.0)
+                on_progress(f"{tally.lines:,} lines", spent / for_seconds if for_seconds else 0.0)
                 left = LOOK_SECONDS if for_seconds is None else for_seconds - spent
                 if clock.stop.is_set() or left <= 0:
                     for line in tally.encoded([recorded_until(clock.now())]):
@@ -176,7 +178,7 @@ def record_cluster(
 
 
 def record_prometheus(
-    request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, told: Told
+    request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, on_progress: OnProgress
 ) -> Recorded:
     """Record what kube-state-metrics reported to a Prometheus server, an hour per query.
 
@@ -186,7 +188,7 @@ def record_prometheus(
         InputError: There are too many pods, or the file cannot be written.
     """
     settings = PrometheusSettings(url=request.url, token=_token, ca_file=request.ca_file)
-    history = pods_of(PrometheusServer(settings), request, told)
+    history = pods_of(PrometheusServer(settings), request, on_progress)
     if not len(history):
         what = f"knows no pod of the {request.days:g} days before {request.end:%Y-%m-%d %H:%M}"
         hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
@@ -197,7 +199,9 @@ def record_prometheus(
     return tally.recorded()
 
 
-def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> PodHistory:
+def pods_of(
+    server: MetricsHistory, request: PrometheusRequest, on_progress: OnProgress
+) -> PodHistory:
     """Query every step and collect the pods; raises as `record_prometheus`."""
     history = PodHistory(request.url)
     at = begin = request.begin
@@ -206,7 +210,7 @@ def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> P
         at += step
         asked = queries(request.match, step)
         history.add({name: server.query(query, at) for name, query in asked.items()})
-        told(f"{len(history):,} pods", (at - begin) / (request.end - begin))
+        on_progress(f"{len(history):,} pods", (at - begin) / (request.end - begin))
     return history
 
 

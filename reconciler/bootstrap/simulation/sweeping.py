@@ -74,12 +74,12 @@ class Task:
     options: Options = field(default_factory=Options)
 
 
-Told = Callable[[int, int, Mapping[str, str], Json], None]
+OnProgress = Callable[[int, int, Mapping[str, str], Json], None]
 """Called for each point that is done: how many are done, of how many, its values and its
 figures."""
 
 
-def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]:
+def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping[str, bytes]]:
     """Simulate every combination; return the figures and the files of the report.
 
     Raises:
@@ -98,7 +98,7 @@ def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]
     with writable(request.simulation.out):
         for count, (number, run) in enumerate(_run(request, tasks), 1):
             found[number] = run
-            told(count, len(tasks), wanted[number], run)
+            on_progress(count, len(tasks), wanted[number], run)
     runs = [run for run in found if run is not None]
     swept = summary(wanted, runs)
     best = runs[swept["recommended"] - 1]

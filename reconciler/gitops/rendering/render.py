@@ -43,13 +43,13 @@ class RenderedFile:
 
 def render(root: RootModule) -> tuple[RenderedFile, ...]:
     """Return every file of the root module, sorted by path, the manifest included."""
-    contents = code(root.region, root.backend)
+    contents = rendered_code(root.region, root.backend)
     contents[TFVARS] = _json({"cluster_name": root.cluster_name, "fleets": root.fleets})
     contents[MANIFEST] = manifest([*contents, MANIFEST])
     return tuple(RenderedFile(path=path, content=contents[path]) for path in sorted(contents))
 
 
-def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
+def rendered_code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
     """Return every file of a root module except its data, by path: Terraform code and a .gitignore.
 
     It depends on nothing else of a sector config: everything else is data, in the tfvars file.

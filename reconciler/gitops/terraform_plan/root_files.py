@@ -16,7 +16,7 @@ from typing import Any
 
 from reconciler.config.resolve import further_regions_of, home_region_of
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.rendering.render import TFVARS, code
+from reconciler.gitops.rendering.render import TFVARS, rendered_code
 from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
@@ -116,7 +116,7 @@ class _Ours:
     def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
         self._allowed = allowed
         self._folder = module.resolve().name
-        self._code = code(rendered_region(module), _backend_of(module))
+        self._code = rendered_code(rendered_region(module), _backend_of(module))
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
         """Yield the findings about one entry that is not a directory."""

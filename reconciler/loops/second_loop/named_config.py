@@ -6,7 +6,9 @@ from reconciler.model.errors import InputError, NotFound
 from reconciler.ports.repository import CommitId, Repository
 
 
-def missing(repository: Repository, commit: CommitId, target: RenderTarget) -> ClusterStatus:
+def status_of_missing(
+    repository: Repository, commit: CommitId, target: RenderTarget
+) -> ClusterStatus:
     """Return the status of a config that is not among the regular files of a commit, and why."""
     detail = "the branch has no such file"
     try:

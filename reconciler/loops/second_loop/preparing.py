@@ -15,7 +15,7 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.loops.second_loop.named_config import missing
+from reconciler.loops.second_loop.named_config import status_of_missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
 from reconciler.ports.repository import Commit, Repository
@@ -71,7 +71,9 @@ class GitopsPreparing:
             PortError: The repository did not answer.
         """
         if target.config_path not in files:
-            return Prepared(target=target, ended=missing(self._repository, tip.id, target))
+            return Prepared(
+                target=target, ended=status_of_missing(self._repository, tip.id, target)
+            )
         seen = own_files(target, files)
         known = self._unchanged.get(target)
         if known is not None and known.seen == seen:

@@ -28,7 +28,7 @@ _DENIED: Final = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceInS3:
-    """A bucket, and the prefix of the keys in it."""
+    """Names a bucket, and the prefix of the keys in it."""
 
     bucket: str
     prefix: str

@@ -15,7 +15,7 @@ CLOSE_SECONDS: Final = 5.0
 
 
 class QueuedLog(ABC):
-    """A DemandLog that never makes a cycle wait.
+    """Writes lines in a thread of its own, so that no cycle waits; a subclass says where they go.
 
     Args:
         failed: Called with the reason when lines could not be written; the loop goes on.

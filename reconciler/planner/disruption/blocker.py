@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Blocker(NamedTuple):
-    """One reason why a node stays."""
+    """States one reason why a node stays."""
 
     code: str
     """The stable word, shown as `kept[].code`."""

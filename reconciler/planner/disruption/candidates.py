@@ -40,7 +40,7 @@ BOUNCE_AFTER = timedelta(seconds=1800)
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A node that may be emptied, if its pods fit elsewhere."""
+    """Describes a node that may be emptied, if its pods fit elsewhere."""
 
     node: Node
     status: FleetStatus

@@ -26,7 +26,7 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(slots=True, eq=False)
 class DisruptionContext:
-    """The limits of one plan; drains that were begun earlier have been dealt with."""
+    """Holds the limits of one plan; drains that were begun earlier have been dealt with."""
 
     builder: PlanBuilder
     under_way: Sequence[Relocation]

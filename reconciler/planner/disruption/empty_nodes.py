@@ -25,7 +25,7 @@ Eligible = tuple[timedelta, Node, FleetStatus]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EligibleNodes:
-    """Nodes that have been empty long enough."""
+    """Lists nodes that have been empty long enough."""
 
     nodes: tuple[Eligible, ...]
     """Those that are to be replaced first, then those that have been empty longest."""

@@ -45,7 +45,7 @@ _LAUNCHES_FOR = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disruption:
-    """One node that is disrupted, is about to be, or rests after a disruption that failed."""
+    """Says how a node is or will be disrupted, or that it rests after a failed disruption."""
 
     reason: str
     """The value of its draining taint; before there is one, the policy that chose the node."""

@@ -9,7 +9,7 @@ from reconciler.planner.placement.dimensions import BASIC
 
 
 class Utilisation:
-    """Requested over what daemons leave, per node and resource."""
+    """Divides what pods request by what daemons leave, per node and resource."""
 
     def __init__(self, builder: PlanBuilder) -> None:
         view = builder.view

@@ -47,7 +47,7 @@ _LIMITS: Final = frozenset({ENOUGH_AT_ONCE.code, "disruption-budget"})
 
 
 class VoluntaryRun:
-    """What voluntary methods share: candidates, the what-if cluster, the limits.
+    """Holds what voluntary methods share: candidates, the what-if cluster, the limits.
 
     Each method begins drains of the candidates that it selects; each candidate sees what those
     before it took.

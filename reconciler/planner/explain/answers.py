@@ -18,7 +18,7 @@ Changes = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetAnswer:
-    """What one fleet says to a pod."""
+    """Says whether one fleet would take a pod, and why not."""
 
     fleet: str
     region: Region
@@ -31,7 +31,7 @@ class FleetAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodExplanation:
-    """Why a pod runs, will run, or cannot."""
+    """Says why a pod runs, will run, or cannot."""
 
     pod: PodKey
     verdict: PodVerdict
@@ -46,7 +46,7 @@ class PodExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeExplanation:
-    """Why a node stays or goes."""
+    """Says why a node stays or goes."""
 
     node: NodeName
     verdict: NodeVerdict
@@ -65,7 +65,7 @@ class NodeExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetExplanation:
-    """Why a fleet has the size that the plan gives it."""
+    """Says why a fleet has the size that the plan gives it."""
 
     plan: FleetPlan
     """Its figures."""
@@ -83,7 +83,7 @@ class FleetExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanations:
-    """Everything that was asked, in the order in which it was asked."""
+    """Holds the answers to everything that was asked, in that order."""
 
     pods: tuple[PodExplanation, ...] = ()
     nodes: tuple[NodeExplanation, ...] = ()

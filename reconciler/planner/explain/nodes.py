@@ -82,7 +82,7 @@ def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdic
 
 
 class NodeVerdicts:
-    """What a plan itself says about nodes, for many of them at once.
+    """Reads from a plan what it says about nodes, for many of them at once.
 
     Args:
         made: The plan.

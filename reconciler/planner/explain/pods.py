@@ -54,7 +54,7 @@ Burden = tuple[int, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One pod, the fleets that could serve it, and the changes to be tried on each."""
+    """Asks of one pod which changes would have one of its fleets take it."""
 
     pod: Pod
     fleets: tuple[FleetStatus, ...]

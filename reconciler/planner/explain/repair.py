@@ -8,7 +8,7 @@ from reconciler.planner.placement.simulation import RowSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """A pod and a fleet's row, changed until the row takes the pod; what was changed."""
+    """Changes a pod and a fleet's row until the row takes the pod, and notes what was changed."""
 
     pod: Pod
     row: RowSpec

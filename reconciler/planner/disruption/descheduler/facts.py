@@ -20,7 +20,7 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One moment of the cluster, as the policies read it."""
+    """Shows one moment of the cluster, as the policies read it."""
 
     view: ClusterView
     sim: Simulation
@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One pod that a policy would evict."""
+    """Names one pod that a policy would evict, and why."""
 
     pod: Pod
     policy: PodPolicy

@@ -20,7 +20,7 @@ _FULL = 100.0
 
 
 class Places:
-    """The what-if cluster, asked for one pod after another.
+    """Asks the what-if cluster for a place for one pod after another.
 
     Args:
         builder: The plan in progress.

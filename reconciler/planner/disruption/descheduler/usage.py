@@ -16,7 +16,7 @@ Percents = Mapping[str, float]
 
 
 class Usage:
-    """Requests of all pods of the looked-at nodes, DaemonSets' included; moved pods are followed.
+    """Adds up what all pods of some nodes request, DaemonSets' included; moved pods are followed.
 
     Arrays have a row for each node of the view, in its order.
 

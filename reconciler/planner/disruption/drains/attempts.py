@@ -12,7 +12,10 @@ _DIGITS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """Written as `<RFC 3339>/<count>`, and `/<version>` behind it where there is one."""
+    """Counts attempts on a node.
+
+    They are written as `<RFC 3339>/<count>`, and `/<version>` behind it where there is one.
+    """
 
     latest: datetime
     count: int

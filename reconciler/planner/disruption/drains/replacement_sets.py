@@ -35,7 +35,7 @@ _FORGOTTEN_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacementSet:
-    """Nodes that leave together, and the new nodes that take their pods."""
+    """Joins nodes that leave together, and the new nodes that take their pods."""
 
     at: datetime
     """When it was decided."""
@@ -54,7 +54,7 @@ class ReplacementSet:
 
 
 class SetsUnderWay:
-    """The sets that were decided by earlier plans and are not finished.
+    """Lists the sets that earlier plans decided on and that are not finished.
 
     Args:
         view: The facts.

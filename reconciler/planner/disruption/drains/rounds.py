@@ -21,7 +21,7 @@ _DIGITS_MAX = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainProgress:
-    """How far a drain in rounds has come, written as `<RFC 3339>/<rounds>/<pods>/<ending>`."""
+    """Says how far a drain in rounds has come; written as `<RFC 3339>/<rounds>/<pods>/<ending>`."""
 
     at: datetime
     """When it last came further."""

@@ -20,7 +20,7 @@ _Controller = tuple[str, str, str]
 
 
 class BlastRadiusLimits:
-    """What may still be moved of each controller's pods.
+    """Says what may still be moved of each controller's pods.
 
     Args:
         view: The facts.

@@ -41,7 +41,7 @@ class _InForce:
 
 
 class DisruptionBudgets:
-    """What every budget still allows, given the nodes that are disrupted and all that is begun.
+    """Says what each budget still allows, given the disrupted nodes and all that is begun.
 
     Args:
         view: The facts.

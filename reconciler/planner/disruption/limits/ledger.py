@@ -17,7 +17,10 @@ from reconciler.planner.view import ClusterView
 
 
 class EvictionLedger:
-    """PodDisruptionBudgets, disruption budgets of nodes, blast radius and limits of evictions.
+    """Says what may be disrupted, and remembers what it allowed.
+
+    It keeps PodDisruptionBudgets, disruption budgets of nodes, the blast radius and the limits of
+    evictions.
 
     Args:
         view: The facts.

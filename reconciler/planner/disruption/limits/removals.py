@@ -78,7 +78,7 @@ def _node_done_with(action: AnyAction) -> NodeName | None:
 
 
 class FleetRoom:
-    """How many more nodes each fleet can do without: its target less what drains less its minimum.
+    """Says how many nodes a fleet can do without: its target less what drains less its minimum.
 
     Nodes that this plan ends have lowered the target already; nodes that it gives back still
     count as draining, as the taint may not come off. Replacements do not count: their fleet's
@@ -209,7 +209,7 @@ def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
 
 
 class DemandReserve:
-    """Room that demand would ask back if it were still waiting (hysteresis).
+    """Keeps room that demand would ask back if it were still waiting (hysteresis).
 
     Demand that found room on nodes in this plan was placed by its bare requests. Had the room not
     been there it would have been bought with its over-subscription on top, so the difference must

@@ -42,7 +42,7 @@ _FORGOTTEN_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
-    """New nodes of one fleet that could take the pods of a node."""
+    """Describes new nodes of one fleet that could take the pods of a node."""
 
     key: FleetKey
     count: int = 1
@@ -84,7 +84,7 @@ def asked_again(
 
 
 class Consolidator:
-    """What could replace a node.
+    """Finds what could replace a node.
 
     Nodes that are to go may be replaced at any price; all others only when the config asks for
     consolidation.

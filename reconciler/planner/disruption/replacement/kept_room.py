@@ -27,7 +27,7 @@ TAKEN = Blocker(
 
 
 class KeptRoom:
-    """Headroom of the plan, and what becomes of it when pods move.
+    """Follows the headroom of the plan, and what becomes of it when pods move.
 
     Args:
         builder: The plan, with all headroom in its simulation.

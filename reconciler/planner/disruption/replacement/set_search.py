@@ -53,7 +53,7 @@ ROUNDS_MAX = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedSet:
-    """Nodes that may leave together, and the new ones that are to be asked for."""
+    """Joins nodes that may leave together, and the new ones that are to be asked for."""
 
     members: tuple[Candidate, ...]
     """In the order in which they leave."""

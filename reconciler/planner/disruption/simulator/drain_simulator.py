@@ -31,7 +31,7 @@ _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 @dataclass(slots=True, eq=False)
 class Mark:
-    """A moment to go back to."""
+    """Marks a moment of the what-if cluster to go back to."""
 
     journal: tuple[int, int]
     out: tuple[tuple[int, NodeName, set[int]], ...]

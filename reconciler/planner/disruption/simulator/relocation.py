@@ -14,7 +14,7 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(slots=True, eq=False)
 class Relocation:
-    """Where the pods of one node go."""
+    """Says where the pods of one node go."""
 
     node: Node
     groups: Sequence[Group]

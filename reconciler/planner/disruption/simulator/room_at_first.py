@@ -17,7 +17,7 @@ Emptied = tuple[int, Sequence[Group]]
 
 
 class RoomAtFirst:
-    """How many pods of a class the rows that may stay would take, by resources alone.
+    """Says how many pods of a class the rows that may stay would take, by resources alone.
 
     An upper bound for as long as pods only come to these rows: a look-up tells that nodes full of
     pods cannot be emptied, and no move has to be tried. Over-subscription and shared volumes are

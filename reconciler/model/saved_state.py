@@ -59,7 +59,8 @@ class SavedDemandState:
     bought_at: datetime
     """When nodes were first asked for; older nodes prove nothing."""
     version: str
-    """Digest of the fleet's settings at that time; after a change the fleet is tried again."""
+    """Digests of the fleet's config and launch template at that time, the second one empty where
+    EC2 did not tell it; after a change the fleet is tried again."""
     strikes: int = 0
     """How often such nodes joined and yet none of the pods was bound."""
     judged_at: datetime | None = None

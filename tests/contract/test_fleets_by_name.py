@@ -76,3 +76,56 @@ def test_fleets_that_only_instances_name_are_asked_for_by_their_ids(cloud: Make)
     assert asked == [["fleet-gone", "fleet-there"], ["fleet-gone"], ["fleet-there"]]
     assert not state.silent
     assert state.other_fleets == {"fleet-there"}
+
+
+def template_config(template: str) -> str:
+    """The config of a fleet that launches from the latest version of a launch template."""
+    return (
+        "<launchTemplateConfigs><item><launchTemplateSpecification>"
+        f"<launchTemplateId>{template}</launchTemplateId><version>$Latest</version>"
+        "</launchTemplateSpecification></item></launchTemplateConfigs><tagSet>"
+    )
+
+
+def test_template_of_a_deleted_fleet_hides_no_version_of_others(cloud: Make) -> None:
+    """While its last instances ran, every rolling update of the region was forgotten."""
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        if action == "DescribeFleets":
+            gone = fleet_xml("fleet-1", "deleted_running", fulfilled=2)
+            fleets = gone.replace("<tagSet>", template_config("lt-gone"))
+            fleets += fleet_xml("fleet-2", fulfilled=2).replace("<tagSet>", template_config("lt-2"))
+            return xml(action, f"<fleetSet>{fleets}</fleetSet>")
+        if action == "DescribeLaunchTemplates":
+            if ["lt-gone"] in parameters.values():
+                return refusal("InvalidLaunchTemplateId.NotFound")
+            template = "<launchTemplateId>lt-2</launchTemplateId>"
+            number = "<latestVersionNumber>8</latestVersionNumber>"
+            found = f"<launchTemplates><item>{template}{number}</item></launchTemplates>"
+            return xml(action, found)
+        return xml(action)
+
+    with cloud(script).open() as port:
+        state = port.observe([HOME])
+    versions = {str(each.id): each.launch_template_version for each in state.fleets}
+    assert versions["fleet-2"] == "8"
+    assert [each.kind for each in state.ignored] == []
+
+
+def test_version_that_is_not_told_is_reported(cloud: Make) -> None:
+    """Rolling updates stood still, and nothing said why."""
+
+    def script(action: str, _parameters: dict[str, list[str]]) -> Answer:
+        if action == "DescribeFleets":
+            fleet = fleet_xml("fleet-2", fulfilled=2).replace("<tagSet>", template_config("lt-2"))
+            return xml(action, f"<fleetSet>{fleet}</fleetSet>")
+        if action == "DescribeLaunchTemplates":
+            return refusal("UnauthorizedOperation")
+        return xml(action)
+
+    with cloud(script).open() as port:
+        state = port.observe([HOME])
+    assert [each.launch_template_version for each in state.fleets] == ["$Latest"]
+    (told,) = state.ignored
+    assert (told.code, told.kind, told.name) == ("unreadable", "LaunchTemplate", "lt-2")
+    assert "UnauthorizedOperation" in told.detail

@@ -11,6 +11,7 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.known_targets import KnownTargets
+from reconciler.adapters.aws.known_templates import KnownTemplates
 from reconciler.adapters.aws.paging import chunks
 from reconciler.adapters.aws.reading import RegionReader
 from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
@@ -62,6 +63,7 @@ class Ec2FleetCloud:
         self._regions = RegionReaders(self._answers)
         self._known = KnownInstances(awake_seconds)
         self._unlisted = UnlistedFleets(awake_seconds)
+        self._templates = KnownTemplates(awake_seconds)
         self._targets = KnownTargets(awake_seconds)
         self._histories = InTurn()
 
@@ -254,5 +256,6 @@ class Ec2FleetCloud:
             self._now,
             self._known,
             unlisted=self._unlisted,
+            templates=self._templates,
             histories=self._histories,
         )

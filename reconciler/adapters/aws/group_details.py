@@ -7,18 +7,19 @@ missing or may not be read is left out; then nothing is known of an empty group'
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.known_templates import KnownTemplates, Template
 from reconciler.adapters.aws.paging import chunks, entries
-from reconciler.adapters.aws.reading import IDS_MAX
 from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 
 VERSIONS_SECONDS: Final = 60.0
-"""How long the versions of $Latest and $Default are cached, for each call that this needs: one call
+"""How long the versions of $Latest and $Default are fresh, for each call that this needs: one call
 a minute, however many templates there are."""
 NODE_GROUP_SECONDS: Final = 3600.0
 FAILED_SECONDS: Final = 600.0
@@ -47,6 +48,7 @@ class GroupDetails:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
+        self._templates = KnownTemplates(monotonic)
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
         """Answers by question, and until when they are valid."""
         self._failures: dict[_Key, int] = {}
@@ -71,6 +73,8 @@ class GroupDetails:
                 if isinstance(error, _PASSING):
                     silent.add(key[0])
         found = [each for key in wanted for each in self._kept.get(key, (0.0, []))[1]]
+        read = partial(_templates, clients, region)
+        found += self._templates.read(region, _by_word(groups), read, VERSIONS_SECONDS)
         found += self._versions(clients, region, groups, found, used)
         for key in [each for each in list(self._kept) if each[1] == region and each not in used]:
             del self._kept[key]
@@ -138,18 +142,6 @@ def _questions(
     clients: Clients, region: Region, groups: Sequence[Group]
 ) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
     """Yield each question with its key and how long its answer is valid."""
-    calls: list[tuple[str, Sequence[str]]] = []
-    for by in ("LaunchTemplateId", "LaunchTemplateName"):
-        names = sorted(
-            {s[by] for s in map(_specification, groups) if s and _name_of(s)[0] == by and _word(s)}
-        )
-        calls += [(by, some) for some in chunks(names, IDS_MAX)]
-    for by, some in calls:
-        yield (
-            ("templates", region, *some),
-            VERSIONS_SECONDS * len(calls),
-            lambda by=by, some=some: _templates(clients, region, by, some),  # type: ignore[misc]
-        )
     configurations = {each.get("LaunchConfigurationName") for each in groups} - {None}
     for some in chunks(sorted(map(str, configurations)), CONFIGURATIONS_MAX):
         yield (
@@ -168,9 +160,11 @@ def _questions(
             )
 
 
-def _templates(clients: Clients, region: Region, by: str, names: Sequence[str]) -> list[Answer]:
-    key, arguments = "LaunchTemplates", {f"{by}s": names}
-    return [{key: entries(clients.ec2(region), "describe_launch_templates", key, arguments)}]
+def _templates(
+    clients: Clients, region: Region, by: str, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    key, arguments = "LaunchTemplates", {f"{by}s": list(names)}
+    return entries(clients.ec2(region), "describe_launch_templates", key, arguments)
 
 
 def _version(
@@ -230,8 +224,12 @@ def _name_of(specification: Mapping[str, Any]) -> tuple[str, str]:
     return by, str(specification.get(by, ""))
 
 
-def _word(specification: Mapping[str, Any]) -> bool:
-    return str(specification.get("Version") or "$Default").startswith("$")
+def _by_word(groups: Iterable[Group]) -> Iterator[Template]:
+    """Yield the templates whose version groups name by a word."""
+    for specification in filter(None, map(_specification, groups)):
+        by, name = _name_of(specification)
+        if name and str(specification.get("Version") or "$Default").startswith("$"):
+            yield by, name
 
 
 def _numbers(answers: Iterable[Answer]) -> dict[tuple[str, str], str]:

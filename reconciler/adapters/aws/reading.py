@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known import KnownInstances
+from reconciler.adapters.aws.known_templates import TEMPLATE_NAMES, KnownTemplates, Template
 from reconciler.adapters.aws.paging import chunks, entries
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
-from reconciler.model.errors import (
-    Conflict,
-    Forbidden,
-    NotFound,
-    PortError,
-    Refused,
-)
+from reconciler.model.errors import Conflict, Forbidden, NotFound, Refused
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG
 from reconciler.model.ids import Region
 from reconciler.records.aws import FLEET_ID_TAG, Answer, is_of_cluster
@@ -25,8 +20,6 @@ if TYPE_CHECKING:
 
 IDS_MAX = 200
 """The limit of values per filter in EC2's API."""
-TEMPLATE_NAMES = ("LaunchTemplateId", "LaunchTemplateName")
-"""What a fleet may call its launch template by."""
 PAGE_INSTANCES = 200
 """EC2 answers whole lists slowly, and slows down clients that request them (user guide, "Paginated
 API requests")."""
@@ -46,6 +39,7 @@ class RegionReader:
         now: The wall clock.
         known: The cache of instances.
         unlisted: The cache of fleets that are read by their id.
+        templates: The cache of launch templates.
         histories: The cache of fleets' histories.
     """
 
@@ -56,6 +50,7 @@ class RegionReader:
         now: Callable[[], datetime],
         known: KnownInstances,
         unlisted: UnlistedFleets,
+        templates: KnownTemplates,
         histories: InTurn,
     ) -> None:
         self._ec2 = ec2
@@ -63,6 +58,7 @@ class RegionReader:
         self._now = now
         self._known = known
         self._unlisted = unlisted
+        self._templates = templates
         self._histories = histories
         self._region = Region(ec2.meta.region_name)
 
@@ -119,22 +115,17 @@ class RegionReader:
             if ours and FLEET_ID_TAG in tags and state not in ENDED:
                 yield tags[FLEET_ID_TAG]
 
-    def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> Iterator[Answer]:
-        """Yield the templates whose version fleets name by a word, to find its number.
+    def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> list[Answer]:
+        """Return the templates whose version fleets name by a word, to find its number.
 
         Without the right to read them the word itself is kept: only rolling updates need the
         number.
         """
-        named = sorted(set(_templates_by_word(fleets)))
-        for by in TEMPLATE_NAMES:
-            for chunk in chunks([name for each, name in named if each == by], IDS_MAX):
-                try:
-                    found = self._pages(
-                        "describe_launch_templates", "LaunchTemplates", {f"{by}s": chunk}
-                    )
-                except PortError:
-                    continue
-                yield {"LaunchTemplates": found}
+        named = _templates_by_word(fleets)
+        return self._templates.read(self._region, named, self._templates_named)
+
+    def _templates_named(self, by: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        return self._pages("describe_launch_templates", "LaunchTemplates", {f"{by}s": list(names)})
 
     def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return self._known.read(self._region, fleets, self)
@@ -243,21 +234,27 @@ def _tags(entry: dict[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag.get("Value", "") for tag in entry.get("Tags", [])}
 
 
+def _is_deleted(fleet: dict[str, Any]) -> bool:
+    return str(fleet.get("FleetState", "")).startswith("deleted")
+
+
 def _looks_troubled(fleet: dict[str, Any]) -> bool:
     """Return whether it launches less than it should; a deleted fleet should launch nothing.
 
     A fleet without an id has no history to read.
     """
-    if fleet.get("FleetState", "").startswith("deleted") or not fleet.get("FleetId"):
+    if _is_deleted(fleet) or not fleet.get("FleetId"):
         return False
     target = fleet.get("TargetCapacitySpecification", {}).get("TotalTargetCapacity", 0)
     below = fleet.get("FulfilledCapacity", 0.0) < target
     return below or fleet.get("ActivityStatus") == "error"
 
 
-def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Templates whose version is a word: the argument that names each, and the name."""
+def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[Template]:
+    """Templates whose version is a word; a deleted fleet launches nothing more from its own."""
     for fleet in fleets:
+        if _is_deleted(fleet):
+            continue
         for entry in fleet.get("LaunchTemplateConfigs", []):
             specification = entry.get("LaunchTemplateSpecification", {})
             version = specification.get("Version", "$Default")

@@ -15,6 +15,7 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
+from reconciler.planner.fleets.halts import halted_after, with_resumed
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -28,12 +29,7 @@ from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.outdated import Outdated, find_outdated
-from reconciler.planner.fleets.rolling_update import (
-    Update,
-    find_updates,
-    halted_after,
-    with_resumed,
-)
+from reconciler.planner.fleets.rolling_update import Update, find_updates
 from reconciler.planner.fleets.stuck import Hidden, StuckInstance, find_unjoined
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.duplicate_nodes import (

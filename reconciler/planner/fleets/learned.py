@@ -16,7 +16,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.version import version_of
+from reconciler.planner.fleets.version import has_changed, to_note, version_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 
 FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
@@ -38,8 +38,10 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
         place = (status.key.name, status.key.region)
         before = saved_states.get(place, SavedFleetState(fleet=place[0], region=place[1]))
         after = before
-        if status.live is not None:
-            after = _learning(before, seen, version_of(status), at)
+        version = "" if status.live is None else version_of(status)
+        # Not told any more, nodes of an older launch template look like those of the present one.
+        if version and version == to_note(version, before.learned_version):
+            after = _learning(before, seen, version, at)
         if after != before:
             saved_states[place] = after
         learned = _lasting(after.learned)
@@ -81,7 +83,7 @@ def _learning(
 ) -> SavedFleetState:
     """Return what is known after this snapshot: the least of what was seen."""
     shown = NO_RESOURCES if seen is None else _lasting(seen)
-    before = saved.learned if saved.learned_version == version else NO_RESOURCES
+    before = NO_RESOURCES if has_changed(version, saved.learned_version) else saved.learned
     least = least_of([before, shown]) if before and shown else before or shown
     since = saved.unseen_since or at
     if least == shown or at - since > REMEMBERED_FOR:

@@ -9,6 +9,8 @@ from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.planner.settings import PlannerSettings
 
 LIVE_STATES = frozenset({"active", "modifying", "submitted"})
+_WORDS = "$"
+"""What versions begin with that a fleet names by a word, such as `$Latest`."""
 
 
 def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
@@ -23,6 +25,15 @@ def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
         if fleet.state in LIVE_STATES:
             found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
     return found
+
+
+def is_told(live: Fleet) -> bool:
+    """Return whether it is known from which version of its launch template the fleet launches.
+
+    It is not while only the word is known by which the fleet names it: EC2 tells the number of that
+    in another answer. A fleet without a launch template has none to tell.
+    """
+    return not live.launch_template_version.startswith(_WORDS)
 
 
 def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ignored]:

@@ -95,7 +95,9 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
         return None
     mark = update.batch[node.name]
     waits = ""
-    if node.name not in update.may_go:
+    if not update.version_told:
+        waits = update.because
+    elif node.name not in update.may_go:
         came = len(update.successors_taking_pods)
         waits = f"it waits until {mark.number} new nodes take pods, {came} do"
         if mark.number == 1:

@@ -27,12 +27,16 @@ from reconciler.planner.fleets.batch_mark import BatchMark, read_mark
 from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.stuck import StuckInstance
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import startup_taint, takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 
 _BECAUSE_MAX: Final = 160
+_UNTOLD: Final = (
+    "EC2 does not tell the number of its launch template version: nothing begins until it does"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,8 @@ class Update:
     """Whether pods may move to old nodes outside of the batch: the fleet's `max_capacity` has no
     room for the new nodes, or had none when their drain began, and `min_in_service` lets nodes go
     without them."""
+    version_told: bool = True
+    """Whether EC2 tells which version that is; else it is the last that is known."""
 
     @property
     def halted(self) -> bool:
@@ -129,12 +135,17 @@ def find_updates(
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
         old, new = _by_drift(fleet, instances)
+        saved = saved_states.get((fleet.key.name, fleet.key.region))
+        if fleet.live is not None and not is_told(fleet.live):
+            standing = _standing(fleet, fleet.live.launch_template_version, old, saved, snapshot.at)
+            if standing is not None:
+                found[fleet.key] = standing
+            continue
         if not old:
             continue
         if restarted is None:
             restarted = restarted_pods(snapshot.cluster.pods)
         assert fleet.live is not None, "without it no node is known to be drifted"
-        saved = saved_states.get((fleet.key.name, fleet.key.region))
         failure = ""
         if not _is_proven(new, rules, snapshot.at):
             crashing = crashing_pods(restarted, old)
@@ -142,56 +153,6 @@ def find_updates(
         halted = _why_halted(saved, fleet.live.launch_template_version, failure)
         found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
     return found
-
-
-def halted_after(
-    saved_states: Mapping[tuple[str, Region], SavedFleetState],
-    fleets: Iterable[FleetNodes],
-    updates: Mapping[FleetKey, Update],
-) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the saved states with the halts of this snapshot; those of earlier versions go.
-
-    Args:
-        saved_states: By fleet and region, with what a person lifted.
-        fleets: All.
-        updates: Their rolling updates.
-    """
-    after = dict(saved_states)
-    for fleet in fleets:
-        place = (fleet.key.name, fleet.key.region)
-        known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
-        update = updates.get(fleet.key)
-        version = fleet.live.launch_template_version if fleet.live else ""
-        saved = known
-        if version and known.halted_version not in {"", version}:
-            saved = replace(saved, halted_version="", halted_because="")
-        if version and known.resumed_version not in {"", version}:
-            saved = replace(saved, resumed_version="")
-        if update is not None and update.halted:
-            saved = replace(saved, halted_version=update.version, halted_because=update.because)
-        if saved != known:
-            after[place] = saved
-    return after
-
-
-def with_resumed(
-    saved_states: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
-) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the saved states in which no fleet that a person named is halted.
-
-    Args:
-        saved_states: By fleet and region.
-        resumed: Names of fleets.
-    """
-    names = frozenset(resumed)
-    return {
-        place: replace(
-            saved, halted_version="", halted_because="", resumed_version=saved.halted_version
-        )
-        if place[0] in names and saved.halted_version
-        else saved
-        for place, saved in saved_states.items()
-    }
 
 
 def _by_drift(
@@ -285,6 +246,52 @@ def _update(
     went_first = _went_first(fleet, update) or _lacks_room(fleet, update)
     old_take_pods = rules.min_in_service is not None and went_first
     return replace(update, may_go=_may_go(fleet, update), old_take_pods=old_take_pods)
+
+
+def _standing(
+    fleet: FleetNodes,
+    version: str,
+    old: Mapping[NodeName, str],
+    saved: SavedFleetState | None,
+    at: datetime,
+) -> Update | None:
+    """Return the update of a fleet whose version EC2 does not tell; None when it has none.
+
+    What was known last holds: its halt, and the batch whose nodes are marked. The nodes that came
+    since that began count as those for which the batch waits, but none of it is emptied for them:
+    they may be of a later version.
+    """
+    marks = {n.name: mark for n in fleet.nodes if (mark := read_mark(n, at)) is not None}
+    halted = saved is not None and bool(saved.halted_version)
+    if fleet.settings.departing or not (halted or old or marks):
+        return None
+    update = Update(
+        key=fleet.key,
+        version=version,
+        state="paused",
+        because=_UNTOLD,
+        old=old,
+        batch={},
+        new=(),
+        spare=0,
+        may_go=frozenset(),
+        batch_max=0,
+        version_told=False,
+    )
+    if saved is not None and halted:
+        because = saved.halted_because
+        return replace(update, version=saved.halted_version, state="halted", because=because)
+    if not marks:
+        return update
+    latest, began = max(m.at for m in marks.values()), min(m.at for m in marks.values())
+    newer = (n for n in fleet.nodes if n.name not in marks and n.name not in old)
+    return replace(
+        update,
+        version=next(m.version for m in marks.values() if m.at == latest),
+        old={**dict.fromkeys(marks, "it was drifted when its batch began"), **old},
+        batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
+        new=tuple(n for n in newer if n.created_at is not None and n.created_at >= began),
+    )
 
 
 def _state(  # noqa: PLR0911 - one return per state

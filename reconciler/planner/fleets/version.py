@@ -7,20 +7,36 @@ from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.live import is_told
 
 
 def version_of(status: FleetStatus) -> str:
-    """Return a digest of what decides what its nodes are; prices and limits have no part in it."""
+    """Return what decides what its nodes are, in two digests: `<config>-<launch template>`.
+
+    Prices and limits have no part in it. The second one is empty while it is not told.
+    """
     live, fleet = status.live, status.settings
+    config = _digest(fleet.options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable)
     template = (live.launch_template_id, live.launch_template_version) if live else ()
-    return _digest(
-        template, fleet.options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable
-    )
+    return f"{config}-{digest_of(template) if live is None or is_told(live) else ''}"
+
+
+def has_changed(now: str, noted: str) -> bool:
+    """Return whether a fleet launches other nodes now than when its version was noted.
+
+    A launch template that is not told, now or then, shows no change.
+    """
+    (config, _, template), (before, _, template_before) = now.partition("-"), noted.partition("-")
+    return config != before or bool(template and template_before and template != template_before)
+
+
+def to_note(now: str, noted: str) -> str:
+    """Return the version to be noted next: while it is not told, the one noted before holds."""
+    return noted if now.endswith("-") and not has_changed(now, noted) else now
 
 
 @lru_cache(maxsize=1024)
 def _digest(
-    template: tuple[str, ...],
     options: tuple[InstanceOption, ...],
     labels: Labels,
     taints: tuple[Taint, ...],
@@ -28,4 +44,4 @@ def _digest(
     allocatable: Resources | None,
 ) -> str:
     types = sorted((o.instance_type, o.arch) for o in options)
-    return digest_of(template, types, labels, taints, zone, allocatable)
+    return digest_of(types, labels, taints, zone, allocatable)

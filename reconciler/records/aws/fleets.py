@@ -23,6 +23,10 @@ from reconciler.records.reasons import reason_of
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
+TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
+"""Beside `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version EC2
+does not tell, and `Why`."""
+
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
 """The event types of errors in a fleet's history, in the CLI's documentation and in the API."""
 
@@ -100,6 +104,11 @@ class _TemplateWire(Wire):
     default_version_number: Count | None = None
 
 
+class _NotToldWire(Wire):
+    name: str
+    why: str = ""
+
+
 class _TemplateDataWire(Wire):
     instance_type: str | None = None
 
@@ -156,6 +165,11 @@ class LaunchTemplates:
                 self.latest[each.launch_template_id] = each.latest_version_number
             if each.default_version_number is not None:
                 self.default[each.launch_template_id] = each.default_version_number
+        for silent in read_entries(
+            answer.get(TEMPLATES_NOT_TOLD), _NotToldWire, "LaunchTemplate", "Name", ignored
+        ):
+            name, why = silent.name, silent.why
+            ignored.append(Ignored(code="unreadable", kind="LaunchTemplate", name=name, detail=why))
         versions = answer.get("LaunchTemplateVersions")
         for version in read_entries(
             versions, _TemplateVersionWire, "LaunchTemplateVersion", id_key, ignored

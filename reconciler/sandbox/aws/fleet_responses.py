@@ -189,11 +189,20 @@ class FleetOperations:
         known = self._world.region(account, region).moto.template_tokens.made(token, name)
         return None if known is None else {"LaunchTemplate": dict(known)}
 
-    def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:
-        """DescribeLaunchTemplates stays moto's, with the templates corrected before."""
-        self._world.region(account, region).moto.refresh_templates()
+    def describe_launch_templates(self, account: str, region: str, params: Parameters) -> None:
+        """DescribeLaunchTemplates stays moto's, with the templates corrected before.
 
-    describe_launch_template_versions = describe_launch_templates
+        Like EC2's it is refused as a whole when it names one that there is not.
+        """
+        self.describe_launch_template_versions(account, region, params)
+        ids, names = (params.get(f"LaunchTemplate{each}s") or () for each in ("Id", "Name"))
+        self._world.region(account, region).moto.check_templates(ids, names)
+
+    def describe_launch_template_versions(
+        self, account: str, region: str, _params: Parameters
+    ) -> None:
+        """DescribeLaunchTemplateVersions stays moto's, with the templates corrected before."""
+        self._world.region(account, region).moto.refresh_templates()
 
 
 def _was_launched(instance: Any, patterns: Sequence[str] | None) -> bool:

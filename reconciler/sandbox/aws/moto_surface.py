@@ -165,6 +165,19 @@ class MotoRegion:
                     kept = [s for s in specs if s.get("ResourceType") != "launch-template"]
                     version.data["TagSpecifications"] = kept
 
+    def check_templates(self, ids: Sequence[str], names: Sequence[str]) -> None:
+        """Refuse a question about a launch template that there is not; moto leaves it out.
+
+        Raises:
+            Ec2Fault: There is no such template.
+        """
+        known = self._backend.launch_templates.values()
+        what = "At least one of the launch templates specified in the request does not exist."
+        if set(ids) - {each.id for each in known}:
+            raise Ec2Fault("InvalidLaunchTemplateId.NotFound", what)
+        if set(names) - {each.name for each in known}:
+            raise Ec2Fault("InvalidLaunchTemplateName.NotFoundException", what)
+
     def zone_of_subnet(self, subnet_id: str) -> str:
         """Return the zone a subnet lies in.
 

@@ -159,6 +159,21 @@ def test_client_token_makes_create_launch_template_idempotent(ec2: "EC2Client") 
     assert error_code(caught) == "InvalidLaunchTemplateName.AlreadyExistsException"
 
 
+def test_question_about_an_unknown_launch_template_is_refused_as_a_whole(ec2: "EC2Client") -> None:
+    """Moto leaves it out: a program that EC2 gives no version of any template seemed to work."""
+    data: Any = {"ImageId": "ami-1", "InstanceType": "t3.small"}
+    made = ec2.create_launch_template(LaunchTemplateName="there", LaunchTemplateData=data)
+    known = made["LaunchTemplate"]["LaunchTemplateId"]
+    asked = ec2.describe_launch_templates(LaunchTemplateIds=[known])["LaunchTemplates"]
+    assert [each["LaunchTemplateName"] for each in asked] == ["there"]
+    with pytest.raises(ClientError) as caught:
+        ec2.describe_launch_templates(LaunchTemplateIds=[known, "lt-00000000000000000"])
+    assert error_code(caught) == "InvalidLaunchTemplateId.NotFound"
+    with pytest.raises(ClientError) as caught:
+        ec2.describe_launch_templates(LaunchTemplateNames=["there", "gone"])
+    assert error_code(caught) == "InvalidLaunchTemplateName.NotFoundException"
+
+
 def test_dry_run_changes_nothing(ec2: "EC2Client", make_fleet: MakeFleet) -> None:
     """DryRun asks for permission only."""
     fleet = make_fleet(1)

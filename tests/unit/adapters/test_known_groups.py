@@ -331,6 +331,13 @@ class Details:
         self.seconds = 0.0
         self.details = GroupDetails(lambda: self.seconds)
 
+    def numbers(self, *names: str) -> dict[str, int]:
+        """The latest versions of these groups' launch templates, as far as they are known."""
+        groups = [self.account.group(name) for name in names]
+        found = self.details.answers(cast("Clients", self.account), HOME, groups)
+        templates = [t for each in found for t in each.get("LaunchTemplates", [])]
+        return {each["LaunchTemplateId"]: each["LatestVersionNumber"] for each in templates}
+
     def types(self, *names: str) -> list[str]:
         """The instance types of these groups' next nodes."""
         groups = [self.account.group(name) for name in names]
@@ -349,6 +356,14 @@ def test_version_that_a_word_stands_for_is_not_kept_for_ever() -> None:
     details.account.version = 2
     details.seconds = 61.0
     assert details.types("group-000") == ["r2.xlarge"]
+
+
+def test_group_that_came_while_ec2_throttles_hides_no_version_of_others() -> None:
+    """Halted rolling updates of all groups went on when a group was made at the wrong time."""
+    details = Details()
+    assert details.numbers("group-000") == {"lt-group-000": 1}
+    details.account.throttled = {"describe_launch_templates"}
+    assert details.numbers("group-000", "group-001") == {"lt-group-000": 1}
 
 
 def test_what_is_about_no_group_any_more_is_forgotten() -> None:

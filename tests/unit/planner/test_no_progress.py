@@ -137,6 +137,30 @@ def test_changed_fleet_is_tried_again(fleet: FleetSettings, live: dict[str, Any]
     assert bought(planned(POD, wrong("a"), demands=(quarantined(),), fleet=fleet, **live)) == 1
 
 
+def test_quarantine_outlasts_a_cycle_in_which_the_template_is_not_told() -> None:
+    """One failed DescribeLaunchTemplates lifted it, and the next node was bought in vain."""
+    told: dict[str, Any] = {"launch_template_version": "8"}
+    word: dict[str, Any] = {"launch_template_version": "$Latest"}
+    (bought_before,) = planned(POD, **told).demands
+    known = replace(bought_before, bought_at=ago(300), strikes=2, judged_at=ago(30))
+    made = planned(POD, wrong("a"), demands=(known,), **word)
+    assert (made.quarantined, bought(made), made.demands) == (1, 0, (known,))
+    later: dict[str, Any] = {"launch_template_version": "9"}
+    assert bought(planned(POD, wrong("a"), demands=made.demands, **later)) == 1
+
+
+def test_purchase_while_the_template_is_not_told_is_judged_when_it_is() -> None:
+    """It would have been tried again with the first answer of EC2, and then never let go."""
+    told: dict[str, Any] = {"launch_template_version": "8"}
+    word: dict[str, Any] = {"launch_template_version": "$Latest"}
+    (bought_before,) = planned(POD, **word).demands
+    known = replace(bought_before, bought_at=ago(300), strikes=2, judged_at=ago(30))
+    made = planned(POD, wrong("a"), demands=(known,), **told)
+    assert (made.quarantined, bought(made)) == (1, 0)
+    later: dict[str, Any] = {"launch_template_version": "9"}
+    assert bought(planned(POD, wrong("a"), demands=made.demands, **later)) == 1
+
+
 def test_other_pods_are_served_meanwhile() -> None:
     """One broken workload would close the fleet for all."""
     other = make_pod("other", sector="primary", cpu="3500m")

@@ -63,7 +63,7 @@ def propose(run: VoluntaryRun) -> None:
         _forget_old_marks(context, update)
         _date_again(context, update)
         status = context.view.statuses[update.key]
-        if update.batch:
+        if update.batch and update.version_told:
             _ask(context, status, update)
         elif update.batch_max:
             _begin(run, status, update)

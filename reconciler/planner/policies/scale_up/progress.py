@@ -21,7 +21,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
 from reconciler.planner.disruption.drains.idleness import counted, is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.version import version_of
+from reconciler.planner.fleets.version import has_changed, to_note, version_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.placement.fill import tightness
@@ -166,7 +166,7 @@ def _judged(
     When one of the fleets changes, all tries so far are forgotten.
     """
     view = builder.view
-    unchanged = [m for m in states if not _has_changed(view, m)]
+    unchanged = [_with_version(view, m) for m in states if not _has_changed(view, m)]
     if len(unchanged) < len(states):
         unchanged = [replace(m, strikes=0, judged_at=view.at) for m in unchanged]
     states = [m for m in unchanged if _status_of(view, m) is not None]
@@ -235,7 +235,15 @@ def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
     status = _status_of(view, state)
     if status is None or status.out_of_reach:
         return False
-    return version_of(status) != state.version
+    return has_changed(version_of(status), state.version)
+
+
+def _with_version(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
+    """Return the state of a fleet that has not changed, with its version as it is now."""
+    status = _status_of(view, state)
+    if status is None or status.out_of_reach:
+        return state
+    return replace(state, version=to_note(version_of(status), state.version))
 
 
 def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:

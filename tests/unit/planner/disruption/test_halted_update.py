@@ -15,17 +15,23 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import ContainerState, Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
-from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from tests.builders import (
-    HOME,
     ago,
     make_fleet,
     make_instance,
     make_node,
 )
 from tests.unit.planner.disruption.interrupted_nodes import targets
-from tests.unit.planner.disruption.updated_fleet import FLEET, NEW, made_of, marked, node, state
+from tests.unit.planner.disruption.updated_fleet import (
+    FLEET,
+    NEW,
+    made_of,
+    marked,
+    node,
+    remembered,
+    state,
+)
 from tests.unit.planner.placed import drained
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
@@ -108,11 +114,6 @@ def test_drain_of_a_halted_update_is_given_back(policy: str, emptied: bool) -> N
         assert ("a", "drain-failed") not in {each[:2] for each in annotations_set(made)}
     else:
         assert told(made, UntaintNode) == [], "it goes for another reason"
-
-
-def remembered(**changed: Any) -> tuple[SavedFleetState, ...]:
-    """What the Lease says of the fleet."""
-    return (SavedFleetState(fleet=FLEET.name, region=HOME, **changed),)
 
 
 def test_halt_lasts_until_the_version_changes() -> None:

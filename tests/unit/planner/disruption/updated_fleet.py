@@ -12,6 +12,7 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
@@ -19,6 +20,7 @@ from reconciler.planner.settings import (
     RollingUpdate,
 )
 from tests.builders import (
+    HOME,
     NOW,
     ago,
     kept_proof,
@@ -73,15 +75,18 @@ def made_of(
         rules: How nodes are replaced; None when rolling updates are switched off.
         fleet: The fleet.
         beside: Further fleets.
-        changed: `target` of the fleet, `more` instances of it, `settings` of the planner; else
-            keywords of ClusterState.
+        changed: `target` of the fleet, `more` instances of it, `live`: what EC2 shows of the
+            fleets, `settings` of the planner; else keywords of ClusterState.
     """
     nodes = [o for o in objects if isinstance(o, Node)]
     targets = Counter(str(n.labels["fleet"]) for n in nodes)
     targets[fleet.name] = changed.pop("target", targets[fleet.name])
+    shown: dict[str, Any] = changed.pop("live", {})
     lives = {
         each.name: make_fleet(
-            each, targets[each.name], launch_template_id="lt-1", launch_template_version=NEW
+            each,
+            targets[each.name],
+            **{"launch_template_id": "lt-1", "launch_template_version": NEW, **shown},
         )
         for each in (fleet, *beside)
     }
@@ -99,6 +104,11 @@ def made_of(
     at = changed.pop("at", NOW)
     known = {**kept_proof(*lives.values()), **changed}
     return plan(make_snapshot(*objects, cloud=cloud, at=at, **known), settings)
+
+
+def remembered(**changed: Any) -> tuple[SavedFleetState, ...]:
+    """What the Lease says of the fleet."""
+    return (SavedFleetState(fleet=FLEET.name, region=HOME, **changed),)
 
 
 def marked(made: Plan) -> dict[str, str | None]:

@@ -155,10 +155,13 @@ FLEET = make_fleet_settings()
 
 
 def remembered_from(
-    fleet: FleetSettings, *nodes: Node, before: tuple[SavedFleetState, ...] = ()
+    fleet: FleetSettings,
+    *nodes: Node,
+    before: tuple[SavedFleetState, ...] = (),
+    **changed: Any,
 ) -> Any:
     """What a cycle that sees these nodes of a fleet keeps on the Lease."""
-    live = make_fleet(fleet, len(nodes))
+    live = make_fleet(fleet, len(nodes), **changed)
     cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
     return plan(
         make_snapshot(*nodes, cloud=cloud, fleet_states=before), make_settings(fleet)
@@ -246,6 +249,25 @@ def test_what_was_remembered_is_forgotten_when_the_fleet_launches_something_else
     assert offered_later(fleet_states, launch_template_version="2") == "12Gi"
     other = replace(FLEET, options=(make_option("other.type"),))
     assert offered_later(fleet_states, other) == "12Gi"
+
+
+def test_what_was_remembered_outlasts_a_cycle_in_which_the_template_is_not_told() -> None:
+    """One failed DescribeLaunchTemplates, and a node was bought that the pods do not fit on."""
+    before = remembered_from(FLEET, smaller("14Gi"), launch_template_version="2")
+    old = smaller("10Gi")
+    known = remembered_from(FLEET, old, before=before, launch_template_version="$Latest")
+    assert known == before, "a node of an older template counted as one of the present template"
+    assert offered_later(known, launch_template_version="2") == "14Gi"
+    assert offered_later(known, launch_template_version="3") == "12Gi"
+
+
+def test_what_is_offered_is_learned_also_where_the_template_is_never_told() -> None:
+    """The right to read launch templates is optional."""
+    before = remembered_from(FLEET, smaller("14Gi"), launch_template_version="$Latest")
+    known = remembered_from(
+        FLEET, smaller("13Gi"), before=before, launch_template_version="$Latest"
+    )
+    assert offered_later(known, launch_template_version="$Latest") == "13Gi"
 
 
 def test_devices_are_not_remembered() -> None:

@@ -1,0 +1,63 @@
+"""Halted rolling updates, as the Lease has them: until the version changes, or a person says so."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from reconciler.model.ids import FleetKey, Region
+from reconciler.model.saved_state import SavedFleetState
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.live import is_told
+from reconciler.planner.fleets.rolling_update import Update
+
+
+def halted_after(
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
+    fleets: Iterable[FleetNodes],
+    updates: Mapping[FleetKey, Update],
+) -> dict[tuple[str, Region], SavedFleetState]:
+    """Return the saved states with the halts of this snapshot; those of earlier versions go.
+
+    While EC2 does not tell a fleet's version, what is saved of it stays.
+
+    Args:
+        saved_states: By fleet and region, with what a person lifted.
+        fleets: All.
+        updates: Their rolling updates.
+    """
+    after = dict(saved_states)
+    for fleet in fleets:
+        place = (fleet.key.name, fleet.key.region)
+        known = after.get(place) or SavedFleetState(fleet=place[0], region=place[1])
+        update = updates.get(fleet.key)
+        told = fleet.live is not None and is_told(fleet.live)
+        version = fleet.live.launch_template_version if fleet.live and told else ""
+        saved = known
+        if version and known.halted_version not in {"", version}:
+            saved = replace(saved, halted_version="", halted_because="")
+        if version and known.resumed_version not in {"", version}:
+            saved = replace(saved, resumed_version="")
+        if update is not None and update.halted:
+            saved = replace(saved, halted_version=update.version, halted_because=update.because)
+        if saved != known:
+            after[place] = saved
+    return after
+
+
+def with_resumed(
+    saved_states: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
+) -> dict[tuple[str, Region], SavedFleetState]:
+    """Return the saved states in which no fleet that a person named is halted.
+
+    Args:
+        saved_states: By fleet and region.
+        resumed: Names of fleets.
+    """
+    names = frozenset(resumed)
+    return {
+        place: replace(
+            saved, halted_version="", halted_because="", resumed_version=saved.halted_version
+        )
+        if place[0] in names and saved.halted_version
+        else saved
+        for place, saved in saved_states.items()
+    }

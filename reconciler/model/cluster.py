@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, Literal
 from weakref import WeakValueDictionary
 
+from reconciler.model.containers import ContainerState
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import InstanceId, NodeName, PodKey, ResourceName
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
@@ -149,21 +150,6 @@ class Owner:
 
 PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 QosClass = Literal["BestEffort", "Burstable", "Guaranteed"]
-ContainerKind = Literal["container", "init", "ephemeral"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerState:
-    """What is unusual about one container: it waits, has ended, or was restarted."""
-
-    kind: ContainerKind
-    waiting: str = ""
-    """Why it waits, such as `CrashLoopBackOff`; empty when it does not."""
-    terminated: str = ""
-    """Why it ended, such as `OOMKilled`; empty while it has not."""
-    exit_code: int | None = None
-    """None while it has not ended."""
-    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)

@@ -68,7 +68,7 @@ def strip_object(found: Mapping[str, Any]) -> Json:
     result["metadata"] = _metadata(found.get("metadata"))
     spec, status = found.get("spec"), found.get("status")
     if isinstance(status, Mapping):
-        result["status"] = _without(status, frozenset({"message", "lastState"}))
+        result["status"] = _without(status, frozenset({"message"}))
     if isinstance(spec, Mapping):
         result["spec"] = _spec(spec)
     return result

@@ -23,8 +23,9 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.calendar import in_window
+from reconciler.planner.clocks import earliest_now
 from reconciler.planner.fleets.batch_mark import BatchMark, read_mark
-from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods
+from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods, restarts_of
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.live import is_told
@@ -148,7 +149,7 @@ def find_updates(
         assert fleet.live is not None, "without it no node is known to be drifted"
         failure = ""
         if not _is_proven(new, rules, snapshot.at):
-            crashing = crashing_pods(restarted, old)
+            crashing = crashing_pods(restarted, old, earliest_now(snapshot))
             failure = _failure(fleet, new, stuck, crashing, snapshot.at, settings)
         halted = _why_halted(saved, fleet.live.launch_template_version, failure)
         found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
@@ -195,7 +196,7 @@ def _failure(
     for node in new:
         if node.name in crashing:
             pod = crashing[node.name]
-            return f"pod {pod.key} on {node.name} was restarted {pod.restarts} times"
+            return f"pod {pod.key} on {node.name} was restarted {restarts_of(pod)} times"
         if node.created_at is None or takes_pods(node) or at - node.created_at < limit:
             continue
         lacks = f"still has the taint {startup_taint(node)}" if node.ready else "is not Ready"

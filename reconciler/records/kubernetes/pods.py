@@ -8,15 +8,8 @@ from msgspec import Raw, Struct, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import DO_NOT_DISRUPT
-from reconciler.model.cluster import (
-    ContainerKind,
-    ContainerState,
-    Owner,
-    Pod,
-    PodPhase,
-    PodSpec,
-    QosClass,
-)
+from reconciler.model.cluster import Owner, Pod, PodPhase, PodSpec, QosClass
+from reconciler.model.containers import ContainerKind, ContainerState
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.interning import InternTable
@@ -131,6 +124,7 @@ class _ContainerStateWire(Wire):
 
 class _ContainerStatusWire(HoldingWire):
     state: _ContainerStateWire | None = None
+    last_state: _ContainerStateWire | None = None
     restart_count: int | None = None
 
 
@@ -351,7 +345,14 @@ def _container_state(kind: ContainerKind, each: _ContainerStatusWire) -> Contain
         terminated=sys.intern((ended.reason or "")[:ANNOTATION_MAX]),
         exit_code=ended.exit_code,
         restarts=max(0, each.restart_count or 0),
+        ended_at=_ended_at(each),
     )
+
+
+def _ended_at(each: _ContainerStatusWire) -> datetime | None:
+    """Return when a container last ended: now for good, or before it was restarted."""
+    found = (state.terminated for state in (each.state, each.last_state) if state is not None)
+    return next((utc(ended.finished_at) for ended in found if ended is not None), None)
 
 
 def _finished_at(

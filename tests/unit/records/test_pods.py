@@ -7,9 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.model.cluster import ContainerState, HostPort, Owner, PodSpec
+from reconciler.model.cluster import HostPort, Owner, PodSpec
+from reconciler.model.containers import ContainerState
 from reconciler.records.kubernetes import ObjectDecoder, decode_cluster, split_documents
 from reconciler.records.kubernetes.encoding import encode_pod
+from reconciler.records.snapshot import strip_object
 from tests.unit.records.kube import decode, decode_pod, pod_json
 
 
@@ -315,6 +317,28 @@ def test_restarts_and_what_containers_wait_for_are_read() -> None:
         ContainerState(kind="container", terminated="Error", exit_code=1, restarts=2),
         ContainerState(kind="init", restarts=7),
     )
+
+
+SECRET, OLD = "token", "2026-01-31T11:00:00Z"
+ENDED = {"exitCode": 1, "reason": "Error", "message": SECRET, "finishedAt": "2026-01-31T12:00:07Z"}
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        {"state": {"running": {}}, "lastState": {"terminated": ENDED}},
+        {"state": {"waiting": {}}, "lastState": {"terminated": ENDED}},
+        {"state": {"terminated": ENDED}, "lastState": {"terminated": {**ENDED, "finishedAt": OLD}}},
+    ],
+    ids=["runs-again", "waits", "ended"],
+)
+def test_it_is_read_when_a_container_last_ended(states: dict[str, Any]) -> None:
+    """Between two crashes a container runs: only this tells that it is in a crash loop."""
+    told = pod_json("a", status={"containerStatuses": [{"restartCount": 4, **states}]})
+    for each in (told, strip_object(told)):
+        (state,) = decode(each).pods[0].containers
+        assert state.ended_at == datetime(2026, 1, 31, 12, 0, 7, tzinfo=UTC)
+    assert SECRET not in str(strip_object(told)), "the last words of a process are its own affair"
 
 
 def test_pod_of_which_nothing_is_noticeable_has_no_containers() -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from reconciler.model.actions import EvictPod
-from reconciler.model.cluster import ContainerState, Taint, Toleration
+from reconciler.model.cluster import Taint, Toleration
+from reconciler.model.containers import ContainerState
 from reconciler.planner.descheduler_settings import (
     EvictorSettings,
     FailedPods,

@@ -12,7 +12,8 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import ContainerState, Node, Pod, Taint
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.containers import ContainerState
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.text import rfc3339
@@ -159,14 +160,30 @@ def test_crash_loop_after_the_canary_is_no_reason_to_halt() -> None:
 LOOPS = (ContainerState(kind="container", waiting="CrashLoopBackOff", restarts=9),)
 
 
+def ended(seconds: float, **changed: Any) -> dict[str, Any]:
+    """A pod whose container runs again; it was restarted nine times, and last ended so long ago."""
+    again = ContainerState(kind="container", restarts=9, ended_at=ago(seconds))
+    return {"restarts": 9, "containers": (again,), "ready": True, **changed}
+
+
 @pytest.mark.parametrize(
     ("on_old", "expected"),
     [
         ({"restarts": 9, "ready": False, "containers": LOOPS}, "canary"),
+        (ended(20), "canary"),
+        (ended(590, ready=False), "canary"),
+        (ended(7200), "halted"),
         ({"restarts": 9, "ready": True}, "halted"),
         ({"restarts": 9, "ready": False, "containers": LOOPS, "namespace": "other"}, "halted"),
     ],
-    ids=["crashes-there-too", "was-restarted-once", "of-another"],
+    ids=[
+        "crashes-there-too",
+        "runs-between-two-crashes",
+        "runs-after-the-longest-pause",
+        "crashed-hours-ago",
+        "was-restarted-once",
+        "of-another",
+    ],
 )
 def test_pod_that_crashes_on_old_nodes_too_does_not_halt_the_update(
     on_old: dict[str, Any], expected: str
@@ -175,3 +192,25 @@ def test_pod_that_crashes_on_old_nodes_too_does_not_halt_the_update(
     objects: list[Node | Pod] = [node("a"), node("b"), node("c", 120), full("b"), CRASHING]
     made = made_of(*objects, on("a", "app-2", owner=CRASHING.owner, **on_old), new="c")
     assert state(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("state_of_init", "expected"),
+    [
+        ({"waiting": "CrashLoopBackOff"}, "halted"),
+        ({}, "halted"),
+        ({"terminated": "Completed", "exit_code": 0}, "canary"),
+    ],
+    ids=["crashes", "is-a-sidecar", "waited-for-something"],
+)
+def test_init_container_that_crashes_halts_the_update(
+    state_of_init: dict[str, Any], expected: str
+) -> None:
+    """Most of what a new image breaks shows there: mounts, devices, the mesh's sidecar."""
+    init = ContainerState(kind="init", restarts=9, **state_of_init)
+    main = ContainerState(kind="container", waiting="PodInitializing")
+    moved = on("c", "app", phase="Pending", containers=(init, main))
+    made = made_of(node("a"), node("b"), node("c", 120), full("b"), moved, new="c")
+    assert state(made) == expected
+    if expected == "halted":
+        assert made.updates[0].because == "pod ns/app on c was restarted 9 times"

@@ -1,0 +1,23 @@
+"""What is unusual about a pod's containers: no more of their status is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+ContainerKind = Literal["container", "init", "ephemeral"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerState:
+    """What is unusual about one container: it waits, has ended, or was restarted."""
+
+    kind: ContainerKind
+    waiting: str = ""
+    """Why it waits, such as `CrashLoopBackOff`; empty when it does not."""
+    terminated: str = ""
+    """Why it ended, such as `OOMKilled`; empty while it has not."""
+    exit_code: int | None = None
+    """None while it has not ended."""
+    restarts: int = 0
+    ended_at: datetime | None = None
+    """When it last ended, before its last restart too; None when that is not known."""

@@ -43,6 +43,12 @@ class SavedFleetState:
     """The reason, in words."""
     resumed_version: str = ""
     """A version whose halt a person has lifted: it is not halted again."""
+    canary_version: str = ""
+    """The launch template version whose first new node its rolling update watches, or has
+    watched."""
+    canary_since: datetime | None = None
+    """Since when; None until pods came to it, and again when no such node takes pods before it was
+    watched for `canary_time`."""
     spot_return_at: datetime | None = None
     """When the latest batch of nodes that replaced this spot fleet's nodes began to be moved
     back."""

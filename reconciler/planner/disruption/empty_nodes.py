@@ -111,7 +111,7 @@ def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Block
     Ended as idle, it would be asked for again, and again, until those pods may be moved.
     """
     update = view.inventory.updates.get(status.key)
-    if update is None or all(node.name != new.name for new in update.successors):
+    if update is None or not update.awaits(node):
         return None
     return Blocker(
         "rolling-update",

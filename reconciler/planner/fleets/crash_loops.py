@@ -50,7 +50,7 @@ def crashing_pods(
     Args:
         restarted: See `restarted_pods`.
         old: Nodes of the old version.
-        now: The time by the clock that is furthest behind.
+        now: The time that the API server has at least.
     """
     everywhere = {
         _controller(pod) for pod in restarted if pod.node_name in old and _is_crashing(pod, now)

@@ -1,4 +1,7 @@
-"""Halted rolling updates, as the Lease has them: until the version changes, or a person says so."""
+"""Rolling updates as the Lease has them: halts, until a person lifts them, and proven versions.
+
+Both are of one version, and are forgotten when it changes.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,7 +18,7 @@ def halted_after(
     fleets: Iterable[FleetNodes],
     updates: Mapping[FleetKey, Update],
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the saved states with the halts of this snapshot; those of earlier versions go.
+    """Return the saved states with what this snapshot shows; what was of earlier versions goes.
 
     While EC2 does not tell a fleet's version, what is saved of it stays.
 
@@ -36,8 +39,13 @@ def halted_after(
             saved = replace(saved, halted_version="", halted_because="")
         if version and known.resumed_version not in {"", version}:
             saved = replace(saved, resumed_version="")
+        if version and known.canary_version not in {"", version}:
+            saved = replace(saved, canary_version="", canary_since=None)
         if update is not None and update.halted:
             saved = replace(saved, halted_version=update.version, halted_because=update.because)
+        if update is not None and update.canary.version:
+            canary = update.canary
+            saved = replace(saved, canary_version=canary.version, canary_since=canary.since)
         if saved != known:
             after[place] = saved
     return after

@@ -215,7 +215,9 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     ]
     rebalance = settings.drains_for_rebalance
     noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
-    updates = find_updates(statuses, instance_of_node, believed, saved_states, snapshot, settings)
+    updates = find_updates(
+        statuses, instance_of_node, believed, noticed, saved_states, snapshot, settings
+    )
     saved_states = halted_after(saved_states, statuses, updates)
     judged = [replace(s, unavailable=closed[s.key]) if s.key in closed else s for s in statuses]
     return Inventory(

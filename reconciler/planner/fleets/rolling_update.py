@@ -4,18 +4,19 @@ Nodes are replaced in batches. The nodes of a batch carry the annotation `ROLLIN
 launch template version, the time and their number in the batch. Number k is emptied when k nodes
 that came after that time take pods, so that the fleet never has fewer of these than before: a node
 that is Ready may still have a start-up taint.
-Everything else is read from the nodes again in each cycle; only a halt is remembered (on the Lease,
-`SavedFleetState.halted_version`). Model: AWS CloudFormation's AutoScalingRollingUpdate policy
+Everything else is read from the nodes again in each cycle; only a halt, and since when the first
+node of a version has been watched (`planner.fleets.canary`), are remembered on the Lease. Model:
+AWS CloudFormation's AutoScalingRollingUpdate policy
 (MinInstancesInService, MaxBatchSize, PauseTime).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.plan import FleetUpdate, UpdateState
@@ -23,15 +24,14 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.calendar import in_window
-from reconciler.planner.clocks import earliest_now
 from reconciler.planner.fleets.batch_mark import BatchMark, read_mark
-from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods, restarts_of
+from reconciler.planner.fleets.canary import Canaries, Canary, stays
 from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.stuck import StuckInstance
 from reconciler.planner.nodes.drain_taints import is_draining
-from reconciler.planner.nodes.starting import startup_taint, takes_pods
+from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate
 
 _BECAUSE_MAX: Final = 160
@@ -54,6 +54,10 @@ class Update:
     """The drifted nodes that are being replaced now, by number."""
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
+    staying: frozenset[NodeName] = frozenset()
+    """Those of them that take pods, and are neither cordoned nor leaving."""
+    canary: Canary = field(default_factory=Canary)
+    """What is known of the version."""
     spare: int
     """How many nodes that take pods `min_in_service` can do without; 0 when it is not set."""
     may_go: frozenset[NodeName]
@@ -82,8 +86,19 @@ class Update:
 
     @property
     def successors_taking_pods(self) -> tuple[Node, ...]:
-        """Return those that take pods."""
-        return tuple(node for node in self.successors if takes_pods(node))
+        """Return those that take pods and stay."""
+        return tuple(node for node in self.successors if node.name in self.staying)
+
+    @property
+    def successors_in_vain(self) -> tuple[Node, ...]:
+        """Return those that took pods, and are cordoned or leave now."""
+        gone = (node for node in self.successors if node.name not in self.staying)
+        return tuple(node for node in gone if takes_pods(node))
+
+    def awaits(self, node: Node) -> bool:
+        """Return whether pods of the batch are to come to the node."""
+        came = any(node.name == each.name for each in self.successors)
+        return came and (node.name in self.staying or not takes_pods(node))
 
     @property
     def passing(self) -> frozenset[NodeName]:
@@ -115,6 +130,7 @@ def find_updates(
     fleets: Iterable[FleetNodes],
     instances: Mapping[NodeName, Instance],
     stuck: Sequence[StuckInstance],
+    noticed: Collection[NodeName],
     saved_states: Mapping[tuple[str, Region], SavedFleetState],
     snapshot: Snapshot,
     settings: PlannerSettings,
@@ -125,14 +141,16 @@ def find_updates(
         fleets: All; those that are to go as a whole, and those that EC2 does not show, have none.
         instances: By node.
         stuck: Instances that never joined, as far as they are to be believed.
-        saved_states: Which updates are halted.
-        snapshot: Pods, and the clock.
+        noticed: Nodes that EC2 takes back, or recommends to leave.
+        saved_states: Which updates are halted, and which versions are proven.
+        snapshot: Pods, and the clocks.
         settings: The config.
     """
     rules = settings.rolling_update
     if rules is None:
         return {}
-    restarted: Sequence[Pod] | None = None
+    fleets = tuple(fleets)
+    canaries = Canaries(fleets, stuck, noticed, snapshot, settings)
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
         old, new = _by_drift(fleet, instances)
@@ -144,15 +162,24 @@ def find_updates(
             continue
         if not old:
             continue
-        if restarted is None:
-            restarted = restarted_pods(snapshot.cluster.pods)
         assert fleet.live is not None, "without it no node is known to be drifted"
-        failure = ""
-        if not _is_proven(new, rules, snapshot.at):
-            crashing = crashing_pods(restarted, old, earliest_now(snapshot))
-            failure = _failure(fleet, new, stuck, crashing, snapshot.at, settings)
-        halted = _why_halted(saved, fleet.live.launch_template_version, failure)
-        found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
+        update = Update(
+            key=fleet.key,
+            version=fleet.live.launch_template_version,
+            state="waiting",
+            because="",
+            old=old,
+            batch=_batch(fleet, old, snapshot.at),
+            new=tuple(new),
+            staying=frozenset(node.name for node in new if stays(node, noticed)),
+            spare=_spare(fleet, rules),
+            may_go=frozenset(),
+            batch_max=0,
+        )
+        canary = _judged(canaries, fleet, update, saved)
+        found[fleet.key] = _with_state(
+            fleet, replace(update, canary=canary), canaries.now, snapshot.at, settings
+        )
     return found
 
 
@@ -171,79 +198,57 @@ def _by_drift(
     return old, new
 
 
-def _is_proven(new: Iterable[Node], rules: RollingUpdate, at: datetime) -> bool:
-    """Return whether a new node that takes pods has been Ready for `canary_time`."""
-    watched = timedelta(seconds=rules.canary_seconds)
-    ready = (n.ready_changed_at for n in new if takes_pods(n))
-    return any(since is not None and at - since >= watched for since in ready)
-
-
-def _failure(
-    fleet: FleetNodes,
-    new: Iterable[Node],
-    stuck: Iterable[StuckInstance],
-    crashing: Mapping[NodeName, Pod],
-    at: datetime,
-    settings: PlannerSettings,
-) -> str:
-    """Return what shows that nodes of the new version do not work; empty when nothing does."""
+def _batch(
+    fleet: FleetNodes, old: Mapping[NodeName, str], at: datetime
+) -> Mapping[NodeName, BatchMark]:
+    """Return the drifted nodes that are being replaced by the present version, by number."""
     assert fleet.live is not None
-    version = fleet.live.launch_template_version
-    limit = timedelta(seconds=settings.instance_init_seconds)
-    for each in stuck:
-        if each.key == fleet.key and each.instance.launch_template_version == version:
-            return f"instance {each.instance.id} never became a node within {duration(limit)}"
-    for node in new:
-        if node.name in crashing:
-            pod = crashing[node.name]
-            return f"pod {pod.key} on {node.name} was restarted {restarts_of(pod)} times"
-        if node.created_at is None or takes_pods(node) or at - node.created_at < limit:
-            continue
-        lacks = f"still has the taint {startup_taint(node)}" if node.ready else "is not Ready"
-        return f"node {node.name} {lacks} {duration(at - node.created_at)} after it joined"
-    return ""
-
-
-def _why_halted(saved: SavedFleetState | None, version: str, failure: str) -> str:
-    """Return why the update stands still; empty while it goes on."""
-    if saved is not None and saved.halted_version == version:
-        return saved.halted_because
-    if saved is not None and saved.resumed_version == version:
-        return ""
-    return failure[:_BECAUSE_MAX]
-
-
-def _update(
-    fleet: FleetNodes,
-    old: Mapping[NodeName, str],
-    new: Sequence[Node],
-    halted: str,
-    at: datetime,
-    settings: PlannerSettings,
-) -> Update:
-    rules = settings.rolling_update
-    assert fleet.live is not None
-    assert rules is not None
     version = fleet.live.launch_template_version
     marks = {n.name: mark for n in fleet.nodes if n.name in old and (mark := read_mark(n, at))}
-    batch = {} if halted else {n: mark for n, mark in marks.items() if mark.version == version}
-    batch = dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
-    proven = _is_proven(new, rules, at)
-    state, because = _state(rules, batch, new, at, settings.timezone, proven=proven)
-    update = Update(
-        key=fleet.key,
-        version=version,
-        state=state,
-        because=because,
-        old=old,
-        batch=batch,
-        new=tuple(new),
-        spare=_spare(fleet, rules),
-        may_go=frozenset(),
-        batch_max=0 if state != "waiting" else rules.batch_max if proven else 1,
+    batch = {name: mark for name, mark in marks.items() if mark.version == version}
+    return dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
+
+
+def _judged(
+    canaries: Canaries, fleet: FleetNodes, update: Update, saved: SavedFleetState | None
+) -> Canary:
+    """Return what is known of the version; its failure is why the update stands still, if it does.
+
+    A halt that is over begins the watch again.
+    """
+    halted = saved.halted_because if saved and saved.halted_version == update.version else ""
+    if not halted:
+        canary = canaries.judge(fleet, update.old, update.new, saved, in_batch=bool(update.batch))
+        if saved is not None and saved.resumed_version == update.version:
+            return replace(canary, failure="")
+        if not canary.failure:
+            return canary
+        halted = canary.failure[:_BECAUSE_MAX]
+    return Canary(version=update.version, failure=halted)
+
+
+def _with_state(
+    fleet: FleetNodes, update: Update, now: datetime, at: datetime, settings: PlannerSettings
+) -> Update:
+    """Return the update with what its fleet's nodes and the canary allow now.
+
+    Args:
+        fleet: The fleet.
+        update: What it consists of.
+        now: The time that the API server has at least.
+        at: Our clock, which the maintenance windows follow.
+        settings: The config.
+    """
+    rules, canary = settings.rolling_update, update.canary
+    assert rules is not None
+    if canary.failure:
+        return replace(update, batch={}, state="halted", because=canary.failure)
+    local = at.astimezone(ZoneInfo(settings.timezone))
+    state, because = _state(update, rules, now, local)
+    most = rules.batch_max if canary.proven else 1
+    update = replace(
+        update, state=state, because=because, batch_max=most if state == "waiting" else 0
     )
-    if halted:
-        return replace(update, state="halted", because=halted, batch_max=0)
     went_first = _went_first(fleet, update) or _lacks_room(fleet, update)
     old_take_pods = rules.min_in_service is not None and went_first
     return replace(update, may_go=_may_go(fleet, update), old_take_pods=old_take_pods)
@@ -286,40 +291,49 @@ def _standing(
         return update
     latest, began = max(m.at for m in marks.values()), min(m.at for m in marks.values())
     newer = (n for n in fleet.nodes if n.name not in marks and n.name not in old)
+    came = tuple(n for n in newer if n.created_at is not None and n.created_at >= began)
     return replace(
         update,
         version=next(m.version for m in marks.values() if m.at == latest),
         old={**dict.fromkeys(marks, "it was drifted when its batch began"), **old},
         batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
-        new=tuple(n for n in newer if n.created_at is not None and n.created_at >= began),
+        new=came,
+        staying=frozenset(n.name for n in came if stays(n, ())),
     )
 
 
 def _state(  # noqa: PLR0911 - one return per state
-    rules: RollingUpdate,
-    batch: Mapping[NodeName, BatchMark],
-    new: Sequence[Node],
-    at: datetime,
-    timezone: str,
-    *,
-    proven: bool,
+    update: Update, rules: RollingUpdate, now: datetime, local: datetime
 ) -> tuple[UpdateState, str]:
-    """Return the state of an update that is not halted, and what it waits for."""
-    if batch:
-        nodes = counted_noun(len(batch), "node")
-        if proven:
+    """Return the state of an update that is not halted, and what it waits for.
+
+    Args:
+        update: The update.
+        rules: How nodes are replaced.
+        now: The time that the API server has at least.
+        local: The time of the maintenance windows.
+    """
+    canary = update.canary
+    if update.batch:
+        nodes = counted_noun(len(update.batch), "node")
+        if canary.proven:
             return "rolling", f"a batch of {nodes} is being replaced"
-        return "canary", f"the first node is being replaced: {next(iter(batch))}"
-    ready = [n.ready_changed_at for n in new if takes_pods(n) and n.ready_changed_at]
-    if new and not proven:
+        return "canary", f"the first node is being replaced: {next(iter(update.batch))}"
+    taking = [node for node in update.new if takes_pods(node)]
+    ready = [node.ready_changed_at for node in taking if node.ready_changed_at]
+    if update.new and not canary.proven:
         if not ready:
             return "canary", "the first new node takes no pods yet"
-        left = min(ready) + timedelta(seconds=rules.canary_seconds) - at
-        return "canary", f"the first new node is watched for another {duration(left)}"
+        # One to which no pod came in that time proves nothing: one more node is replaced then.
+        left = (canary.since or min(ready)) + timedelta(seconds=rules.canary_seconds) - now
+        if left > timedelta(0):
+            return "canary", f"the first new node is watched for another {duration(left)}"
+    if update.new and not taking:
+        return "paused", "none of the new nodes takes pods now"
     paused = timedelta(seconds=rules.pause_seconds)
-    if ready and max(ready) + paused > at:
-        return "paused", f"the next batch begins in {duration(max(ready) + paused - at)}"
-    if not _is_open(rules, at.astimezone(ZoneInfo(timezone))):
+    if ready and max(ready) + paused > now:
+        return "paused", f"the next batch begins in {duration(max(ready) + paused - now)}"
+    if not _is_open(rules, local):
         return "closed", "no maintenance window is open"
     return "waiting", "the next batch may begin"
 

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
-from typing import Annotated
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import (
@@ -17,8 +15,7 @@ from reconciler.model.actions import (
     RESUME_UPDATE,
 )
 from reconciler.model.binding import KeptProof
-from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
+from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.saved_state import (
     InterruptedPool,
     LostFleet,
@@ -31,7 +28,6 @@ from reconciler.model.saved_state import (
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,
-    printable,
     required_name,
     utc,
 )
@@ -42,6 +38,13 @@ from reconciler.records.kubernetes.protected import (
     decode_protected,
     encode_protected,
 )
+from reconciler.records.kubernetes.saved_fleets import (
+    Amount,
+    Count,
+    SavedFleetWire,
+    decode_fleet,
+    encode_fleets,
+)
 
 LEASE_NAME = "fleet-reconciler"
 LEASE_NAMESPACE = "fleet-reconciler"
@@ -49,7 +52,6 @@ LEASE_NAMESPACE = "fleet-reconciler"
 
 VERSION = 1
 """Version of the format of `fleet-state`; a value of another version is not read."""
-FLEETS_MAX = 300
 DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
 STUCK_ENDS_MAX = 200
@@ -58,12 +60,6 @@ RAISES_MAX = 20
 annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
 """Longer values are not read."""
-
-RESOURCES_MAX = 8
-"""How many resource names are read of one fleet at most."""
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
-Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""The amount of a resource that a node may state: as much as a Kubernetes quantity can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,26 +102,6 @@ class _LeaseWire(Wire):
     metadata: _LeaseMetadataWire
 
 
-class _SavedFleetWire(Struct, gc=False, omit_defaults=True):
-    fleet: str
-    region: str
-    unavailable_until: datetime | None = None
-    failures: Count = 0
-    last_error_at: datetime | None = None
-    reason: str = ""
-    below_target_since: datetime | None = None
-    silent_since: datetime | None = None
-    stuck_in_a_row: Count = 0
-    last_stuck_launched_at: datetime | None = None
-    learned: dict[ResourceName, Amount] = field(default_factory=dict)
-    learned_version: str = ""
-    unseen_since: datetime | None = None
-    halted_version: str = ""
-    halted_because: str = ""
-    resumed_version: str = ""
-    spot_return_at: datetime | None = None
-
-
 class _DemandWire(Struct, gc=False, omit_defaults=True):
     demand: str
     fleet: str
@@ -157,7 +133,7 @@ class _RaiseWire(Struct, gc=False, omit_defaults=True):
 
 
 class _FleetStateWire(Struct, gc=False):
-    fleets: tuple[_SavedFleetWire, ...] = ()
+    fleets: tuple[SavedFleetWire, ...] = ()
     demands: tuple[_DemandWire, ...] = ()
     lost_fleets: tuple[_LostFleetWire, ...] = ()
     stuck_ends: tuple[_StuckEndWire, ...] = ()
@@ -238,7 +214,7 @@ def decode_fleet_state(text: str) -> SavedState:
     if state.version != VERSION:
         raise ValueError(f"version {state.version} of the state is not known")
     return SavedState(
-        fleets=tuple(map(_fleet, state.fleets)),
+        fleets=tuple(map(decode_fleet, state.fleets)),
         demands=tuple(map(_demand, state.demands)),
         lost_fleets=tuple(
             LostFleet(id=FleetId(e.id), region=Region(e.region), since=_moment(e.since))
@@ -251,28 +227,6 @@ def decode_fleet_state(text: str) -> SavedState:
         raises=() if state.raises is UNSET else tuple(map(_raise, state.raises[:RAISES_MAX])),
         interrupted_pools=decode_pools(state.interrupted_pools or ()),
         protected_instances=decode_protected(state.protected_instances or ()),
-    )
-
-
-def _fleet(each: _SavedFleetWire) -> SavedFleetState:
-    return SavedFleetState(
-        fleet=each.fleet,
-        region=Region(each.region),
-        unavailable_until=utc(each.unavailable_until),
-        failures=each.failures,
-        last_error_at=utc(each.last_error_at),
-        reason=printable(each.reason),
-        below_target_since=utc(each.below_target_since),
-        silent_since=utc(each.silent_since),
-        stuck_in_a_row=each.stuck_in_a_row,
-        last_stuck_launched_at=utc(each.last_stuck_launched_at),
-        learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
-        learned_version=printable(each.learned_version),
-        unseen_since=utc(each.unseen_since),
-        halted_version=printable(each.halted_version),
-        halted_because=printable(each.halted_because),
-        resumed_version=printable(each.resumed_version),
-        spot_return_at=utc(each.spot_return_at),
     )
 
 
@@ -318,15 +272,11 @@ def encode_fleet_state(
     or resumed, or whose nodes were moved back to spot, and the latest cool-offs; the kinds of pods
     that have failed most often; the fleets that have been lost longest.
     """
-    fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
-    fleets.sort(key=_weight_of_fleet, reverse=True)
     wanted = sorted(demands, key=lambda d: (-d.strikes, -d.bought_at.timestamp(), d.demand))
     lost = sorted(lost_fleets, key=lambda each: (each.since, each.region, each.id))
     latest = sorted(raises, key=lambda each: each.at)[-RAISES_MAX:]
     state = _FleetStateWire(
-        fleets=tuple(
-            sorted(map(_fleet_wire, fleets[:FLEETS_MAX]), key=lambda w: (w.fleet, w.region))
-        ),
+        fleets=encode_fleets(fleet_states),
         demands=tuple(
             sorted(
                 map(_demand_wire, wanted[:DEMANDS_MAX]), key=lambda w: (w.demand, w.fleet, w.region)
@@ -354,36 +304,6 @@ def _raise_wire(each: SavedRaise) -> _RaiseWire:
         nano_usd_per_hour=each.nano_usd_per_hour,
         nodes_before=each.nodes_before,
         nano_usd_before=each.nano_usd_before,
-    )
-
-
-def _weight_of_fleet(saved: SavedFleetState) -> tuple[bool, float, int, str, str]:
-    # What EC2 and the nodes show again weighs less than what nothing else tells.
-    decided = bool(saved.halted_version or saved.resumed_version or saved.spot_return_at)
-    until = saved.unavailable_until or saved.below_target_since or saved.silent_since
-    latest = until.timestamp() if until else 0.0
-    return decided, latest, saved.stuck_in_a_row, saved.fleet, saved.region
-
-
-def _fleet_wire(each: SavedFleetState) -> _SavedFleetWire:
-    return _SavedFleetWire(
-        fleet=each.fleet,
-        region=each.region,
-        unavailable_until=each.unavailable_until,
-        failures=each.failures,
-        last_error_at=each.last_error_at,
-        reason=each.reason,
-        below_target_since=each.below_target_since,
-        silent_since=each.silent_since,
-        stuck_in_a_row=each.stuck_in_a_row,
-        last_stuck_launched_at=each.last_stuck_launched_at,
-        learned=dict(each.learned),
-        learned_version=each.learned_version,
-        unseen_since=each.unseen_since,
-        halted_version=each.halted_version,
-        halted_because=each.halted_because,
-        resumed_version=each.resumed_version,
-        spot_return_at=each.spot_return_at,
     )
 
 

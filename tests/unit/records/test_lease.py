@@ -104,6 +104,19 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
     assert state.lost_fleets == (LOST,)
 
 
+def test_lease_gives_back_which_version_is_watched() -> None:
+    """After each restart a proven version would be on trial again, and be halted by any restart."""
+    saved = SavedFleetState(
+        fleet="a", region=Region("us-west-2"), canary_version="17", canary_since=AT
+    )
+    text = encode_fleet_state([saved])
+    assert decode(lease(fleet_state=text)).fleet_states == (saved,)
+    newer = text.replace('"canary_version"', '"canary_of_later":{"x":[1]},"canary_version"')
+    assert decode(lease(fleet_state=newer)).fleet_states == (saved,), "of a newer version"
+    begun = replace(saved, canary_since=None)
+    assert decode(lease(fleet_state=encode_fleet_state([begun]))).fleet_states == (begun,)
+
+
 def test_lease_gives_back_how_far_targets_were_raised() -> None:
     """The next leader would raise them as far again within the same hour."""
     raised = SavedRaise(

@@ -175,8 +175,9 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
     taken, noticed = _replaced_by_others(context, update)
+    coming, for_new = _come_again(context, update)
     raised = context.builder.targets[status.key] - status.current - len(taken)
-    missing -= len(taken) + min(max(0, raised), len(noticed))
+    missing -= len(taken) + coming + min(max(0, raised), len(noticed) + for_new)
     going = taken | noticed | {removal.node for removal in context.builder.removals}
     staying = [name for name in update.batch if not is_draining(context.view.nodes[name])]
     staying = [name for name in staying if name not in going]
@@ -196,6 +197,29 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
             context.builder.mark(
                 asked_again(context.view, node, status.key, POLICY, update.version)
             )
+
+
+def _come_again(context: DisruptionContext, update: Update) -> tuple[int, int]:
+    """Count new nodes of the batch that take no more pods, and for which others come by themselves.
+
+    Returns:
+        How many need no other to be asked for: the fleet replaces those that EC2 takes back, and
+        what cordons a node when it joins may let it go. And for how many others EC2's notices have
+        one asked for.
+    """
+    view, at = context.view, context.view.at
+    init, coming, asked = timedelta(seconds=view.settings.instance_init_seconds), 0, 0
+    for node in update.successors_in_vain:
+        outdated = view.inventory.outdated.get(node.name)
+        young = node.created_at is not None and at - node.created_at < init
+        by_group = outdated is not None and outdated.replaced_by_group
+        if node.name in view.inventory.interrupted or by_group:
+            coming += 1
+        elif outdated is not None:
+            asked += 1
+        elif young and node.unschedulable and not is_draining(node):
+            coming += 1
+    return coming, asked
 
 
 def _replaced_by_others(

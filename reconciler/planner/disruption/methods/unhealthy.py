@@ -1,6 +1,6 @@
 """Nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
-from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
@@ -14,15 +14,11 @@ from reconciler.planner.disruption.blockers.nodes import stated_protection, term
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.outages import find_outages
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
-
-UNREADY_ALWAYS = 3
-"""So many nodes that are not Ready are never taken for an outage."""
-UNREADY_PERCENT_MAX = 45
-"""Of our nodes in a Region; with more that are not Ready, it is an outage."""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -50,36 +46,16 @@ def propose(builder: PlanBuilder) -> None:
                 builder.block(view.nodes[name], "unreadable", why)
 
 
-def _outages(view: ClusterView) -> dict[Region, str]:
+def _outages(view: ClusterView) -> Mapping[Region, str]:
     """Regions where so many nodes are silent that none of them is ended, and why.
 
     Before a second full list agrees the safety stop holds them all.
     """
     if view.snapshot.cluster.relists < 2:
         return {}
-    ours: Counter[Region] = Counter()
-    silent: Counter[Region] = Counter()
-    init = view.settings.instance_init_seconds
-    for name, key in view.inventory.fleet_of_node.items():
-        if name not in view.inventory.leaving:
-            node = view.nodes[name]
-            ours[key.region] += 1
-            silent[key.region] += not (node.ready or is_joining(node, view.at, init))
-    return {
-        region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
-        "the API server's, and none is ended for it"
-        for region, count in ours.items()
-        if _is_outage(silent[region], count)
-    }
-
-
-def _is_outage(unready: int, nodes: int) -> bool:
-    """Return whether so many nodes are not Ready that the network or the API server is to blame.
-
-    Source: Cluster Autoscaler's --ok-total-unready-count and --max-total-unready-percentage, from
-    which on it does nothing; the node lifecycle controller evicts from no zone that is all silent.
-    """
-    return unready > UNREADY_ALWAYS and unready * 100 > nodes * UNREADY_PERCENT_MAX
+    owners, leaving = view.inventory.fleet_of_node.items(), view.inventory.leaving
+    ours = ((key.region, view.nodes[name]) for name, key in owners if name not in leaving)
+    return find_outages(ours, view.at, view.settings.instance_init_seconds)
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:

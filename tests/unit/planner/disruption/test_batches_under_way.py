@@ -1,5 +1,8 @@
 """Batches of a rolling update that have to wait, or that something else comes in between of."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from reconciler.model.actions import (
@@ -162,3 +165,51 @@ def test_fleet_at_its_minimum_asks_for_no_second_node_when_the_first_lets_a_node
     made = made_of(node("a", 9000, mark=1, fleet=least), *nodes, *pods, fleet=least, new="new")
     assert told(made, TaintNode) == ["a"]
     assert targets(made) == []
+
+
+LEAVES: list[dict[str, Any]] = [
+    {"annotations": {INTERRUPTION: f"terminate/{rfc3339(ago(-100))}"}},
+    {"annotations": {INTERRUPTION: f"rebalance-recommendation/{rfc3339(ago(20))}"}},
+    {"taints": (replace(TAINT, value="a person's"),)},
+    {"unschedulable": True},
+]
+
+
+@pytest.mark.parametrize("leaves", LEAVES, ids=["taken-back", "recommended", "drains", "cordoned"])
+def test_new_node_that_leaves_is_none_for_which_a_batch_waits(leaves: dict[str, Any]) -> None:
+    """The old node was emptied, and the service had one node less than before."""
+    objects: list[Node | Pod] = [node("a", 9000, mark=1), node("b"), full("b"), on("a")]
+    made = made_of(*objects, node("c", 300, **leaves), new="c")
+    assert "a" not in drained(made)
+    assert kept(made)["a"] == "replacement"
+    made = made_of(*objects, node("c", 300, **leaves), node("d", 60), new="c d")
+    assert "a" in drained(made)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "age", "asked"),
+    [
+        (LEAVES[0], 300, []),
+        (LEAVES[1], 300, [(3, 4)]),
+        (LEAVES[2], 300, [(3, 4)]),
+        (LEAVES[3], 300, []),
+        (LEAVES[3], 1200, [(3, 4)]),
+    ],
+    ids=["its-fleet-replaces-it", "recommended", "drains", "cordoned", "stays-cordoned"],
+)
+def test_another_new_node_is_asked_for_when_the_first_leaves_unless_one_comes_anyway(
+    leaves: dict[str, Any], age: float, asked: list[tuple[int, int]]
+) -> None:
+    """The batch would wait for ever, or the fleet be one node too large."""
+    objects: list[Node | Pod] = [node("a", 9000, mark=1, began=1500), node("b"), full("b"), on("a")]
+    made = made_of(*objects, node("c", age, **leaves), new="c")
+    assert targets(made) == asked
+    assert targets(made_of(*objects, node("c", age, **leaves), new="c", target=4)) == []
+
+
+@pytest.mark.parametrize(("cordoned", "code"), [(False, "rolling-update"), (True, "idle-time")])
+def test_cordoned_new_node_is_not_kept_for_its_batch(cordoned: bool, code: str) -> None:
+    """No pod can come to it, and nothing would ever end it."""
+    objects: list[Node | Pod] = [node("a", 9000, mark=1), node("b"), full("b"), on("a")]
+    made = made_of(*objects, node("c", 300, unschedulable=cordoned), new="c")
+    assert kept(made)["c"] == code

@@ -60,11 +60,11 @@ CRASHING = on("c", "app", restarts=3)
     ("objects", "more", "because"),
     [
         ((), [never_joined()], "i-x never became a node"),
-        ((node("c", 1000, ready=False),), [], "c is not Ready 16m40s after it joined"),
+        ((node("c", 1000, ready=False),), [], "c has not been Ready for 16m40s"),
         (
             (node("c", 1000, taints=(CILIUM,)),),
             [],
-            "c still has the taint node.cilium.io/agent-not-ready 16m40s after it joined",
+            "c has had the taint node.cilium.io/agent-not-ready for 16m40s",
         ),
         ((node("c", 120), CRASHING), [], "app on c was restarted 3 times"),
     ],

@@ -1,0 +1,197 @@
+"""The canary of a version: since when its first new node is watched, and what speaks against it.
+
+A version is proven when a new node took pods for `canary_time` after the first batch was gone. What
+its pods do before that shows whether it works: a node without pods shows nothing. The Lease keeps
+since when it is watched (`SavedFleetState.canary_since`), so that a proven version stays proven
+whatever its nodes do later, and so that pods may be short.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted import counts
+from reconciler.model.ids import NodeName, Region
+from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.snapshot import Snapshot
+from reconciler.model.text import duration
+from reconciler.planner.clocks import decided_at, is_skewed
+from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods, restarts_of
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.stuck import StuckInstance
+from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.outages import find_outages
+from reconciler.planner.nodes.starting import startup_taint, takes_pods
+from reconciler.planner.settings import PlannerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """What is known of the version from which a fleet launches."""
+
+    version: str = ""
+    """As `SavedFleetState.canary_version`: empty while nothing can be noted."""
+    since: datetime | None = None
+    """As `SavedFleetState.canary_since`."""
+    proven: bool = False
+    """Whether it was watched for `canary_time`."""
+    failure: str = ""
+    """What shows that its nodes do not work, in words; empty when nothing does."""
+
+
+def stays(node: Node, noticed: Collection[NodeName]) -> bool:
+    """Return whether the node takes pods, and is neither cordoned nor leaving.
+
+    Args:
+        node: The node.
+        noticed: Nodes that EC2 takes back, or recommends to leave.
+    """
+    leaving = node.unschedulable or is_draining(node) or node.name in noticed
+    return takes_pods(node) and not leaving
+
+
+class Canaries:
+    """Watches the first new nodes of all fleets; pods are read where that decides something."""
+
+    def __init__(
+        self,
+        fleets: Iterable[FleetNodes],
+        stuck: Sequence[StuckInstance],
+        noticed: Collection[NodeName],
+        snapshot: Snapshot,
+        settings: PlannerSettings,
+    ) -> None:
+        """Take what it looks at.
+
+        Args:
+            fleets: All.
+            stuck: Instances that never joined, as far as they are to be believed.
+            noticed: Nodes that EC2 takes back, or recommends to leave.
+            snapshot: Pods, and the clocks.
+            settings: The config, in which rolling updates are switched on.
+        """
+        assert settings.rolling_update is not None
+        self._fleets = tuple(fleets)
+        self._stuck, self._noticed = stuck, noticed
+        self._pods = snapshot.cluster.pods
+        self._skewed = is_skewed(snapshot)
+        self.now = decided_at(snapshot, snapshot.cluster.nodes)
+        self._watched = timedelta(seconds=settings.rolling_update.canary_seconds)
+        self._init_seconds = settings.instance_init_seconds
+
+    def judge(
+        self,
+        fleet: FleetNodes,
+        old: Collection[NodeName],
+        new: Sequence[Node],
+        saved: SavedFleetState | None,
+        *,
+        in_batch: bool,
+    ) -> Canary:
+        """Return what is known of a fleet's version.
+
+        While the clocks differ nothing new is.
+
+        Args:
+            fleet: The fleet; EC2 tells its version.
+            old: Its drifted nodes.
+            new: Its nodes of the version.
+            saved: What the Lease says of it.
+            in_batch: Whether a batch of the version is under way.
+        """
+        assert fleet.live is not None
+        version = fleet.live.launch_template_version
+        known = saved is not None and saved.canary_version == version
+        since = saved.canary_since if saved is not None and known else None
+        if self._is_over(since) or self._skewed:
+            noted = version if known else ""
+            return Canary(version=noted, since=since, proven=self._is_over(since))
+        staying = [node for node in new if stays(node, self._noticed)]
+        shown = min(filter(None, map(self._pods_since, staying)), default=None)
+        if not known:
+            # From its beginning it would be known: what the nodes show is all that there is.
+            since = shown if self._is_over(shown) or not in_batch else None
+        elif not staying:
+            since = None
+        elif since is not None:
+            since = min(since, self.now)
+        elif shown is not None and not in_batch:
+            since = self.now
+        if self._is_over(since):
+            return Canary(version=version, since=since, proven=True)
+        return Canary(version=version, since=since, failure=self._failure(fleet, old, new))
+
+    def _is_over(self, since: datetime | None) -> bool:
+        """Whether what has been watched since then is proven."""
+        return since is not None and self.now - since >= self._watched
+
+    def _pods_since(self, node: Node) -> datetime | None:
+        """Since when the first of the node's pods is there; None without any.
+
+        Where that is not known it is since the node is Ready.
+        """
+        pods = self._pods_on.get(node.name, ())
+        bound = [p.scheduled_at or p.started_at or node.ready_changed_at for p in pods if counts(p)]
+        return min(filter(None, bound), default=None)
+
+    @cached_property
+    def _pods_on(self) -> Mapping[NodeName, Sequence[Pod]]:
+        found: dict[NodeName, list[Pod]] = {}
+        for pod in self._pods:
+            if pod.node_name is not None:
+                found.setdefault(pod.node_name, []).append(pod)
+        return found
+
+    @cached_property
+    def _restarted(self) -> Sequence[Pod]:
+        return restarted_pods(self._pods)
+
+    @cached_property
+    def _outages(self) -> Mapping[Region, str]:
+        ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
+        return find_outages(ours, self.now, self._init_seconds)
+
+    def _failure(self, fleet: FleetNodes, old: Collection[NodeName], new: Sequence[Node]) -> str:
+        """Return what shows that nodes of the new version do not work; empty when nothing does.
+
+        Nothing does in an outage: nodes and pods of the old version fail then, too.
+        """
+        found = self._never_joined(fleet) or self._crashing(old, new) or self._not_ready(new)
+        return "" if found and fleet.key.region in self._outages else found
+
+    def _never_joined(self, fleet: FleetNodes) -> str:
+        assert fleet.live is not None
+        version = fleet.live.launch_template_version
+        for each in self._stuck:
+            if each.key == fleet.key and each.instance.launch_template_version == version:
+                limit = duration(timedelta(seconds=self._init_seconds))
+                return f"instance {each.instance.id} never became a node within {limit}"
+        return ""
+
+    def _crashing(self, old: Collection[NodeName], new: Sequence[Node]) -> str:
+        if not new:
+            return ""
+        crashing = crashing_pods(self._restarted, old, self.now)
+        for node in new:
+            pod = crashing.get(node.name)
+            if pod is not None:
+                return f"pod {pod.key} on {node.name} was restarted {restarts_of(pod)} times"
+        return ""
+
+    def _not_ready(self, new: Sequence[Node]) -> str:
+        """Return which node has not taken pods for `instance_init_time`, since it last could."""
+        limit = timedelta(seconds=self._init_seconds)
+        for node in new:
+            if node.created_at is None or takes_pods(node):
+                continue
+            changed = node.ready_changed_at or node.created_at
+            spent = self.now - max(node.created_at, changed)
+            if spent < limit:
+                continue
+            lacks = (
+                f"has had the taint {startup_taint(node)}" if node.ready else "has not been Ready"
+            )
+            return f"node {node.name} {lacks} for {duration(spent)}"
+        return ""

@@ -1,0 +1,113 @@
+"""What is saved of each fleet, as part of the annotation `fleet-state`."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import Region, ResourceName
+from reconciler.model.saved_state import SavedFleetState
+from reconciler.records.kubernetes.fields import printable, utc
+
+FLEETS_MAX = 300
+"""How many are written at most."""
+RESOURCES_MAX = 8
+"""How many resource names are read of one fleet at most."""
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""The amount of a resource that a node may state: as much as a Kubernetes quantity can hold."""
+
+
+class SavedFleetWire(Struct, gc=False, omit_defaults=True):
+    """One fleet; a field that it does not have, of a newer version, is left out."""
+
+    fleet: str
+    region: str
+    unavailable_until: datetime | None = None
+    failures: Count = 0
+    last_error_at: datetime | None = None
+    reason: str = ""
+    below_target_since: datetime | None = None
+    silent_since: datetime | None = None
+    stuck_in_a_row: Count = 0
+    last_stuck_launched_at: datetime | None = None
+    learned: dict[ResourceName, Amount] = field(default_factory=dict)
+    learned_version: str = ""
+    unseen_since: datetime | None = None
+    halted_version: str = ""
+    halted_because: str = ""
+    resumed_version: str = ""
+    canary_version: str = ""
+    canary_since: datetime | None = None
+    spot_return_at: datetime | None = None
+
+
+def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
+    """Read one fleet."""
+    return SavedFleetState(
+        fleet=each.fleet,
+        region=Region(each.region),
+        unavailable_until=utc(each.unavailable_until),
+        failures=each.failures,
+        last_error_at=utc(each.last_error_at),
+        reason=printable(each.reason),
+        below_target_since=utc(each.below_target_since),
+        silent_since=utc(each.silent_since),
+        stuck_in_a_row=each.stuck_in_a_row,
+        last_stuck_launched_at=utc(each.last_stuck_launched_at),
+        learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
+        learned_version=printable(each.learned_version),
+        unseen_since=utc(each.unseen_since),
+        halted_version=printable(each.halted_version),
+        halted_because=printable(each.halted_because),
+        resumed_version=printable(each.resumed_version),
+        canary_version=printable(each.canary_version),
+        canary_since=utc(each.canary_since),
+        spot_return_at=utc(each.spot_return_at),
+    )
+
+
+def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWire, ...]:
+    """Write the fleets in order of name and Region, without those in their default state.
+
+    If there are too many, those are kept whose rolling update was halted or resumed, or whose nodes
+    were moved back to spot, and the latest cool-offs.
+    """
+    fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
+    fleets.sort(key=_weight_of_fleet, reverse=True)
+    return tuple(sorted(map(_fleet_wire, fleets[:FLEETS_MAX]), key=lambda w: (w.fleet, w.region)))
+
+
+def _weight_of_fleet(saved: SavedFleetState) -> tuple[bool, float, int, str, str]:
+    # What EC2 and the nodes show again weighs less than what nothing else tells.
+    decided = bool(saved.halted_version or saved.resumed_version or saved.spot_return_at)
+    until = saved.unavailable_until or saved.below_target_since or saved.silent_since
+    latest = until.timestamp() if until else 0.0
+    return decided, latest, saved.stuck_in_a_row, saved.fleet, saved.region
+
+
+def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
+    return SavedFleetWire(
+        fleet=each.fleet,
+        region=each.region,
+        unavailable_until=each.unavailable_until,
+        failures=each.failures,
+        last_error_at=each.last_error_at,
+        reason=each.reason,
+        below_target_since=each.below_target_since,
+        silent_since=each.silent_since,
+        stuck_in_a_row=each.stuck_in_a_row,
+        last_stuck_launched_at=each.last_stuck_launched_at,
+        learned=dict(each.learned),
+        learned_version=each.learned_version,
+        unseen_since=each.unseen_since,
+        halted_version=each.halted_version,
+        halted_because=each.halted_because,
+        resumed_version=each.resumed_version,
+        canary_version=each.canary_version,
+        canary_since=each.canary_since,
+        spot_return_at=each.spot_return_at,
+    )

@@ -173,7 +173,21 @@ def test_lost_reply_to_a_read_changed_nothing(verbs: Callable[[Script], Verbs]) 
         verbs(lambda _: None).counted_pods_on(NODE)
 
 
-@pytest.mark.parametrize("body", [b"<html>please log in</html>", b"[]", b"{}", b""])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>please log in</html>",
+        b"[]",
+        b"{}",
+        b"",
+        b'{"login": "please"}',
+        b'{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}',
+        b'{"kind": "Status", "metadata": {"resourceVersion": "7"}, "status": "Success"}',
+        b'{"kind": "PodList", "metadata": {}, "items": []}',
+        b'{"kind": "ServiceList", "metadata": {"resourceVersion": "7"}, "items": []}',
+        b'{"metadata": {"resourceVersion": "7", "continue": "more"}, "items": []}',
+    ],
+)
 @pytest.mark.parametrize(
     "ask",
     [
@@ -186,7 +200,7 @@ def test_lost_reply_to_a_read_changed_nothing(verbs: Callable[[Script], Verbs]) 
 def test_answer_that_is_none_of_the_api_servers_is_no_answer(
     verbs: Callable[[Script], Verbs], ask: Callable[[Verbs], object], body: bytes
 ) -> None:
-    """A proxy's page with status 200 would end the program, or empty a node."""
+    """A proxy's page with status 200 would end the program, or end a node with its pods."""
     with pytest.raises(Unavailable):
         ask(verbs(lambda _: Answer(body=body)))
 
@@ -236,8 +250,8 @@ def test_taint_is_tried_again_when_the_node_changed_meanwhile(
 
     def script(request: Request) -> Answer:
         if request.method == "GET":
-            version = f"v{len(patches)}"
-            return json_answer({"metadata": {"resourceVersion": version}, "spec": {}})
+            metadata = {"uid": "u", "resourceVersion": f"v{len(patches)}"}
+            return json_answer({"metadata": metadata, "spec": {}})
         patches.append(json.loads(request.body))
         return json_answer({}, 409 if len(patches) <= conflicts else 200)
 
@@ -269,7 +283,7 @@ class Nodes:
             self.annotations |= metadata["annotations"]
             self.version += 1
         found = {"resourceVersion": str(self.version), "annotations": self.annotations}
-        return json_answer({"metadata": {"name": NODE, **found}})
+        return json_answer({"metadata": {"name": NODE, "uid": "u", **found}})
 
 
 STARTED = {"fleet-reconciler.io/drain-started": "2026-01-31T12:00:00Z"}
@@ -319,13 +333,23 @@ def test_annotation_on_a_node_that_changes_all_the_time_is_given_up(tmp_path: Pa
     def conflict(request: Request) -> Answer:
         if request.method == "PATCH":
             return json_answer({"message": "modified"}, 409)
-        return json_answer({"metadata": {"name": NODE, "resourceVersion": "1"}})
+        return json_answer({"metadata": {"name": NODE, "uid": "u", "resourceVersion": "1"}})
 
     with scripted_server(conflict) as url:
         transport = connect(kubeconfig(tmp_path, url))
         with pytest.raises(Conflict):
             Verbs(transport, OPS).annotate_node(NODE, STARTED)
         transport.close()
+
+
+@pytest.mark.parametrize("item", [1, None, {"metadata": {"name": "p"}, "spec": "lost"}])
+def test_last_check_does_not_pass_over_what_cannot_be_told_from_a_pod(
+    verbs: Callable[[Script], Verbs], item: Any
+) -> None:
+    """An item without a readable node name was left out, and its node would have been ended."""
+    listed = {"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [item]}
+    with pytest.raises(Unavailable, match="the list cannot be read"):
+        verbs(lambda _: json_answer(listed)).counted_pods_on(NODE)
 
 
 def test_last_check_counts_a_pod_that_cannot_be_read(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from msgspec import Raw
 
 from reconciler.adapters.kubernetes.errors import Gone, TooLarge
 from reconciler.adapters.kubernetes.kinds import Kind
-from reconciler.adapters.kubernetes.transport import Transport
+from reconciler.adapters.kubernetes.transport import Reply, Transport
 from reconciler.model.errors import Unavailable
-from reconciler.records.kubernetes import decode_page
+from reconciler.records.kubernetes import Page, decode_page
 
 PAGE_OBJECTS = 1000
 PAGE_BYTES = 32 * 2**20
@@ -21,6 +21,26 @@ EXPIRED_MAX = 3
 def selection(kind: Kind) -> dict[str, str]:
     """Return the query that selects the objects of a kind."""
     return {"fieldSelector": kind.field_selector} if kind.field_selector else {}
+
+
+def page_of(reply: Reply, kind: str) -> Page:
+    """Return the page of a list that an answer holds.
+
+    Args:
+        reply: An answer with status 2xx.
+        kind: Of the objects that were asked for: `Pod`.
+
+    Raises:
+        Unavailable: It is no list of this kind: something answered in the API server's place. It
+            could look like an empty cluster, or like a node without pods.
+    """
+    try:
+        page = decode_page(reply.body)
+    except (ValueError, RecursionError) as error:
+        raise Unavailable(reply.where, f"the list cannot be read: {error}"[:300]) from error
+    if not page.resource_version or page.kind not in {"", f"{kind}List"}:
+        raise Unavailable(reply.where, "answered no list of Kubernetes")
+    return page
 
 
 def read_list(
@@ -70,12 +90,7 @@ def read_list(
             query = dict(first) if expired < EXPIRED_MAX else selection(kind)
             begin()
             continue
-        try:
-            page = decode_page(reply.body)
-        except (ValueError, RecursionError) as error:
-            raise Unavailable(kind.path, f"the list cannot be read: {error}") from error
-        if not page.resource_version:  # a proxy's answer could look like an empty cluster
-            raise Unavailable(kind.path, "answered no list of Kubernetes")
+        page = page_of(reply, kind.name)
         take(page.items)
         if not page.continue_token:
             return page.resource_version

@@ -11,13 +11,14 @@ from reconciler.adapters.kubernetes.errors import (
 )
 from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_path
 from reconciler.adapters.kubernetes.leases import lease_object, make_lease
+from reconciler.adapters.kubernetes.listing import page_of
 from reconciler.adapters.kubernetes.namespace import LeaseHome
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.counted import counts
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import NodeName, PodKey
-from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
+from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder
 
 ATTEMPTS_MAX = 5
 """How often a node may change during our write before we give up and observe again."""
@@ -152,18 +153,29 @@ class Verbs:
             PortError: It does not exist, or the answer is not a Kubernetes object.
         """
         found = self._transport.expect("GET", path).json()
-        return found, _mapping(found.get("metadata"), f"GET {path}")
+        metadata = _mapping(found.get("metadata"), f"GET {path}")
+        if not metadata.get("uid"):  # each stored object has one; a Status has none
+            raise Unavailable(f"GET {path}", "answered no object of Kubernetes")
+        return found, metadata
 
     def _list(self, kind: str, path: str, query: Mapping[str, str]) -> Iterator[ClusterObject]:
-        """Yield the readable objects of a current list, read in one piece."""
+        """Yield the objects of a current list, read in one piece.
+
+        Raises:
+            PortError: There is no answer, or it is not the whole list: an object could be missing.
+        """
         reply = self._transport.expect("GET", path, query=query)
-        try:
-            items = decode_page(reply.body).items
-        except (ValueError, RecursionError) as error:
-            raise Unavailable(reply.where, f"the list cannot be read: {error}"[:300]) from error
+        page = page_of(reply, kind)
+        if page.continue_token:
+            raise Unavailable(reply.where, "answered a part of the list only")
         decoder = ObjectDecoder()
-        decoded = (decoder.decode(kind, raw) for raw in items)
-        return (each.value for each in decoded if each is not None and each.value is not None)
+        for decoded in (decoder.decode(kind, raw) for raw in page.items):
+            if decoded is None:
+                continue
+            if decoded.value is None:
+                detail = decoded.ignored.detail if decoded.ignored else ""
+                raise Unavailable(reply.where, f"the list cannot be read: {detail}"[:300])
+            yield decoded.value
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """Delete regardless of any budget; see ports.cluster."""

@@ -38,7 +38,8 @@ class _EnvelopeWire(Wire):
 
 class _PageWire(Wire):
     metadata: _ListMetadataWire
-    items: list[Raw] | None = None
+    items: list[Raw] | None  # null when there are none; without it the answer is no list
+    kind: str | None = None
 
 
 class _HeaderWire(Wire):
@@ -49,9 +50,13 @@ class _HeaderWire(Wire):
 class Page(Struct):
     """One page of a list from the API server."""
 
+    kind: str
+    """As in `PodList`; empty when the answer does not say."""
     items: list[Raw]
     resource_version: str
+    """Empty in what the API server has not written."""
     continue_token: str
+    """Asks for the next page; empty on the last one."""
 
 
 _ENVELOPE = msgspec.json.Decoder(_EnvelopeWire)
@@ -74,6 +79,7 @@ def decode_page(body: bytes) -> Page:
     """Split a list of the API server; raise ValueError when it is not a list."""
     wire = _PAGE.decode(body)
     return Page(
+        kind=wire.kind or "",
         items=wire.items or [],
         resource_version=wire.metadata.resource_version or "",
         continue_token=wire.metadata.continue_token or "",

@@ -132,7 +132,7 @@ def _of_cycle_error(error: ReconcilerError, times: int) -> Cause:
     count = "last cycle" if times == 1 else f"last {times} cycles"
     detail = f"the {count} failed: {error}"
     if isinstance(error, ObservationError):
-        denied = any(f" {status} " in detail for status in (401, 403))
+        denied = any(f": {status} " in detail for status in (401, 403))  # not "for 403 s"
         return Cause(
             kind="api-server-unreachable",
             level="failing",

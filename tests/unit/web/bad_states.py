@@ -72,6 +72,17 @@ def api_server_down(scene: Scene) -> None:
     scene.cycle(error=ObservationError("https://10.0.0.1", "any kind not heard of for 61 s"))
 
 
+def api_server_down_for_minutes(scene: Scene) -> None:
+    """403 s, which are no answer 403."""
+    scene.cycle(error=ObservationError("https://10.0.0.1", "any kind not heard of for 403 s"))
+
+
+def api_server_denies(scene: Scene) -> None:
+    """A ClusterRole without a right."""
+    why = "Pod not heard of for 61 s (GET /api/v1/pods: 403 pods is forbidden)"
+    scene.cycle(error=ObservationError("https://10.0.0.1", why))
+
+
 def config_refused(scene: Scene) -> None:
     """A typo was pushed."""
     scene.cycle()
@@ -159,6 +170,13 @@ STATES = tuple(
             "UnauthorizedOperation: no",
         ),
         (api_server_down, "failing", "API server unreachable", "not heard of for 61 s"),
+        (
+            api_server_down_for_minutes,
+            "failing",
+            "API server unreachable",
+            "not heard of for 403 s",
+        ),
+        (api_server_denies, "failing", "API server denies lists", "403 pods is forbidden"),
         (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),
         (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),
         (not_the_leader, "standby", "Not the leader", "current leader: pod-2"),

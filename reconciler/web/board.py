@@ -12,7 +12,7 @@ from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
-from reconciler.model.errors import ConfigError, ReconcilerError
+from reconciler.model.errors import ConfigError, PortError, ReconcilerError
 from reconciler.model.ids import Region
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -101,6 +101,8 @@ class View:
     """Actions that failed and have not succeeded since, newest first."""
     last_failed: PastAction | None = None
     """The last action that failed, whatever came after it."""
+    queue_trouble: str = ""
+    """Why calls to the interruption queue fail, in SQS's words; empty while they work."""
     drift: tuple[LiveDrift, ...] = ()
     """Fleets that differ from the config."""
     second_loop: str = ""
@@ -248,6 +250,14 @@ class StatusBoard:
         """Note a change in the drift between config and EC2."""
         with self._lock:
             self._view = replace(self._view, drift=drift)
+
+    def queue_troubled(self, error: PortError | None) -> None:
+        """Note that calls to the interruption queue fail, or (None) work again; thread-safe."""
+        text = "" if error is None else self._scrubbed(str(error))
+        with self._lock:
+            self._view = replace(self._view, queue_trouble=text)
+        if text:
+            self.history.note("trouble", "interruption queue fails", "SQS", text)
 
     def answered(self) -> None:
         """Note that AWS answered a call that the loop waits for; thread-safe.

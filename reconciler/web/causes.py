@@ -3,9 +3,8 @@
 There is one rule per kind of problem; `verdict.py` decides which is shown first.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Iterator
+from typing import Final
 
 from reconciler.loops.describe import describe
 from reconciler.model.actions import SetCapacity, TerminateInstance
@@ -23,27 +22,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.fleets.health import MISSING, SILENT
-from reconciler.web.board import LeadershipView, PastAction, View
+from reconciler.web.board import PastAction
+from reconciler.web.cause import Cause, Rule, Seen
 
-Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
-"""`limited`: the program works, and pods wait for what EC2 or the config does not provide."""
-CauseKind = Literal[
-    "loop-stuck",
-    "api-server-unreachable",
-    "ec2-denied",
-    "ec2-silent",
-    "cycle-failed",
-    "no-success",
-    "wrong-cluster",
-    "clock-wrong",
-    "lease-lost",
-    "not-leader",
-    "action-failed",
-    "config-refused",
-    "no-capacity",
-    "fleet-missing",
-    "budget-too-tight",
-]
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
 BUDGET_CODES: Final = frozenset({"max-cost", "max-capacity", "raise-limit"})
@@ -67,38 +48,6 @@ NOT_OF_THE_POLICY: Final = (
     "credentials have expired",
 )
 """In AWS's and our own words, what no policy allows: a wrong clock, or old credentials."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """One thing that is wrong."""
-
-    kind: CauseKind
-    level: Level
-    headline: str
-    """A few words for the first line."""
-    detail: str
-    """The cause in the words of the other system."""
-    remedy: str = ""
-    """What to do; empty when there is nothing sensible to say."""
-
-    @property
-    def text(self) -> str:
-        """Return headline and detail in one line."""
-        return f"{self.headline}: {self.detail}" if self.detail else self.headline
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What the rules read: the state of one moment."""
-
-    view: View
-    leadership: LeadershipView
-    alive: bool
-    success_age_seconds: float
-
-
-Rule = Callable[[Seen], Iterator[Cause]]
 
 
 def _stuck(seen: Seen) -> Iterator[Cause]:
@@ -273,6 +222,19 @@ def api_call(where: str) -> str:
     return "".join(part.capitalize() for part in first.split("_"))
 
 
+def _queue(seen: Seen) -> Iterator[Cause]:
+    """Yield why notices of interruptions are not read, or not deleted."""
+    if seen.view.queue_trouble:
+        yield Cause(
+            kind="queue-unreadable",
+            level="degraded",
+            headline="Interruption queue fails",
+            detail=seen.view.queue_trouble,
+            remedy="check interruption.queue_url and the role's rights to the queue; nodes may be"
+            " interrupted unannounced meanwhile",
+        )
+
+
 def _config(seen: Seen) -> Iterator[Cause]:
     faults = seen.view.config.faults
     if faults:
@@ -388,6 +350,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _election,
     _failed_actions,
     _silent_regions,
+    _queue,
     _config,
     _capacity,
     _missing,

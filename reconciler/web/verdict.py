@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from reconciler.model.text import counted_noun
 from reconciler.web.board import StatusBoard, View
-from reconciler.web.causes import RULES, Cause, Level, Seen
+from reconciler.web.cause import Cause, Level, Seen
+from reconciler.web.causes import RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,6 +221,7 @@ class Capacity:
     def _queue_troubled(self, error: PortError | None) -> None:
         """Report that the interruption queue cannot be read, or that it can be read again."""
         self._metrics.notices.queue_readable(readable=error is None)
+        self.board.queue_troubled(error)
         if error is None:
             self._log.info(events.QUEUE_READABLE)
         else:

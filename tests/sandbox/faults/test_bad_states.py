@@ -78,6 +78,15 @@ def refused(scene: Scene) -> Program:
     return running
 
 
+def queue_gone(scene: Scene) -> Program:
+    """The config names a queue that does not exist."""
+    url = f"{scene.world.sandbox.aws_url}/123456789012/gone"
+    scene.configure(f"{CONFIG}interruption: {{queue_url: '{url}'}}\n")
+    running = scene.start()
+    running.until_ready()
+    return running
+
+
 def lost(scene: Scene) -> Program:
     """Somebody else holds the Lease."""
     running = scene.start()
@@ -114,6 +123,7 @@ STATES: tuple[tuple[Callable[[Scene], Program], str], ...] = (
     (silent, "FAILING: EC2 does not answer: "),
     (server_down, "FAILING: API server unreachable: "),
     (refused, "DEGRADED: Config refused: "),
+    (queue_gone, "DEGRADED: Interruption queue fails: "),
     (lost, "DEGRADED: Lease lost: "),
     (dry, "LIMITED: No capacity for 1 pod: "),
     (tight, "LIMITED: Budget too tight for 1 pod: "),

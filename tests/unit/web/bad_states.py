@@ -92,6 +92,12 @@ def config_refused(scene: Scene) -> None:
     scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
 
 
+def queue_denied(scene: Scene) -> None:
+    """The role may not read the queue of interruptions."""
+    scene.cycle()
+    scene.board.queue_troubled(Forbidden("ReceiveMessage", "AccessDenied: no sqs:ReceiveMessage"))
+
+
 def lease_lost(scene: Scene) -> None:
     """It led, and another replica has the Lease now."""
     scene.leads = LeadershipView(enabled=True, leads=True, holder="pod-1")
@@ -178,6 +184,12 @@ STATES = tuple(
         ),
         (api_server_denies, "failing", "API server denies lists", "403 pods is forbidden"),
         (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is not a list"),
+        (
+            queue_denied,
+            "degraded",
+            "Interruption queue fails",
+            "ReceiveMessage: AccessDenied: no sqs:ReceiveMessage",
+        ),
         (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),
         (not_the_leader, "standby", "Not the leader", "current leader: pod-2"),
         (no_capacity, "limited", "No capacity for 1 pod", f"primary-small: {COOLING}"),

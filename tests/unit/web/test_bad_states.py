@@ -11,7 +11,7 @@ from rich.console import Console
 
 from reconciler.cli.views.status import view_of
 from reconciler.web.board import LeadershipView
-from tests.unit.web.bad_states import STATES, State, ec2_silent
+from tests.unit.web.bad_states import STATES, State, ec2_silent, queue_denied
 from tests.unit.web.scene import Scene
 
 
@@ -45,6 +45,17 @@ def test_program_that_never_reached_ec2_is_not_ready_and_its_age_grows() -> None
         status, _, body = scene.ask("/readyz")
         assert (status, "ReadTimeoutError" in body) == (503, True)
         assert scene.metric("fleet_reconciler_last_success_age_seconds") == 400
+
+
+def test_queue_that_can_be_read_again_is_no_cause_any_more() -> None:
+    """The alert sends whoever is on call to the status; both have to end together."""
+    trouble = 'fleet_reconciler_trouble{kind="queue-unreadable"}'
+    with Scene() as scene:
+        queue_denied(scene)
+        assert scene.metric(trouble) == 1
+        scene.board.queue_troubled(None)
+        assert json.loads(scene.ask("/api/status")[2])["verdict"]["level"] == "ok"
+        assert scene.metric(trouble) == 0
 
 
 def test_leader_is_not_told_that_it_lost_the_lease_in_a_dry_run() -> None:

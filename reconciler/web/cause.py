@@ -1,0 +1,60 @@
+"""What a cause of trouble is, and what the rules that find causes read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.web.board import LeadershipView, View
+
+Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
+"""`limited`: the program works, and pods wait for what EC2 or the config does not provide."""
+CauseKind = Literal[
+    "loop-stuck",
+    "api-server-unreachable",
+    "ec2-denied",
+    "ec2-silent",
+    "cycle-failed",
+    "no-success",
+    "wrong-cluster",
+    "clock-wrong",
+    "lease-lost",
+    "not-leader",
+    "action-failed",
+    "queue-unreadable",
+    "config-refused",
+    "no-capacity",
+    "fleet-missing",
+    "budget-too-tight",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that is wrong."""
+
+    kind: CauseKind
+    level: Level
+    headline: str
+    """A few words for the first line."""
+    detail: str
+    """The cause in the words of the other system."""
+    remedy: str = ""
+    """What to do; empty when there is nothing sensible to say."""
+
+    @property
+    def text(self) -> str:
+        """Return headline and detail in one line."""
+        return f"{self.headline}: {self.detail}" if self.detail else self.headline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the rules read: the state of one moment."""
+
+    view: View
+    leadership: LeadershipView
+    alive: bool
+    success_age_seconds: float
+
+
+Rule = Callable[[Seen], Iterator[Cause]]

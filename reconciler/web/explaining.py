@@ -1,7 +1,7 @@
 """Explanations of the running loop's last plan, for the page and for `reconciler explain`.
 
-An explanation needs another plan, on copies. So only one is made at a time, and the result for a
-workload is kept until its reasons change.
+An explanation needs another plan, on copies. So only one is made at a time, few questions wait for
+it, and the result for a workload is kept until its reasons change.
 """
 
 import threading
@@ -28,6 +28,9 @@ PLAN_SECONDS_MAX: Final = 2.0
 """Where a plan takes longer, remedies are only searched on request: the loop needs the CPU."""
 WAIT_SECONDS: Final = 10.0
 """How long a question waits for the previous one."""
+QUESTIONS_MAX: Final = 4
+"""How many questions are answered or wait. Each takes a thread of the server, and one client could
+keep health checks out with more."""
 ASKED_MAX: Final = 50
 """How many names one question may have."""
 
@@ -56,6 +59,7 @@ class Explainer:
     ) -> None:
         self._board = board
         self._settings = settings
+        self._places = threading.BoundedSemaphore(QUESTIONS_MAX)
         self._one_at_a_time = threading.Lock()
         self._lock = threading.Lock()
         self._remedies: OrderedDict[_Key, Changes] = OrderedDict()
@@ -69,12 +73,18 @@ class Explainer:
             Unavailable: There is no plan yet.
             Throttled: Too many questions at once.
         """
-        if not self._one_at_a_time.acquire(timeout=WAIT_SECONDS):
-            raise Throttled("/api/explain", "another explanation is being made")
+        busy = Throttled("/api/explain", "another explanation is being made")
+        if not self._places.acquire(blocking=False):
+            raise busy
         try:
-            return self._explained(self._board.view, asked)
+            if not self._one_at_a_time.acquire(timeout=WAIT_SECONDS):
+                raise busy
+            try:
+                return self._explained(self._board.view, asked)
+            finally:
+                self._one_at_a_time.release()
         finally:
-            self._one_at_a_time.release()
+            self._places.release()
 
     def remedies(self, pending: Iterable[Pending]) -> dict[Workload, Changes]:
         """Return the known remedies of workloads, and search for the others in the background.

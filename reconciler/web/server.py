@@ -1,4 +1,4 @@
-"""The HTTP server: a thread per connection, each short-lived, none left behind."""
+"""The HTTP server: a thread per connection, none left behind."""
 
 import errno
 import socket
@@ -6,7 +6,9 @@ import socketserver
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +24,9 @@ from reconciler.web.routes import Answer, Request, Routes
 SILENCE_SECONDS: Final = 5.0
 """The longest pause of a client within its request."""
 CONNECTION_SECONDS: Final = 15.0
-"""The longest time of a connection, however active its client is."""
+"""The longest time to read a request, and to write an answer, however active the client is. Making
+the answer does not count: an explanation of a large cluster takes longer, and closing its
+connection would not end its thread."""
 CONNECTIONS_MAX: Final = 64
 """The limit of open connections and threads. At the limit the oldest connection of the client with
 the most connections is closed, so that health checks always get through."""
@@ -90,7 +94,7 @@ class WebServer:
         if http is None or thread is None:
             return
         http.shutdown()
-        http.end_connections(older_than_seconds=0.0)
+        http.end_connections()
         http.server_close()
         thread.join()
 
@@ -101,6 +105,18 @@ class WebServer:
     def __exit__(self, *_: object) -> None:
         """Stop, whatever happened."""
         self.stop()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Connection:
+    """An open connection."""
+
+    client: str
+    """The client's address."""
+    since: float
+    """When its request, or the writing of its answer, began; monotonic seconds."""
+    answering: bool = False
+    """Whether the answer is being made."""
 
 
 class _HttpServer(ThreadingHTTPServer):
@@ -115,8 +131,7 @@ class _HttpServer(ThreadingHTTPServer):
         self.routes = routes
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
-        self._open: dict[socket.socket, tuple[str, float]] = {}
-        """The client's address and the monotonic start time, oldest first."""
+        self._open: dict[socket.socket, _Connection] = {}
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -132,16 +147,35 @@ class _HttpServer(ThreadingHTTPServer):
                 self._room.wait_for(lambda: len(self._open) < CONNECTIONS_MAX, ROOM_SECONDS)
             full = len(self._open) >= CONNECTIONS_MAX
             if not full:
-                self._open[request] = (str(client_address[0]), time.monotonic())
+                client = str(client_address[0])
+                self._open[request] = _Connection(client=client, since=time.monotonic())
         if full:
             super().shutdown_request(request)
         else:
             super().process_request(request, client_address)
 
     def _dispensable(self) -> socket.socket:
-        """Return the oldest connection of the client with the most. The lock is held."""
-        counts = Counter(client for client, _ in self._open.values())
-        return min(self._open, key=lambda each: (-counts[self._open[each][0]], self._open[each][1]))
+        """Return the oldest connection of the client with the most. The lock is held.
+
+        One whose answer is being made comes last: its thread would go on.
+        """
+        counts = Counter(each.client for each in self._open.values())
+        return min(
+            self._open.items(),
+            key=lambda item: (-counts[item[1].client], item[1].answering, item[1].since),
+        )[0]
+
+    @contextmanager
+    def answering(self, request: Any) -> Iterator[None]:
+        """Do not count the block's time as the connection's: its answer is being made."""
+        with self._lock:
+            open_one = self._open[request]
+            open_one.answering = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                open_one.since, open_one.answering = time.monotonic(), False
 
     def shutdown_request(self, request: Any) -> None:
         """Forget a connection that ended."""
@@ -151,15 +185,20 @@ class _HttpServer(ThreadingHTTPServer):
             self._room.notify_all()
 
     def service_actions(self) -> None:
-        """Close old connections; called several times a second."""
-        self.end_connections(older_than_seconds=CONNECTION_SECONDS)
-
-    def end_connections(self, older_than_seconds: float) -> None:
-        """Close connections by age; their threads notice at once."""
-        now = time.monotonic()
+        """Close connections that are too old; called several times a second."""
+        oldest = time.monotonic() - CONNECTION_SECONDS
         with self._lock:
-            old = [s for s, (_, at) in self._open.items() if now - at >= older_than_seconds]
+            old = [
+                s for s, each in self._open.items() if not each.answering and each.since <= oldest
+            ]
         for each in old:
+            _end(each)
+
+    def end_connections(self) -> None:
+        """Close all connections; the threads that read or write notice at once."""
+        with self._lock:
+            every = list(self._open)
+        for each in every:
             _end(each)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -268,7 +307,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> Answer:
         try:
-            return self.server.routes.answer(self._request())
+            with self.server.answering(self.connection):
+                return self.server.routes.answer(self._request())
         except Exception as error:  # noqa: BLE001 - a broken page must not look like a dead program
             structlog.get_logger().error(events.REQUEST_FAILED, path=self.path, exc_info=error)
             return Answer(status=500, body=b"internal error\n")

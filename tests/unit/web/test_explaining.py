@@ -1,8 +1,14 @@
 """Explanations and remedies of the running loop's last plan."""
 
 import json
+import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,7 +17,10 @@ from reconciler.cli.main import run
 from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import PlannerSettings
+from reconciler.web import explaining, server
 from reconciler.web.asking import ask_explanations
+from reconciler.web.explaining import QUESTIONS_MAX
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
@@ -22,17 +31,109 @@ SETTINGS = make_settings(make_fleet_settings(max_capacity=0))
 POD = make_pod("api-1", sector="primary")
 
 
-@pytest.fixture
-def address() -> Iterator[str]:
+@contextmanager
+def serving(settings: Callable[[], PlannerSettings]) -> Iterator[str]:
     """A server whose board has a plan that leaves one pod waiting."""
     snapshot = Snapshot(at=NOW, cluster=ClusterState(pods=(POD,)))
-    board = Scene().board
-    board.plan_made(snapshot, plan(snapshot, SETTINGS))
-    metrics = Metrics(board, Scene().clock, "1")
-    routes = Routes(board, metrics, settings=lambda: SETTINGS)
-    with WebServer("127.0.0.1:0", routes) as server:
-        yield server.address
+    scene = Scene()
+    scene.cycle()
+    scene.board.plan_made(snapshot, plan(snapshot, SETTINGS))
+    metrics = Metrics(scene.board, scene.clock, "1")
+    routes = Routes(scene.board, metrics, settings=settings)
+    with WebServer("127.0.0.1:0", routes) as serves:
+        yield serves.address
         routes.explainer.wait(30)
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Such a server."""
+    with serving(lambda: SETTINGS) as found:
+        yield found
+
+
+class Held:
+    """Settings that an explanation waits for, as for a plan of a large cluster."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.released = threading.Event()
+
+    def __call__(self) -> PlannerSettings:
+        """Return the settings once they are released."""
+        self.asked.set()
+        assert self.released.wait(60)
+        return SETTINGS
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    """Released at the end, whatever happened."""
+    found = Held()
+    yield found
+    found.released.set()
+
+
+def get(address: str, path: str) -> tuple[int, bytes]:
+    """Status and body of one answer."""
+    connection = HTTPConnection(address, timeout=60)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_questions_beyond_a_few_are_refused_at_once(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them had a thread wait, until there was none left for the kubelet's probes."""
+    monkeypatch.setattr(explaining, "WAIT_SECONDS", 600.0)
+    refused_count = 20
+    with serving(held) as found, ThreadPoolExecutor(QUESTIONS_MAX + refused_count) as pool:
+        asked = [
+            pool.submit(get, found, "/api/explain?pod=ns/api-1")
+            for _ in range(QUESTIONS_MAX + refused_count)
+        ]
+        answers = (each.result()[0] for each in as_completed(asked, timeout=60))
+        try:
+            assert set(islice(answers, refused_count)) == {429}
+        finally:
+            held.released.set()
+        assert set(answers) == {200}
+
+
+def test_probes_get_in_while_one_client_asks_for_explanations_without_end(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections were closed to make room, but their threads went on waiting."""
+    monkeypatch.setattr(explaining, "WAIT_SECONDS", 600.0)
+    with serving(held) as address, ExitStack() as stack:
+        host, port = address.split(":")
+        for _ in range(3 * server.CONNECTIONS_MAX):
+            asking = stack.enter_context(socket.create_connection((host, int(port))))
+            asking.sendall(b"GET /api/explain?pod=ns/api-1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try:
+            assert get(address, "/healthz")[0] == 200
+        finally:
+            held.released.set()
+
+
+def test_connection_is_not_closed_while_its_answer_is_made(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An explanation of a large cluster that took over 15 s never reached who had asked for it."""
+    monkeypatch.setattr(server, "CONNECTION_SECONDS", 3.0)
+    with serving(held) as address, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(get, address, "/api/explain?pod=ns/api-1")
+        assert held.asked.wait(60)
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as younger:
+            assert younger.recv(1) == b"", "it is closed because of its age"
+        held.released.set()
+        status, body = answer.result(60)
+    assert (status, json.loads(body)["pods"][0]["pod"]) == (200, "api-1")
 
 
 def test_running_loop_explains_pods_nodes_and_fleets(address: str) -> None:

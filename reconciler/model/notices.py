@@ -15,11 +15,13 @@ NoticeKind = Literal[
     "spot-interruption",
     "rebalance",
     "scheduled-change",
+    "change-withdrawn",
     "state-change",
     "lifecycle-action",
     "unreadable",
 ]
-"""What a message is about. `unreadable`: it is not one of the events that the rules send."""
+"""What a message is about. `change-withdrawn`: a scheduled change was cancelled, or is done.
+`unreadable`: it is not one of the events that the rules send."""
 
 NoticeResult = Literal[
     "acted", "instance-gone", "no-change", "not-ours", "ignored", "expired", "unreadable", "waiting"
@@ -52,9 +54,9 @@ class Notice:
     """Empty for `unreadable`."""
     action: str = ""
     """`terminate`, `stop` or `hibernate` for a spot interruption; the instance's new state for a
-    state change; the type of the event for a scheduled change."""
+    state change; the type of the event for a scheduled change, withdrawn or not."""
     at: datetime | None = None
-    """When AWS does it or did it, aware; None for `unreadable`."""
+    """When AWS does it, did it or was to do it, aware; None for `unreadable`."""
     hook: HeldByHook | None = field(default=None, compare=False)
     """Of a lifecycle action: the hook to complete."""
 

@@ -4,11 +4,13 @@ A message is deleted only when a snapshot that was taken after it came shows tha
 with. Until then it is held, and if this process dies it comes again.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 from reconciler.model.cluster import Node
 from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
+from reconciler.model.ids import InstanceId
 from reconciler.model.interruption_annotation import (
     RANKS,
     REBALANCE_RECOMMENDATION,
@@ -17,7 +19,11 @@ from reconciler.model.interruption_annotation import (
 from reconciler.model.notices import SPOT_ACTIONS, STAYING, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.nodes.drain_taints import drain_reasons
-from reconciler.planner.nodes.interruptions import read_notice
+from reconciler.planner.nodes.interruptions import (
+    carries_withdrawn,
+    read_notice,
+    withdrawn_changes,
+)
 
 
 def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutcome, ...]:
@@ -33,6 +39,7 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
     instances = {each.id: each for each in cloud.instances} if cloud is not None else {}
     nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
     known = _knows_all_instances(cloud)
+    withdrawn = withdrawn_changes(snapshot.notices)
     at_work = {pod.node_name for pod in snapshot.cluster.pods if counts(pod)}
     outcomes: list[NoticeOutcome] = []
     for notice in snapshot.notices:
@@ -53,6 +60,11 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             unknown = node is None and notice.instance not in instances
             has_pods = node is not None and node.name in at_work
             result = "waiting" if unknown or has_pods else "acted"
+        elif result == "waiting" and notice.kind == "change-withdrawn":
+            carried = node is not None and carries_withdrawn(node, withdrawn)
+            result = "waiting" if carried or notice.instance not in instances else "acted"
+        elif result == "waiting" and _is_withdrawn(notice, withdrawn):
+            result = "no-change"
         elif result == "waiting" and _is_acted_on(notice, node, snapshot.at):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
@@ -76,6 +88,13 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
         return "waiting"  # for as long as the hook holds it
     over = is_over(notice.at, at, recommended=notice.kind == "rebalance")
     return "expired" if over else "waiting"
+
+
+def _is_withdrawn(notice: Notice, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
+    """Return whether it announces a change that another message takes back."""
+    if notice.kind != "scheduled-change" or notice.at is None:
+        return False
+    return (notice.instance, notice.at) in withdrawn
 
 
 def _knows_all_instances(cloud: CloudState | None) -> bool:

@@ -99,6 +99,8 @@ def told_interruptions(
         rebalance: Whether rebalance recommendations count.
     """
     told: dict[InstanceId, InterruptionNotice] = {}
+    notices = tuple(notices)
+    withdrawn = withdrawn_changes(notices)
     for each in notices:
         action = {
             "spot-interruption": each.action,
@@ -107,6 +109,8 @@ def told_interruptions(
         }.get(each.kind, "")
         if not action or each.at is None:
             continue
+        if action == SCHEDULED_CHANGE and (each.instance, each.at) in withdrawn:
+            continue
         notice = InterruptionNotice(action=action, deadline=each.at)
         known = told.get(each.instance)
         if not notice.is_over(at) and (known is None or notice.rank < known.rank):
@@ -114,11 +118,38 @@ def told_interruptions(
     return told
 
 
-def notice_of(
-    node: Node, told: Mapping[InstanceId, InterruptionNotice], at: datetime
-) -> InterruptionNotice | None:
-    """Return the notice that holds for a node, of annotation and queue; None without one."""
+def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, datetime]]:
+    """Return the scheduled changes that the queue takes back: of which instance, and for when."""
+    return frozenset(
+        (each.instance, each.at)
+        for each in notices
+        if each.kind == "change-withdrawn" and each.at is not None
+    )
+
+
+def carries_withdrawn(node: Node, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
+    """Return whether the node's annotation announces a change that is taken back."""
     known = read_notice(node)
+    if known is None or known.action != SCHEDULED_CHANGE or node.instance_id is None:
+        return False
+    return (node.instance_id, known.deadline) in withdrawn
+
+
+def notice_of(
+    node: Node,
+    told: Mapping[InstanceId, InterruptionNotice],
+    at: datetime,
+    withdrawn: Collection[tuple[InstanceId, datetime]] = (),
+) -> InterruptionNotice | None:
+    """Return the notice that holds for a node, of annotation and queue; None without one.
+
+    Args:
+        node: The node.
+        told: What the queue tells.
+        at: The clock.
+        withdrawn: The scheduled changes that the queue takes back.
+    """
+    known = None if carries_withdrawn(node, withdrawn) else read_notice(node)
     message = told.get(node.instance_id) if node.instance_id is not None else None
     found = [each for each in (known, message) if each is not None and not each.is_over(at)]
     return min(found, key=lambda each: each.rank, default=None)
@@ -153,10 +184,11 @@ def find_noticed(
         **_ended_by_group(snapshot),
         **told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance),
     }
+    withdrawn = withdrawn_changes(snapshot.notices)
     for node in snapshot.cluster.nodes:
         announced = INTERRUPTION in node.annotations or node.instance_id in told
         if announced and node.name in ours and node.name not in leaving:
-            notice = notice_of(node, told, snapshot.at)
+            notice = notice_of(node, told, snapshot.at, withdrawn)
             if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):
                 found[node.name] = notice
     return dict(sorted(found.items()))

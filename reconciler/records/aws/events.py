@@ -22,6 +22,10 @@ SPOT_NOTICE: Final = timedelta(minutes=2)
 """From the event to the moment at which EC2 starts the interruption."""
 TOKEN_LENGTH: Final = 36
 """Of a lifecycle action: a UUID. Source: Auto Scaling API reference, CompleteLifecycleAction."""
+CHANGE_OVER: Final = "closed"
+"""The status of a Health event whose change was cancelled or is done."""
+ENTITY_OVER: Final = "RESOLVED"
+"""The same of a single instance, while the change may still come to others of the event."""
 ENTITIES_MAX: Final = 1000
 """Instances of one message at most; a message of SQS has room for more, and no event names as
 many."""
@@ -111,7 +115,10 @@ def _lifecycle_action(
 
 
 def _health(message: MessageId, _at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """Return notices of scheduled changes of EC2 (maintenance, retirement) at their start."""
+    """Return notices of scheduled changes of EC2 (maintenance, retirement) at their start.
+
+    Entities other than instances (volumes, say) are left out.
+    """
     category = _text(detail, "eventTypeCategory")
     start = http_date(_text(detail, "startTime"))
     if _text(detail, "service") != "EC2" or category != "scheduledChange" or start is None:
@@ -119,16 +126,25 @@ def _health(message: MessageId, _at: datetime, detail: Mapping[str, Any]) -> tup
     entities = detail.get("affectedEntities")
     if not isinstance(entities, list) or not 0 < len(entities) <= ENTITIES_MAX:
         raise _UnreadableError
-    code = _text(detail, "eventTypeCode")
+    code, closed = _text(detail, "eventTypeCode"), detail.get("statusCode") == CHANGE_OVER
+    announced: dict[InstanceId, bool] = {}
+    for each in entities:
+        with suppress(_UnreadableError):
+            entity = _mapping(each)
+            instance = _instance(entity, "entityValue")
+            is_over = closed or entity.get("status") == ENTITY_OVER
+            announced[instance] = announced.get(instance, False) or not is_over
+    if not announced:
+        raise _UnreadableError
     return tuple(
         Notice(
             message=message,
-            kind="scheduled-change",
+            kind="scheduled-change" if announced[instance] else "change-withdrawn",
             instance=instance,
             action=code,
             at=start,
         )
-        for instance in sorted({_instance(_mapping(each), "entityValue") for each in entities})
+        for instance in sorted(announced)
     )
 
 

@@ -108,6 +108,41 @@ def test_documented_events_are_read(sent: dict[str, Any], told: list[tuple[Any, 
     assert {n.message for n in found} == {MESSAGE}
 
 
+ONE, OTHER = "i-1234567890abcdef0", "i-26543cd5c75e2bb91"
+PENDING, RESOLVED = {"status": "PENDING"}, {"status": "RESOLVED"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"statusCode": "open"}, {ONE: "scheduled-change", OTHER: "scheduled-change"}),
+        ({"statusCode": "closed"}, {ONE: "change-withdrawn", OTHER: "change-withdrawn"}),
+        (
+            {"affectedEntities": [{"entityValue": ONE, **RESOLVED}, {"entityValue": OTHER}]},
+            {ONE: "change-withdrawn", OTHER: "scheduled-change"},
+        ),
+        (
+            {"affectedEntities": [{"entityValue": ONE, **each} for each in (RESOLVED, PENDING)]},
+            {ONE: "scheduled-change"},
+        ),
+        (
+            {"affectedEntities": [{"entityValue": "vol-0123"}, 7, {"entityValue": ONE}]},
+            {ONE: "scheduled-change"},
+        ),
+        ({"affectedEntities": [{"entityValue": "vol-0123"}]}, {"": "unreadable"}),
+    ],
+    ids=["open", "closed", "resolved", "resolved-and-pending", "volume", "volume-alone"],
+)
+def test_scheduled_change_is_told_of_instances_that_it_still_concerns(
+    changed: dict[str, Any], told: dict[str, str]
+) -> None:
+    """A cancelled change emptied its nodes, and one volume hid the instances beside it."""
+    sent = {**HEALTH, "detail": {**HEALTH["detail"], **changed}}
+    found = decode_message(MESSAGE, json.dumps(sent))
+    assert {each.instance: each.kind for each in found} == told
+    assert {each.at for each in found} <= {at(15), None}
+
+
 @pytest.mark.parametrize(
     "body",
     [

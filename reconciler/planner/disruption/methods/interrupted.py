@@ -41,7 +41,9 @@ from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     FORCED_AHEAD,
     InterruptionNotice,
+    carries_withdrawn,
     read_notice,
+    withdrawn_changes,
 )
 from reconciler.planner.rules import comes_back
 from reconciler.planner.view import ClusterView
@@ -58,6 +60,7 @@ def propose(builder: PlanBuilder) -> None:
     """Empty the nodes that EC2 takes back, and give back those that it did not take."""
     view = builder.view
     _write_later_notices(builder)
+    _remove_withdrawn(builder)
     replaced = _replaced_now(builder)
     for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
@@ -98,6 +101,18 @@ def _write_later_notices(builder: PlanBuilder) -> None:
         node = builder.view.nodes[name]
         if name not in inventory.interrupted and read_notice(node) != notice:
             builder.mark(annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice)))
+
+
+def _remove_withdrawn(builder: PlanBuilder) -> None:
+    """Take changes that the queue takes back off their nodes; drains for them then end."""
+    view = builder.view
+    withdrawn = withdrawn_changes(view.snapshot.notices)
+    for node in view.nodes.values() if withdrawn else ():
+        if node.name not in view.inventory.fleet_of_node or node.name in view.inventory.noticed:
+            continue
+        if carries_withdrawn(node, withdrawn) and not _begun(node):
+            because = "AWS Health says that the change is cancelled, or done"
+            builder.mark(annotate(node, INTERRUPTION, None, POLICY, because))
 
 
 def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool) -> None:

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from reconciler.model.actions import INTERRUPTION, TaintNode
+from reconciler.model.actions import INTERRUPTION, EvictPod, TaintNode, UntaintNode
+from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.notices import Notice, NoticeKind, settled_messages
@@ -127,6 +129,55 @@ def test_recommendation_is_done_when_its_node_carries_what_outranks_it(
     made = plan(seen(node, full("a"), notices=(recommended(-600),)), SETTINGS)
     assert results(made) == [result]
     assert bool(written(made)) == (result == "waiting")
+
+
+def change(left_seconds: float, message: str = "m-1", **changed: Any) -> Notice:
+    """EC2 announces, or takes back, a change of the instance of node a."""
+    stated: dict[str, Any] = {"kind": "scheduled-change", "action": "AWS_EC2_INSTANCE_STOP"}
+    return spot("a", left_seconds, message, **{**stated, **changed})
+
+
+def withdrawn(left_seconds: float, message: str = "m-2") -> Notice:
+    """EC2 takes a change of the instance of node a back."""
+    return change(left_seconds, message, kind="change-withdrawn")
+
+
+def changed_node(left_seconds: float) -> Node:
+    """Node a, which carries the announcement of a change."""
+    text = f"scheduled-change/{rfc3339(ago(-left_seconds))}"
+    return make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: text}))
+
+
+def test_withdrawn_change_is_taken_off_its_node_and_done_when_that_is_seen() -> None:
+    """Maintenance that AWS had cancelled replaced the node all the same."""
+    notice = withdrawn(86_400)
+    made = plan(seen(changed_node(86_400), full("a"), notices=(notice,)), SETTINGS)
+    assert (written(made), results(made)) == ({"a": None}, ["waiting"])
+    assert [each for each in made.actions if isinstance(each, TaintNode)] == []
+    later = plan(seen(make_node("a", FLEET), full("a"), notices=(notice,)), SETTINGS)
+    assert (written(later), results(later)) == ({}, ["acted"])
+
+
+def test_drain_for_a_change_ends_when_it_is_withdrawn() -> None:
+    """Within ten minutes of the change its pods are evicted, whatever limits say."""
+    node = begun("a", 300)
+    text = f"scheduled-change/{rfc3339(ago(-300))}"
+    node = replace(node, annotations=FrozenMap({**node.annotations, INTERRUPTION: text}))
+    made = plan(seen(node, full("a"), notices=(withdrawn(300),)), SETTINGS)
+    assert written(made) == {"a": None}
+    assert [each.node for each in made.actions if isinstance(each, UntaintNode)] == ["a"]
+    assert [each for each in made.actions if isinstance(each, EvictPod)] == []
+
+
+def test_withdrawal_takes_back_the_announcement_that_came_with_it_and_no_other() -> None:
+    """Both may be read from the queue at once; another change of the instance still comes."""
+    both = (change(86_400), withdrawn(86_400))
+    made = plan(seen(make_node("a", FLEET), full("a"), notices=both), SETTINGS)
+    assert written(made) == {}
+    assert sorted(results(made)) == ["acted", "no-change"]
+    assert settled_messages(made.notices) == {"m-1", "m-2"}
+    other = plan(seen(changed_node(7200), full("a"), notices=(withdrawn(86_400),)), SETTINGS)
+    assert (written(other), results(other)) == ({}, ["acted"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping
-from typing import Any, Final, TextIO
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
 
 import orjson
 import structlog
@@ -46,10 +47,32 @@ def set_up_logging(
             structlog.dev.ConsoleRenderer(colors=wants_colours(out)) if terminal else _as_json,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_of(_LEVELS, verbosity)),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(out))),
         cache_logger_on_first_use=False,
     )
     _take_over_foreign(_of(_FOREIGN_LEVELS, verbosity))
+
+
+class _Unfailing:
+    """The parts of a stream that loggers use; what cannot be written is lost.
+
+    stderr may be a file on a full disk, or a pipe whose reader has ended. Nodes are bought and
+    leases renewed all the same.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write as far as that is possible."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush as far as that is possible."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def wants_colours(stream: TextIO) -> bool:

@@ -1,8 +1,10 @@
 """Logging set up as the program does it."""
 
+import errno
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -40,6 +42,30 @@ def test_event_is_one_line_of_json(stream: io.StringIO) -> None:
     assert event["level"] == "info"
     assert event["reason"] == "two\nlines"
     assert str(event["at"]).endswith("Z")
+
+
+class Disk(io.StringIO):
+    """A file on a disk that may be full."""
+
+    full = False
+
+    def flush(self) -> None:
+        """Fail while there is no room."""
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.usefixtures("stream")
+def test_event_that_cannot_be_written_ends_nothing() -> None:
+    """The loop and the election ended when the disk below stderr was full."""
+    disk = Disk()
+    set_up_logging(stream=disk)
+    disk.full = True
+    structlog.get_logger().error("cycle_failed")
+    logging.getLogger("botocore").error("no answer")
+    disk.full = False
+    structlog.get_logger().info("cycle_ended")
+    assert lines(disk)[-1]["event"] == "cycle_ended"
 
 
 def test_debug_events_need_verbosity(stream: io.StringIO) -> None:

@@ -126,6 +126,61 @@ def test_bucket_that_does_not_answer_is_told_and_its_lines_are_kept_for_later(
     assert server.url not in str(failed[0])
 
 
+EXPIRED = RuntimeError(
+    "Credentials were refreshed, but the refreshed credentials are still expired."
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (EXPIRED, "s3://records/team/analytics: the credentials have expired"),
+        (OSError(24, "Too many open files"), "S3 could not be asked: too many open files"),
+    ],
+    ids=["credentials", "files"],
+)
+def test_what_keeps_s3_from_being_asked_is_told_in_its_words_and_no_line_is_lost(
+    raised: Exception, told: str
+) -> None:
+    """It was told as a bug that loses lines, although they reached S3 later."""
+
+    class Away:
+        def __init__(self) -> None:
+            self.raises = True
+            self.put: list[bytes] = []
+
+        def put_object(self, **given: Any) -> None:
+            if self.raises:
+                raise raised
+            self.put.append(gzip.decompress(given["Body"]))
+
+        def get_paginator(self, _name: str) -> Any:
+            return self
+
+        def paginate(self, **_given: Any) -> list[Any]:
+            return []
+
+    failed: list[PortError] = []
+    away = Away()
+    log = BucketLog(PLACE, away, WEEK_SECONDS, failed.append)
+    log.append(DAY, b"a\n")
+    log.append(DAY + timedelta(hours=1), b"b\n")
+    until(lambda: f"a report, {failed}", lambda: failed)
+    away.raises = False
+    log.close()
+    assert all(told in str(each) for each in failed)
+    assert away.put == [b"a\n", b"b\n"]
+
+
+def test_profile_that_does_not_exist_is_no_bug_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`record` printed the form for bugs where AWS_PROFILE was misspelt."""
+    monkeypatch.setenv("AWS_PROFILE", "nope")
+    with pytest.raises(Unavailable, match=r"ProfileNotFound: .*nope"):
+        recorded_demand("s3://records/team", None)
+
+
 def test_lines_of_a_long_outage_are_put_when_it_is_over(s3: Any) -> None:
     """Every line that came while S3 did not answer would be lost, and the end of a pod with it."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import boto3
+from boto3.exceptions import Boto3Error
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -23,6 +24,9 @@ OBJECT_BYTES: Final = 8 << 20
 GATHERED_BYTES_MAX: Final = 64 << 20
 """The limit of lines in memory while S3 does not answer."""
 _DELETED_AT_ONCE: Final = 1000
+_TEXT_MAX: Final = 300
+_STILL_EXPIRED: Final = "refreshed credentials are still expired"
+"""Part of the message of botocore's RuntimeError, which has no class of its own for this."""
 _DENIED: Final = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
 
 
@@ -51,11 +55,15 @@ def place_in_s3(path: str) -> PlaceInS3 | None:
 
 
 def s3_client() -> Any:
-    """Return a boto3 client; keys, region and endpoint come from boto3's chain."""
+    """Return a boto3 client; keys, region and endpoint come from boto3's chain.
+
+    Raises:
+        PortError: The chain is not usable: a profile that does not exist, say.
+    """
     limits = Config(
         connect_timeout=10, read_timeout=60, retries={"max_attempts": 4, "mode": "standard"}
     )
-    return boto3.client("s3", config=limits)
+    return _asked("AWS", partial(boto3.client, "s3", config=limits))
 
 
 class BucketLog(QueuedLog):
@@ -169,12 +177,13 @@ def _keys(place: PlaceInS3, s3: Any) -> list[str]:
     return found
 
 
-def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
+def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
     """Return the result of a call of S3.
 
     Raises:
-        Forbidden: The role may not make it.
-        Unavailable: S3 did not answer, or answered with another error.
+        Forbidden: The role may not make it, or its credentials have expired.
+        Unavailable: S3 did not answer, or answered with another error, or this machine could not
+            ask.
     """
     try:
         return call()
@@ -185,4 +194,15 @@ def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
             raise Forbidden(str(place), f"S3 answers {code}", hint) from error
         raise Unavailable(str(place), f"S3 answers {code}") from error
     except (BotoCoreError, ResponseParserError) as error:
-        raise Unavailable(str(place), f"S3 was not reached: {type(error).__name__}") from error
+        what = f"S3 was not reached: {type(error).__name__}: {error}"[:_TEXT_MAX]
+        raise Unavailable(str(place), what) from error
+    except (Boto3Error, OSError) as error:  # of a download, and of this machine: its disk, say
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        what = f"S3 could not be asked: {said.lower()}"[:_TEXT_MAX]
+        raise Unavailable(str(place), what) from error
+    except RuntimeError as error:
+        if _STILL_EXPIRED not in str(error):
+            raise  # a bug of ours
+        what = "the credentials have expired: they were not renewed in time"
+        hint = "check their source and this machine's clock"
+        raise Forbidden(str(place), what, hint) from error

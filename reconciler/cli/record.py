@@ -15,6 +15,7 @@ from reconciler.records.reasons import printable
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.simulation.recording import OnProgress, Recorded
+    from reconciler.cli.views.simulate import Progress
     from reconciler.records.demand import Anonymiser
 
 EXAMPLE = """
@@ -96,7 +97,7 @@ def command(
             )
         else:
             found = _from_cluster_or_files(
-                recording, days, (for_, kubeconfig, context), out, names, progress.show
+                recording, days, (for_, kubeconfig, context), out, names, progress
             )
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
@@ -168,7 +169,7 @@ def _from_cluster_or_files(
     live: tuple[str | None, str | None, str | None],
     out: Path,
     names: "Anonymiser | None",
-    on_progress: "OnProgress",
+    progress: "Progress",
 ) -> "Recorded":
     from reconciler.bootstrap.simulation import recording  # noqa: PLC0415 - slow to load
 
@@ -180,7 +181,7 @@ def _from_cluster_or_files(
         context=context,
         for_seconds=None if for_ is None else _seconds(for_),
     )
-    return recording.record_live(request, out, names, on_progress)
+    return recording.record_live(request, out, names, progress.show, progress.tell)
 
 
 def _seconds(text: str) -> float:

@@ -15,7 +15,14 @@ from reconciler.adapters.recording.file import DemandFile, write_demand_file
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.machine.private_folder import PrivateFolder
 from reconciler.model.demand import Demand, DemandLine, PodDemand
-from reconciler.model.errors import InputError, UsageError, why_unreadable
+from reconciler.model.errors import (
+    InputError,
+    ObservationError,
+    PortError,
+    UsageError,
+    why_unreadable,
+)
+from reconciler.model.snapshot import ClusterState
 from reconciler.ports.cluster import Cluster
 from reconciler.ports.metrics_history import MetricsHistory
 from reconciler.records.demand import (
@@ -44,6 +51,8 @@ DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
 OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
+OnTrouble = Callable[[str], None]
+"""Called with what keeps a recording from going on, and with the end of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +120,11 @@ class Tally:
 
 
 def record_live(
-    request: LiveRequest, out: Path, anonymiser: Anonymiser | None, on_progress: OnProgress
+    request: LiveRequest,
+    out: Path,
+    anonymiser: Anonymiser | None,
+    on_progress: OnProgress,
+    on_trouble: OnTrouble,
 ) -> Recorded:
     """Record what a cluster runs and what changes, until the time is over or a signal comes.
 
@@ -125,9 +138,9 @@ def record_live(
         closing(KubernetesCluster(transport)) as cluster,
         stop_on_signals(clock.stop, [cluster.wake]),
     ):
-        return record_cluster(
-            cluster, clock, request.for_seconds, out, Tally(anonymiser), on_progress
-        )
+        tally = Tally(anonymiser)
+        seconds = request.for_seconds
+        return record_cluster(cluster, clock, seconds, out, tally, on_progress, on_trouble)
 
 
 def record_cluster(
@@ -137,44 +150,86 @@ def record_cluster(
     out: Path,
     tally: Tally,
     on_progress: OnProgress,
+    on_trouble: OnTrouble = lambda _: None,
 ) -> Recorded:
     """Record what comes, changes and ends in a cluster until it is time, or the clock is stopped.
 
-    What was before the first look is no part of the recording.
+    What was before the first look is no part of the recording. Later the API server may be away
+    for as long as it likes: its absence is told, and what has changed meanwhile counts from the
+    next look on.
 
     Raises:
-        PortError: The API server does not answer. A file that is there stays if it never did.
+        ReconcilerError: The API server did not answer at first. A file that is there stays then.
         InputError: The file cannot be written.
     """
-    begun, before = clock.monotonic_seconds(), Seen()
-    first = written_at = clock.now()
-    state, at = cluster.observe(), clock.now()
+    begun, looks = clock.monotonic_seconds(), _Looks(clock.now())
+    state: ClusterState | None = cluster.observe()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with DemandFile(out) as file:
             while True:
-                now = seen_in(state, None, at, {})
-                found = list(changes(before, now, at, max(at - first, timedelta(0))))
-                if not found and at - written_at >= SILENT:
-                    found = [recorded_until(at)]
-                written_at = at if found else written_at
+                found = looks.until_last() if state is None else looks.next(state, clock.now())
                 for line in tally.encoded(found):
                     file.append(line)
                 file.flush()
-                before = now
                 spent = clock.monotonic_seconds() - begun
                 on_progress(f"{tally.lines:,} lines", spent / for_seconds if for_seconds else 0.0)
                 left = LOOK_SECONDS if for_seconds is None else for_seconds - spent
                 if clock.stop.is_set() or left <= 0:
-                    for line in tally.encoded([recorded_until(clock.now())]):
+                    for line in tally.encoded([recorded_until(looks.last_at)]):
                         file.append(line)
                     return tally.recorded()
                 cluster.wait_for_change(min(left, LOOK_SECONDS))
                 # A burst of events is one look, as each look compares all pods.
                 clock.wait_seconds(min(GATHERED_SECONDS, left))
-                state, at = cluster.observe(), clock.now()
+                state = _look(cluster, on_trouble, was_away=state is None)
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}") from error
+
+
+class _Looks:
+    """What successive looks at a cluster add to its recording.
+
+    Args:
+        first: When it began.
+    """
+
+    def __init__(self, first: datetime) -> None:
+        self._before = Seen()
+        self._first = self._written_at = self.last_at = first
+        """`last_at`: until when is known what happened."""
+
+    def next(self, state: ClusterState, at: datetime) -> Sequence[DemandLine]:
+        """Return the changes since the last look, or now and then that there was none."""
+        now = seen_in(state, None, at, {})
+        found: list[DemandLine] = list(
+            changes(self._before, now, at, max(at - self._first, timedelta(0)))
+        )
+        if not found and at - self._written_at >= SILENT:
+            found = [recorded_until(at)]
+        self._before, self.last_at = now, at
+        self._written_at = at if found else self._written_at
+        return found
+
+    def until_last(self) -> Sequence[DemandLine]:
+        """Return until when is known what happened, if that is not written yet."""
+        if self._written_at == self.last_at:
+            return []
+        self._written_at = self.last_at
+        return [recorded_until(self.last_at)]
+
+
+def _look(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> ClusterState | None:
+    """Return the cluster's state; None while the API server does not answer."""
+    try:
+        state = cluster.observe()
+    except (ObservationError, PortError) as error:
+        if not was_away:
+            on_trouble(f"{error}; the recording goes on when the API server answers again")
+        return None
+    if was_away:
+        on_trouble("the API server answers again")
+    return state
 
 
 def record_prometheus(

@@ -49,6 +49,11 @@ class Progress:
             self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
             self._stream.flush()
 
+    def tell(self, text: str) -> None:
+        """Print a line that stays."""
+        self._stream.write(f"\r\x1b[K{text}\n" if self._shown else f"{text}\n")
+        self._stream.flush()
+
     def tell_speed(self, found: Json) -> None:
         """Print how long it took, and the peak memory of this process; not part of the report."""
         seconds, cpu = time.monotonic() - self._began, time.process_time()

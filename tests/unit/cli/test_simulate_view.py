@@ -29,3 +29,16 @@ def test_progress_is_shown_where_a_line_can_be_written_over(
         progress.show("sectors.yaml", 0.5)
     assert ("sectors.yaml: 50%" in stream.getvalue()) is shown
     assert ("\x1b" in stream.getvalue()) is shown
+
+
+def test_what_is_told_stays_beside_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outage of days ago is read from the terminal, or from a file that has stderr."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", -1.0)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        with Progress(stream) as progress:
+            progress.show("7 lines", 0.5)
+            progress.tell("the API server is away")
+    assert "\x1b[Kthe API server is away\n" in terminal.getvalue()
+    assert file.getvalue() == "the API server is away\n"

@@ -11,7 +11,7 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.simulation.recording import Tally, record_cluster
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import PodDemand
-from reconciler.model.errors import Unavailable
+from reconciler.model.errors import ObservationError, Unavailable
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.cluster import Cluster
 from reconciler.records.demand import read_demand
@@ -80,6 +80,52 @@ def test_recording_that_is_there_stays_where_the_cluster_does_not_answer(tmp_pat
     with pytest.raises(Unavailable):
         record_cluster(cast(Cluster, away), away, None, out, Tally(None), lambda done, share: None)
     assert out.read_text() == "a week\n"
+
+
+class Interrupted(Watched):
+    """The same, whose API server is away at some of the looks."""
+
+    def __init__(self, looks: Sequence[Look], away: Sequence[int]) -> None:
+        super().__init__(looks)
+        self._number, self._away = 0, away
+
+    def observe(self) -> ClusterState:
+        """Return the next state, or refuse to."""
+        self._number += 1
+        state = super().observe()
+        if self._number in self._away:
+            raise ObservationError("https://k8s", "any kind not heard of for 61 s")
+        return state
+
+
+def test_recording_goes_on_when_the_api_server_was_away(tmp_path: Path) -> None:
+    """A minute without it, of an EKS upgrade say, ended a week's recording on its second day."""
+    web, late = make_pod("web", created_at=after(-60)), make_pod("late", created_at=after(25))
+    looks: list[Look] = [(after(10 * look), [web]) for look in range(4)]
+    watched = Interrupted([*looks, (after(40), [web, late])], away=(3, 4))
+    out, told = tmp_path / "demand.jsonl", list[str]()
+    cluster = cast(Cluster, watched)
+    record_cluster(cluster, watched, None, out, Tally(None), lambda done, share: None, told.append)
+    with out.open("rb") as stream:
+        demand = read_demand(stream, str(out))
+    assert [each.id for each in demand.lines if isinstance(each, PodDemand)] == [
+        "uid-ns-web",
+        "uid-ns-late",
+    ]
+    assert demand.end == after(40)
+    assert len(told) == 2
+    assert "any kind not heard of for 61 s" in told[0]
+    assert "answers again" in told[1]
+
+
+def test_recording_that_is_stopped_in_an_outage_ends_with_its_last_look(tmp_path: Path) -> None:
+    """It had no end then, and counted as far as its last change only."""
+    web = make_pod("web", created_at=after(-60))
+    watched = Interrupted([(after(10 * look), [web]) for look in range(4)], away=(3, 4))
+    out, cluster = tmp_path / "demand.jsonl", cast(Cluster, watched)
+    record_cluster(cluster, watched, None, out, Tally(None), lambda done, share: None)
+    with out.open("rb") as stream:
+        assert read_demand(stream, str(out)).end == after(10)
 
 
 def test_live_recording_is_for_its_owner_though_the_file_was_for_all(tmp_path: Path) -> None:

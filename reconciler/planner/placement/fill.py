@@ -54,11 +54,17 @@ def fill(
     if links.hopeless or links.lacks_neighbour:
         return []
     keys = shared_keys(links)
-    if keys and links.affinity:
-        return _fill_near(sim, pod_class, count, among, order, keys, terms)
-    if keys:
-        return _fill_places(sim, pod_class, count, among, order, keys, terms)
     taken: list[tuple[int, int]] = []
+    if keys:
+        places = _fill_near if links.affinity else _fill_places
+        by_hostname = any(rule.counter.topology.key == HOSTNAME for rule in links.spread)
+        for _ in range(_ROUNDS_MAX if by_hostname else 1):
+            parts = places(sim, pod_class, count, among, order, keys, terms)
+            taken += parts
+            count -= sum(amount for _, amount in parts)
+            if count <= 0 or not parts:
+                break
+        return taken
     for _ in range(1 if links.plain else _ROUNDS_MAX):
         room = np.where(among, sim.room(pod_class, terms), 0)
         if links.affinity and not _group_exists(sim, pod_class):

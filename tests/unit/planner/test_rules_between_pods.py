@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Pod, PodAffinityTerm
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
@@ -20,8 +20,10 @@ from tests.builders import (
     make_settings,
     make_snapshot,
     near,
+    requiring,
     spread,
 )
+from tests.unit.planner.placed import bought
 
 ZONES = ("us-west-2a", "us-west-2b")
 
@@ -203,3 +205,48 @@ def test_spread_by_node_counts_from_nodes_without_pods() -> None:
     made = beside_full_nodes(0)
     assert made.unplaceable == ()
     assert set(Counter(places(made)).values()) == {1}
+
+
+TWO_SPREADS = (spread(ZONE, app="a"), spread(HOSTNAME, app="a"))
+IN_THIS_REGION = near("topology.kubernetes.io/region", app="b")
+
+
+@pytest.mark.parametrize("draining", [False, True])
+@pytest.mark.parametrize("affinity", [(), (IN_THIS_REGION,)])
+def test_spreads_over_zones_and_over_nodes_fill_the_nodes_that_are_there(
+    *, draining: bool, affinity: tuple[PodAffinityTerm, ...]
+) -> None:
+    """Each node got maxSkew pods: nodes were bought for the rest, lower priorities had the room."""
+    fleets = [make_fleet_settings("large", cpu=8, memory="64Gi", zone=zone) for zone in ZONES]
+    nodes = [
+        make_node(zone, fleet, zone=zone, draining=draining)
+        for zone, fleet in zip(ZONES, fleets, strict=True)
+    ]
+    rules: dict[str, Any] = {"topology_spread": TWO_SPREADS, "pod_affinity": affinity}
+    high = make_pods(8, "high", cpu=1, priority=100, labels={"app": "a"}, **rules)
+    low = make_pods(6, "low", cpu=1)
+    other = make_pod("other", cpu="100m", node=ZONES[0], labels={"app": "b"})
+    cloud = make_cloud(*(make_fleet(fleet, 1) for fleet in fleets))
+    made = plan(make_snapshot(*nodes, *high, *low, other, cloud=cloud), make_settings(*fleets))
+    assert made.unplaceable == ()
+    at = {p.pod.name: p.node for p in made.placements}
+    assert Counter(at[pod.key.name] for pod in high) == dict.fromkeys(ZONES, 4)
+    assert bought(made) == 0
+
+
+def test_spreads_over_zones_and_over_nodes_fill_nodes_that_another_sector_bought() -> None:
+    """Each of them got maxSkew pods, and nodes were bought for the others."""
+    first = make_fleet_settings("large", "one", cpu=8, memory="64Gi", price="0.60")
+    second = make_fleet_settings("small", "two", cpu=4, memory="64Gi", price="0.30")
+    big = make_pods(2, "big", cpu=5, sector="one", priority=10)
+    small = make_pods(
+        6,
+        "small",
+        cpu=1,
+        labels={"app": "a"},
+        node_affinity=requiring("sector", "In", "one", "two"),
+        topology_spread=TWO_SPREADS,
+    )
+    made = plan(make_snapshot(*big, *small), make_settings(first, second))
+    assert made.unplaceable == ()
+    assert bought(made) == 2

@@ -129,11 +129,13 @@ class Singles:
     def _on_another(self, pod_class: PodClass, count: int, terms: Terms = DEMAND) -> int:
         """Buy the cheapest node that the rules accept; return how many pods it takes."""
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
-        places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
-        refused: set[int] = set()
+        where = self._table.places_of(shared_keys(self._sim.links(pod_class))).tolist()
+        places = list(zip(where, self._table.daemon_rules(pod_class), strict=True))
+        refused: set[tuple[int, frozenset[int]]] = set()
         uninflated = self._uninflated(pod_class, count)
         for index in self._in_order(pod_class, count, uninflated):
-            # An empty node that is large enough is refused by rules alone, which read its place.
+            # An empty node that is large enough is refused by rules alone, which read its place
+            # and count its daemons.
             if self._left[index] <= 0 or places[index] in refused:
                 continue
             if terms.hopeful and not self._has_zones(index):
@@ -154,7 +156,7 @@ class Singles:
                 self._budget = self._budget.less(prices[index], 1)
                 return placed
             if not pod_class.volumes.shared:
-                refused.add(int(places[index]))
+                refused.add(places[index])
         return 0
 
     def _uninflated(self, pod_class: PodClass, count: int) -> IntArray | None:

@@ -267,6 +267,7 @@ class CounterTable:
         known = self._counters.get(key)
         if known is None:
             known = self._counters[key] = Counter(self._topologies[topology_key])
+            known.daemons = frozenset(m.number for m in members if m.number in self._daemons)
             feed = Feed(known, eligible)
             for member in members if topology_key != NOWHERE else ():
                 self._feeds.setdefault(member.number, []).append(feed)

@@ -93,6 +93,8 @@ class Counter:
         self._counts = np.zeros(0, dtype=np.int64)
         self.total = 0
         """Pods in all domains together."""
+        self.daemons: frozenset[int] = frozenset()
+        """Numbers of the classes that it counts and new nodes may come with."""
 
     @property
     def counts(self) -> IntArray:

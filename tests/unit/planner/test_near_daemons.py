@@ -9,6 +9,7 @@ from reconciler.model.cluster import DaemonSet, PodAffinityTerm
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -100,3 +101,55 @@ def test_labels_of_daemons_are_read_from_their_pods_where_nothing_else_says() ->
     made = plan(make_snapshot(make_node("n", FLEET), there, full, waiting), make_settings(FLEET))
     assert made.unplaceable == ()
     assert made.fleets[0].target == 2
+
+
+CHEAP = make_fleet_settings("small", cpu=4, price="0.10", zone="us-west-2a")
+DEAR = make_fleet_settings("large", cpu=8, price="0.40", zone="us-west-2a")
+KEPT_OFF_WEB = (replace(near(HOSTNAME, app="web"), namespaces=frozenset({"ns"})),)
+ZONE_KEPT_OFF_WEB = (replace(near(ZONE, app="web"), namespaces=frozenset({"ns"})),)
+
+
+def on(fleet: FleetSettings, **changed: Any) -> DaemonSet:
+    """A DaemonSet that runs on the nodes of one fleet."""
+    return cache(node_selector={"fleet": fleet.name}, **changed)
+
+
+@pytest.mark.parametrize(
+    ("daemon", "rules"),
+    [
+        (on(CHEAP), {"pod_anti_affinity": near_cache()}),
+        (on(CHEAP), {"pod_anti_affinity": near_cache(ZONE)}),
+        (on(CHEAP, pod_anti_affinity=KEPT_OFF_WEB), {}),
+        (on(CHEAP, pod_anti_affinity=ZONE_KEPT_OFF_WEB), {}),
+        (on(DEAR), {"pod_affinity": near_cache()}),
+        (on(DEAR), {"pod_affinity": near_cache(ZONE)}),
+    ],
+)
+@pytest.mark.parametrize("nodes", [1, None])
+def test_fleet_whose_daemons_suit_the_pods_serves_them(
+    daemon: DaemonSet, rules: dict[str, Any], nodes: int | None
+) -> None:
+    """The cheaper fleet's nodes in the same zone refuse the pods: these waited for ever.
+
+    Under a limit the node that was dropped again had used it up.
+    """
+    pods = make_pods(2, "web", cpu="100m", labels={"app": "web"}, **rules)
+    limits = RaiseLimits(nodes_per_cycle=nodes)
+    snapshot = make_snapshot(*pods, daemon_sets=(daemon,))
+    made = plan(snapshot, make_settings(CHEAP, DEAR, raise_limits=limits))
+    assert made.unplaceable == ()
+    assert {each.fleet: each.target for each in made.fleets} == {CHEAP.name: 0, DEAR.name: 1}
+
+
+def test_bound_and_reasons_know_what_daemons_keep_off() -> None:
+    """The reasons told of a fleet that had none, and a bound below what any node costs."""
+    pods = make_pods(2, "web", cpu="100m", labels={"app": "web"}, pod_anti_affinity=near_cache())
+    full = replace(DEAR, max_capacity=0)
+    snapshot = make_snapshot(*pods, daemon_sets=(on(CHEAP),))
+    made = plan(snapshot, make_settings(CHEAP, DEAR))
+    assert made.cost.hourly_usd_lower_bound == made.cost.hourly_usd_after > 0
+    made = plan(snapshot, make_settings(CHEAP, full))
+    assert {(r.fleet, r.code) for u in made.unplaceable for r in u.reasons} == {
+        (CHEAP.name, "pod-anti-affinity"),
+        (full.name, "max-capacity"),
+    }

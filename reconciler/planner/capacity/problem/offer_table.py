@@ -10,7 +10,9 @@ from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import Coordinates
 from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.topology import Counter
 
 Want = tuple[PodClass, int]
 """A class and how many of its pods still wait."""
@@ -45,12 +47,16 @@ class OfferTable:
         self.penalised = any(offer.penalty_nano_usd for offer in offers)
         self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
         self._allowed: dict[int, BoolArray] = {}
-        self._fits: dict[tuple[int, bytes], Fit] = {}
+        self._fits: dict[tuple[int, bytes, bytes], Fit] = {}
+        self._kept_off: dict[int, BoolArray | None] = {}
+        self._daemons: list[frozenset[int]] = []
         self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
 
     def fit(self, pod_class: PodClass) -> Fit:
-        """Return what the offers make of the class; rules between pods aside."""
-        key = (pod_class.static, pod_class.requests.tobytes())
+        """Return what the offers make of the class; rules between pods that wait aside."""
+        kept_off = self._kept_off_by_daemons(pod_class)
+        mask = b"" if kept_off is None else kept_off.tobytes()
+        key = (pod_class.static, pod_class.requests.tobytes(), mask)
         known = self._fits.get(key)
         if known is None:
             slots = self._slots(pod_class, self.over)
@@ -85,7 +91,58 @@ class OfferTable:
             allowed = [not self._sim.refusal(pod_class, int(k)) for k in self._kinds]
             known = np.array(allowed, dtype=np.bool_)[self._kind_at]
             self._allowed[pod_class.static] = known
-        return known
+        kept_off = self._kept_off_by_daemons(pod_class)
+        return known if kept_off is None else known & ~kept_off
+
+    def _kept_off_by_daemons(self, pod_class: PodClass) -> BoolArray | None:
+        """(offers,): by anti-affinity no node has both the class and its own daemons.
+
+        None where it has both on all nodes.
+        """
+        if not self._sim.table.daemons:
+            return None
+        if pod_class.number not in self._kept_off:
+            links = self._sim.links(pod_class)
+            apart = [c for c in (*(c for c, _ in links.anti), *links.held_against) if c.daemons]
+            found = [self._has_one_of(apart, at) for at in range(len(self.offers))] if apart else []
+            kept_off = np.array(found, dtype=np.bool_) if any(found) else None
+            self._kept_off[pod_class.number] = kept_off
+        return self._kept_off[pod_class.number]
+
+    def _has_one_of(self, counters: Sequence[Counter], at: int) -> bool:
+        """Return whether a node of the offer has a domain in which a counter counts its daemons."""
+        daemons, variants = self._daemons_of_offers()[at], self.offers[at].node.row.variants
+        return any(
+            (c.topology.key == HOSTNAME or c.topology.place_of(variants) != -1)
+            and not c.daemons.isdisjoint(daemons)
+            for c in counters
+        )
+
+    def daemon_rules(self, pod_class: PodClass) -> Sequence[frozenset[int]]:
+        """(offers,): the rules that the class obeys and that count daemons of the offer's nodes.
+
+        Rules by the identity of their counters.
+        """
+        links = self._sim.links(pod_class)
+        counters = [] if links.plain else [c for c in links.obeyed() if c.daemons]
+        if not counters:
+            return [frozenset()] * len(self.offers)
+        known: dict[frozenset[int], frozenset[int]] = {}
+        for daemons in self._daemons_of_offers():
+            if daemons not in known:
+                counting = (id(c) for c in counters if not c.daemons.isdisjoint(daemons))
+                known[daemons] = frozenset(counting)
+        return [known[daemons] for daemons in self._daemons_of_offers()]
+
+    def _daemons_of_offers(self) -> Sequence[frozenset[int]]:
+        """(offers,): numbers of the classes of the daemons' pods that the nodes come with."""
+        if not self._daemons:
+            of_daemon = self._sim.table.of_daemon
+            self._daemons = [
+                frozenset(of_daemon(pod).number for pod in offer.node.row.daemons)
+                for offer in self.offers
+            ]
+        return self._daemons
 
     def places(
         self, pod_class: PodClass, keys: tuple[str, ...]

@@ -63,7 +63,8 @@ class Daemons:
             found.append(number)
             ports.update(spec.host_ports)
             for name, amount in spec.requests.items():
-                left[name] = left.get(name, amount) - amount
+                if name in left:
+                    left[name] -= amount
         return tuple(found)
 
     def _is_kept_off(self, number: int, running: Sequence[int]) -> bool:

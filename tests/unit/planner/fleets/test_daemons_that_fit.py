@@ -67,6 +67,13 @@ def test_of_daemons_that_do_not_fit_together_the_highest_priority_runs() -> None
     assert offered(FLEET, daemon_sets=(large, system, small)) == "6Gi"
 
 
+def test_storage_of_which_no_amount_is_known_is_enough_for_all_daemons() -> None:
+    """Only the first that asked for some counted: nodes were bought for pods that do not fit."""
+    disk = {"ephemeral-storage": "1Gi"}
+    sets = tuple(make_daemon_set(name, memory="4Gi", requests=disk) for name in "ab")
+    assert offered(FLEET, daemon_sets=sets) == "8Gi"
+
+
 def test_daemons_take_no_more_pod_slots_than_there_are() -> None:
     """Two hundred DaemonSets that ask for nothing are two hundred pods all the same."""
     sets = tuple(make_daemon_set(f"d{i:03}", cpu="0", memory="0") for i in range(200))

@@ -97,6 +97,7 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
         # Nodes for the others open a zone, beside which a spread refuses the higher ones.
         restore(sim, mark, request.table, first)
         first.over_budget = both.over_budget
+        first.note_held_back(both)
         first.forget_proofs()
         return first
     return both

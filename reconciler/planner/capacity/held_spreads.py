@@ -3,25 +3,30 @@
 A node in a zone that had none makes the zone count for every spread over zones that counts such
 nodes, also of pods that may not go there: the least filled zone is then an empty one, and
 kube-scheduler refuses pods for which nodes were bought. Such a purchase is made again, with
-these zones counted from the start.
+these zones counted from the start. Where that leaves pods of higher priority, those of lower
+priority get no node in such a zone, and neither do they while nodes for the higher ones launch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.capacity.follow_up import fill_up, following, joined, unserved
 from reconciler.planner.capacity.opened_room import buy_with_opened_room
+from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
+    Taken,
+    fewer,
     priced_row,
     restore,
 )
 from reconciler.planner.capacity.refused_by_spreads import withdraw_refused
-from reconciler.planner.placement.counters import SpreadRule
+from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import RowSpec, Simulation
@@ -31,24 +36,123 @@ TRIES = 2
 
 _Opened = Mapping[str, Mapping[int, Offer]]
 """By topology key, the domains that a purchase opened, and a node that did it."""
+_Domains = frozenset[tuple[str, int]]
+"""Topology keys and domains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Refused:
+    """Pods that a spread refuses beside domains that a purchase opened."""
+
+    pod_class: PodClass
+    count: int
+    key: str
+    openers: Mapping[int, Offer]
+    """The domains, in which the pods may have no node, and a node in each."""
 
 
 def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Buy as `buy_with_opened_room` does, and promise no place that a new zone takes away."""
-    counted: list[Offer] = []
     mark = sim.fork()
-    purchase = _buy_beside(sim, request, counted)
-    more = _openers(sim, request, purchase, mark[1])
+    purchase, refused = _counting_opened(sim, request)
+    promised = _promised_refused(sim, request, purchase, mark[1])
+    refused = [*refused, *promised]
+    level = max((each.pod_class.spec.priority for each in refused), default=None)
+    if level is None or not any(want[0].spec.priority < level for want in request.wants):
+        return purchase
+    left = _with_promised(purchase.left, promised)
+    if {each.pod_class.number for each in refused}.isdisjoint(c.number for c, _ in left):
+        return purchase
+    sim.revert(mark)
+    other = _lower_elsewhere(sim, request, level, _domains(refused))
+    if fewer(_with_promised(other.left, _promised_refused(sim, request, other, mark[1])), left):
+        other.note_held_back(purchase)
+        return other
+    restore(sim, mark, request.table, purchase)
+    return purchase
+
+
+def _with_promised(left: Sequence[Want], refused: Sequence[_Refused]) -> list[Want]:
+    """Return pods that a purchase leaves, and those that lose the places they were promised."""
+    return [*left, *((each.pod_class, each.count) for each in refused)]
+
+
+def _domains(refused: Sequence[_Refused]) -> _Domains:
+    return frozenset((each.key, domain) for each in refused for domain in each.openers)
+
+
+def _counting_opened(
+    sim: Simulation, request: PurchaseRequest
+) -> tuple[Purchase, Sequence[_Refused]]:
+    """Buy, again with zones counted from the start beside which pods of the purchase are refused.
+
+    Returns:
+        The purchase, and the pods that were refused while these zones did not count.
+    """
+    counted: dict[int, Offer] = {}
+    mark = sim.fork()
+    purchase = buy_with_opened_room(sim, request)
+    first = more = _refused_of(sim, request, purchase, mark[1])
     for _ in range(TRIES):
         if not more:
             break
         sim.revert(mark)
-        counted += more
-        purchase = _buy_beside(sim, request.again(request.wants, request.table), counted)
-        more = _openers(sim, request, purchase, mark[1])
+        counted.update((id(o.node), o) for each in more for o in each.openers.values())
+        again = request.again(request.wants, request.table)
+        purchase = _buy_beside(sim, again, list(counted.values()))
+        more = _refused_of(sim, request, purchase, mark[1])
     if more:
         purchase.leave(withdraw_refused(sim, mark, request.table, purchase))
-    return purchase
+    return purchase, first
+
+
+def _lower_elsewhere(
+    sim: Simulation, request: PurchaseRequest, level: int, closed: _Domains
+) -> Purchase:
+    """Buy for priorities from this one up, and for the others no nodes that open these domains."""
+    mark = sim.fork()
+    higher = [want for want in request.wants if want[0].spec.priority >= level]
+    lower = [want for want in request.wants if want[0].spec.priority < level]
+    first = Purchase(rows=[], taken=[], left=[], over_budget=False)
+    if higher:
+        first, _ = _counting_opened(sim, request.again(higher, request.table))
+        fill_up(sim, first, lower, following(sim, request, first, lower).table)
+        first.left = unserved(first, request.wants)
+    first.forget_proofs()
+    there = sim.fork()
+    for _ in range(TRIES):
+        rest = following(sim, request, first, lower)
+        opened = _opened(sim, request, first, mark[1])
+        closed_still = {(key, at) for key, at in closed if at not in opened.get(key, {})}
+        rest = replace(rest, table=_outside(sim, rest.table, closed_still))
+        both = joined(first, buy_with_opened_room(sim, rest), request.wants)
+        fill_up(sim, both, both.left)
+        both.left = unserved(both, request.wants)
+        refused = [
+            *_refused_of(sim, request, both, mark[1]),
+            *_promised_refused(sim, request, both, mark[1]),
+        ]
+        if not refused:
+            return both
+        closed |= _domains(refused)
+        sim.revert(there)
+    first.left = unserved(first, request.wants)
+    return first
+
+
+def _outside(sim: Simulation, table: OfferTable, closed: set[tuple[str, int]]) -> OfferTable:
+    """Return the offers whose nodes are in none of these domains."""
+    keys = sorted({key for key, _ in closed})
+    return OfferTable(
+        sim,
+        [
+            offer
+            for offer in table.offers
+            if closed.isdisjoint(
+                (key, sim.topologies[key].place_of(offer.node.row.variants)) for key in keys
+            )
+        ],
+    )
 
 
 def _empty_row(offer: Offer) -> RowSpec:
@@ -74,16 +178,26 @@ def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Off
     return purchase
 
 
-def _openers(
+def _refused_of(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
-) -> list[Offer]:
-    """Return the nodes whose domains, opened by the purchase, leave pods of it refused."""
+) -> list[_Refused]:
+    """Return the pods of the purchase that are refused beside domains that it opened."""
     opened = _opened(sim, request, purchase, rows)
-    found: dict[int, Offer] = {}
-    for rule, foreign in _refused(sim, request, purchase, opened):
-        key = rule.counter.topology.key
-        found.update((id(opened[key][d].node), opened[key][d]) for d in foreign)
-    return list(found.values())
+    return list(_refused(sim, request.table, purchase.taken, opened)) if opened else []
+
+
+def _promised_refused(
+    sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
+) -> list[_Refused]:
+    """Return the pods with places before it that are refused beside domains that it opened."""
+    opened = _opened(sim, request, purchase, rows) if request.promised else {}
+    if not opened:
+        return []
+    return [
+        refused
+        for promised in request.promised
+        for refused in _refused(sim, promised.table, promised.taken, opened)
+    ]
 
 
 def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int) -> _Opened:
@@ -103,17 +217,20 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
 
 
 def _refused(
-    sim: Simulation, request: PurchaseRequest, purchase: Purchase, opened: _Opened
-) -> Iterator[tuple[SpreadRule, list[int]]]:
-    """Yield rules by which opened domains leave pods of the purchase refused.
+    sim: Simulation, table: OfferTable, taken: Sequence[Taken], opened: _Opened
+) -> Iterator[_Refused]:
+    """Yield the pods that a spread refuses beside opened domains where they may have no node.
 
-    Yields:
-        The rule and the domains that do this: those where the pods' class may have no node.
+    Args:
+        sim: The simulation.
+        table: Which nodes the pods may have.
+        taken: The pods and their places.
+        opened: What was opened.
     """
-    for taken in purchase.taken:
-        for rule in sim.links(taken.pod_class).spread if opened else ():
+    for each in taken:
+        for rule in sim.links(each.pod_class).spread:
             key = rule.counter.topology.key
-            places = request.table.places(taken.pod_class, (key,)) if key in opened else []
+            places = table.places(each.pod_class, (key,)) if key in opened else []
             foreign = opened.get(key, {}).keys() - {place[0] for place, _ in places}
             if not foreign:
                 continue
@@ -122,7 +239,14 @@ def _refused(
             least = topology_spread.least_filled(rule)
             others = [int(counts[d]) for d in present - foreign]
             enough = len(others) >= rule.min_domains
-            excess = topology_spread.excess(rule, taken.rows)
+            excess = topology_spread.excess(rule, each.rows)
             caused = excess <= (min(others, default=0) if enough else 0) - least
-            if (caused & (taken.amounts > 0) & (excess > 0)).any():
-                yield rule, [d for d in sorted(foreign & present) if counts[d] == least]
+            refused = np.where(caused & (excess > 0), each.amounts, 0)
+            if refused.any():
+                empty = [d for d in sorted(foreign & present) if counts[d] == least]
+                yield _Refused(
+                    pod_class=each.pod_class,
+                    count=int(np.minimum(refused, excess).sum()),
+                    key=key,
+                    openers={domain: opened[key][domain] for domain in empty},
+                )

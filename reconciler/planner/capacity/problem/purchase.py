@@ -51,6 +51,8 @@ class Purchase:
     """A cost below which nothing serves these classes from these offers, where that was proven."""
     lowered: dict[int, int] = field(default_factory=dict)
     """By row its over-subscription, where that is lower than the offer's; see `holding`."""
+    held_back: set[int] = field(default_factory=set)
+    """Numbers of classes left out because their nodes open a zone for spreads of higher ones."""
 
     @property
     def nano_usd(self) -> int:
@@ -71,6 +73,11 @@ class Purchase:
                 counts[pod_class.number] = pod_class, known + count
             self.left = list(counts.values())
             self.forget_proofs()
+
+    def note_held_back(self, instead_of: "Purchase") -> None:
+        """Note the classes of which it leaves more pods than another that leaves higher ones."""
+        counts = {pod_class.number: count for pod_class, count in instead_of.left}
+        self.held_back |= {c.number for c, count in self.left if count > counts.get(c.number, 0)}
 
     def forget_proofs(self) -> None:
         """Drop what was proven of it: it is to serve more than that was about."""
@@ -112,6 +119,15 @@ UNBOUNDED = Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Promised:
+    """Pods with places on nodes that are not there yet: spreads may still refuse them."""
+
+    taken: Sequence[Taken]
+    table: OfferTable
+    """The nodes that may be bought for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PurchaseRequest:
     """What to buy: for which pods, from which offers, and how."""
 
@@ -121,6 +137,8 @@ class PurchaseRequest:
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
+    promised: Sequence[Promised] = ()
+    """Pods that wait for other nodes, whose spreads count the new ones as well."""
 
     def again(self, wants: Sequence[Want], table: OfferTable) -> "PurchaseRequest":
         """Return a second try, for other pods or from other offers, with less to search."""
@@ -241,9 +259,14 @@ def drop_empty(
 
 def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:
     """Whether one of two purchases for the same pods leaves fewer, the highest priority first."""
+    return fewer(purchase.left, than.left)
+
+
+def fewer(left: Sequence[Want], than: Sequence[Want]) -> bool:
+    """Whether these are fewer pods than those, the highest priority first."""
     balance: dict[int, int] = {}
-    for sign, each in ((1, purchase), (-1, than)):
-        for pod_class, count in each.left:
+    for sign, wants in ((1, left), (-1, than)):
+        for pod_class, count in wants:
             priority = pod_class.spec.priority
             balance[priority] = balance.get(priority, 0) + sign * count
     return next((balance[p] < 0 for p in sorted(balance, reverse=True) if balance[p]), False)

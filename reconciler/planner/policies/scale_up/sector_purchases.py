@@ -33,6 +33,7 @@ from reconciler.planner.policies.scale_up.overflow import (
     silent_for_a_moment,
 )
 from reconciler.planner.policies.scale_up.place import fill_untorn
+from reconciler.planner.policies.scale_up.promised import promised_places
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
@@ -332,6 +333,7 @@ def _bought(
         expander=next(s.expander for s in sectors if s.name in group.sectors),
         budget=budget,
         search_seconds=builder.view.settings.search_budget_seconds,
+        promised=promised_places(builder),
     )
     return buy_holding_spreads(builder.sim, request)
 

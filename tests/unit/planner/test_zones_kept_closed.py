@@ -1,0 +1,141 @@
+"""Zones that no node is opened in for lower priorities: spreads of higher ones would count them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import Pod
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings, PlannerSettings
+from tests.builders import (
+    ZONE,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    spread,
+)
+from tests.properties.reached import asked_for
+
+A, B, C = "us-west-2a", "us-west-2b", "us-west-2c"
+
+
+def fleet(zone: str, cpu: int = 4, price: str = "0.20", sector: str = "p") -> FleetSettings:
+    """A fleet in one zone; nodes of fewer than 4 CPUs have no room for the pods of `high`."""
+    return make_fleet_settings(
+        sector=sector, name=f"{sector}-{zone}-{cpu}", zone=zone, cpu=cpu, price=price
+    )
+
+
+FLEETS = (fleet(A), fleet(B), fleet(C, cpu=2, price="0.10"))
+
+
+def high(count: int = 4, priority: int = 1000) -> tuple[Pod, ...]:
+    """Pods of a node each, spread over the zones."""
+    rule = (spread(ZONE, 1, app="high"),)
+    labels = {"app": "high"}
+    return make_pods(count, "high", cpu=3, priority=priority, labels=labels, topology_spread=rule)
+
+
+def low(**changed: Any) -> Pod:
+    """A pod of low priority for the zone in which the others may have no node."""
+    return make_pod("low", **{"cpu": "1500m", "node_selector": {ZONE: C}, **changed})
+
+
+def before(*pods: Pod, fleets: Sequence[FleetSettings] = FLEETS) -> Snapshot:
+    """A cluster without nodes."""
+    return make_snapshot(*pods, cloud=make_cloud(*map(make_fleet, fleets)))
+
+
+def planned(snapshot: Snapshot, settings: PlannerSettings) -> tuple[Plan, Snapshot]:
+    """The plan, and the cluster while the nodes of it launch."""
+    made = plan(snapshot, settings)
+    return made, asked_for(snapshot, made)
+
+
+def placed(made: Plan) -> set[str]:
+    """The pods that have a place, of several by the name before the number."""
+    return {p.pod.name for p in made.placements}
+
+
+HIGH = {f"high-{n}" for n in range(4)}
+IN_ANOTHER_SECTOR = (fleet(A), fleet(B), fleet(C, cpu=2, sector="q"))
+
+
+@pytest.mark.parametrize(
+    ("fleets", "pod"),
+    [(FLEETS, low()), (IN_ANOTHER_SECTOR, low(node_selector={"sector": "q"}))],
+)
+def test_lower_priority_opens_no_zone_while_higher_ones_wait_for_their_nodes(
+    fleets: Sequence[FleetSettings], pod: Pod
+) -> None:
+    """Two of four pods of the highest priority were refused, for good, for the node of one more."""
+    settings = make_settings(*fleets)
+    snapshot = before(*high(), pod, fleets=fleets)
+    for _ in range(3):
+        made, snapshot = planned(snapshot, settings)
+        assert placed(made) == HIGH
+        assert {f.fleet: f.target for f in made.fleets if f.target} == {
+            "p-" + A + "-4": 2,
+            "p-" + B + "-4": 2,
+        }
+
+
+def test_lower_priority_that_comes_while_nodes_launch_opens_no_zone() -> None:
+    """The places of the higher ones were looked at in the plan that bought them only."""
+    settings = make_settings(*FLEETS)
+    _, snapshot = planned(before(*high()), settings)
+    cluster = replace(snapshot.cluster, pods=(*snapshot.cluster.pods, low()))
+    made, _ = planned(replace(snapshot, cluster=cluster), settings)
+    assert placed(made) == HIGH
+
+
+def test_lower_priority_gets_its_node_once_the_higher_ones_run() -> None:
+    """It waits for the nodes that launch, not for ever: a spread moves no pod that runs."""
+    nodes = [make_node(f"{f.zone}-{n}", f, zone=f.zone) for f in FLEETS[:2] for n in range(2)]
+    running = [
+        replace(pod, node_name=node.name, phase="Running")
+        for pod, node in zip(high(), nodes, strict=True)
+    ]
+    fleets = [make_fleet(each, n) for each, n in zip(FLEETS, (2, 2, 0), strict=True)]
+    of = {each.name: each for each in fleets}
+    instances = [make_instance(node, of[node.labels["fleet"]]) for node in nodes]
+    cloud = make_cloud(*fleets, instances=instances)
+    made = plan(make_snapshot(*nodes, *running, low(), cloud=cloud), make_settings(*FLEETS))
+    assert placed(made) == {"low"}
+
+
+def test_lower_priorities_get_nodes_that_open_no_zone() -> None:
+    """Those that may go elsewhere wait for nothing, though a node in the third zone is cheaper."""
+    anywhere = make_pods(2, "middle", cpu="1500m", priority=5)
+    made = plan(before(*high(), *anywhere, low()), make_settings(*FLEETS))
+    assert placed(made) == HIGH | {"middle-0", "middle-1"}
+
+
+def test_higher_priority_opens_the_zone() -> None:
+    """The spread counts the zone then, and the pods of lower priority that it refuses wait."""
+    settings = make_settings(*FLEETS)
+    made, snapshot = planned(before(*high(), low(priority=2000)), settings)
+    assert placed(made) == {"high-0", "high-1", "low"}
+    made, _ = planned(snapshot, settings)
+    assert placed(made) == {"high-0", "high-1", "low"}
+
+
+def test_zone_that_money_closes_to_higher_priorities_stays_closed() -> None:
+    """A fleet of theirs is there, at a price that the limit does not allow any more."""
+    fleets = (fleet(A), fleet(B), fleet(C, price="0.80"), fleet(C, cpu=2))
+    settings = make_settings(*fleets, usd_per_hour_max=Decimal("1.00"))
+    snapshot = before(*high(), low(node_selector={"fleet": fleets[-1].name}), fleets=fleets)
+    for _ in range(3):
+        made, snapshot = planned(snapshot, settings)
+        assert placed(made) == HIGH

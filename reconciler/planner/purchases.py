@@ -33,6 +33,8 @@ class Purchases:
     awaiting_bind: dict[int, str] = field(default_factory=dict)
     """Numbers of classes for which nothing more is bought for now, and the sentence that says why:
     kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
+    held_back: set[int] = field(default_factory=set)
+    """Numbers of classes whose nodes would open a zone that refuses pods of higher priority."""
     places_taken: dict[int, PlacesTaken] = field(default_factory=dict)
     """Numbers of classes whose new nodes other pods have filled, and who they are."""
     bound_nano_usd_per_hour: int = 0

@@ -31,7 +31,7 @@ UNPLACEABLE_CODE: Json = {
     "pattern": (
         r"^(insufficient-\S+|node-selector|node-affinity|taint|pod-affinity|pod-anti-affinity|"
         r"topology-spread|host-port|volume-zone|volume-limit|volume-binding|volume-in-use|zone|"
-        r"max-capacity|max-cost|raise-limit|no-progress|no-sector|fleet-unavailable)$"
+        r"max-capacity|max-cost|raise-limit|higher-priority|no-progress|no-sector|fleet-unavailable)$"
     ),
 }
 

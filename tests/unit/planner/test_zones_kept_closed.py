@@ -68,6 +68,11 @@ def placed(made: Plan) -> set[str]:
     return {p.pod.name for p in made.placements}
 
 
+def codes(made: Plan) -> set[str]:
+    """Why the fleet whose nodes would take `low` gives it none."""
+    return {r.code for u in made.unplaceable for r in u.reasons if r.fleet.endswith("-2")}
+
+
 HIGH = {f"high-{n}" for n in range(4)}
 IN_ANOTHER_SECTOR = (fleet(A), fleet(B), fleet(C, cpu=2, sector="q"))
 
@@ -85,6 +90,7 @@ def test_lower_priority_opens_no_zone_while_higher_ones_wait_for_their_nodes(
     for _ in range(3):
         made, snapshot = planned(snapshot, settings)
         assert placed(made) == HIGH
+        assert codes(made) == {"higher-priority"}
         assert {f.fleet: f.target for f in made.fleets if f.target} == {
             "p-" + A + "-4": 2,
             "p-" + B + "-4": 2,
@@ -139,3 +145,4 @@ def test_zone_that_money_closes_to_higher_priorities_stays_closed() -> None:
     for _ in range(3):
         made, snapshot = planned(snapshot, settings)
         assert placed(made) == HIGH
+        assert codes(made) == {"higher-priority"}

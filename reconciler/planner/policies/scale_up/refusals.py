@@ -9,11 +9,8 @@ from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
-from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.cost_limits import cost_limits
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import usd
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
@@ -23,6 +20,7 @@ from reconciler.planner.placement.filters import inter_pod_affinity, taints, top
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.policies.scale_up.limits_reached import limit_reached
 from reconciler.planner.policies.scale_up.overflow import awaits_silent, blocking_spot_fleet
 from reconciler.planner.policies.scale_up.wording import (
     affinity_detail,
@@ -32,7 +30,6 @@ from reconciler.planner.policies.scale_up.wording import (
     takers_of,
     volume_detail,
 )
-from reconciler.planner.raise_limits import exhausted, raise_limits
 from reconciler.planner.reservations import WaitingClass
 
 
@@ -196,34 +193,17 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if hopeless is not None:
         return hopeless
     found, certain = _by_topology(builder, pod_class, fleet.row)
-    if found and (certain or not over_budget):
+    limit = limit_reached(
+        builder, status, over_budget=over_budget, held_back=number in purchases.held_back
+    )
+    if found and (certain or limit is None):
         return found
-    if over_budget:
-        return _over_budget(builder, status)
+    if limit is not None:
+        return limit
     if awaits_silent(builder, waiting, status.tier):
         what = "demand moves to this fleet when one that does not answer has not for a while"
         return "fleet-unavailable", what
     return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
-
-
-def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
-    """Return which limit does not allow one more node of the fleet."""
-    price = builder.view.offers[status.key].nano_usd_per_hour
-    limits = raise_limits(builder)
-    costs = cost_limits(builder, status.settings.sector)
-    limit = exhausted(limits, price)
-    if limit is None or any(cost.left < price for cost in costs):
-        shown = usd(price)
-        return "max-cost", f"another node at {shown} USD per hour would exceed max_hourly_usd"
-    most = f"{usd(limit.most)} USD per hour" if limit.money else counted_noun(limit.most, "node")
-    span = "one plan" if limit.eases_at is None else "one hour"
-    later = "the next plan goes on"
-    if limit.eases_at is not None:
-        later = f"the first of them stop counting at {rfc3339(limit.eases_at)}"
-    return "raise-limit", (
-        f"targets may rise by {most} for pods and headroom in {span} "
-        f"(raise_limits.{limit.key}); {later}"
-    )
 
 
 def _static_detail(

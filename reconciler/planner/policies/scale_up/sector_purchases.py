@@ -340,6 +340,7 @@ def _bought(
 
 def _record(builder: PlanBuilder, classes: Sequence[WaitingClass], purchase: Purchase) -> None:
     """Raise targets for the bought rows and reserve their places for the pods."""
+    builder.purchases.held_back |= purchase.held_back
     pods = np.zeros(builder.sim.rows, dtype=np.int64)
     for taken in purchase.taken:
         np.add.at(pods, taken.rows, taken.amounts)

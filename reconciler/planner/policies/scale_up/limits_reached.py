@@ -1,0 +1,52 @@
+"""What leaves pods without a node that the rules allow: limits on purchases, higher priorities."""
+
+from reconciler.model.text import counted_noun, rfc3339
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.cost_limits import cost_limits
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.money import usd
+from reconciler.planner.offers import purchase_budget
+from reconciler.planner.raise_limits import exhausted, raise_limits
+
+_HELD_BACK = (
+    "higher-priority",
+    "a node in this zone would make spreads of pods of higher priority refuse these their places",
+)
+
+
+def limit_reached(
+    builder: PlanBuilder, status: FleetStatus, *, over_budget: bool, held_back: bool
+) -> tuple[str, str] | None:
+    """Return the code and the numbers of what does not allow one more node of the fleet.
+
+    Args:
+        builder: The plan so far.
+        status: The fleet.
+        over_budget: Whether a limit on purchases left something out.
+        held_back: Whether pods were left out for the sake of higher priorities.
+    """
+    price = builder.view.offers[status.key].nano_usd_per_hour
+    budget = purchase_budget(builder, status.settings.sector)
+    if held_back and (not over_budget or budget.allows(price)):
+        return _HELD_BACK
+    return _over_the_limit(builder, status) if over_budget else None
+
+
+def _over_the_limit(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
+    """Return which limit does not allow one more node of the fleet."""
+    price = builder.view.offers[status.key].nano_usd_per_hour
+    limits = raise_limits(builder)
+    costs = cost_limits(builder, status.settings.sector)
+    limit = exhausted(limits, price)
+    if limit is None or any(cost.left < price for cost in costs):
+        shown = usd(price)
+        return "max-cost", f"another node at {shown} USD per hour would exceed max_hourly_usd"
+    most = f"{usd(limit.most)} USD per hour" if limit.money else counted_noun(limit.most, "node")
+    span = "one plan" if limit.eases_at is None else "one hour"
+    later = "the next plan goes on"
+    if limit.eases_at is not None:
+        later = f"the first of them stop counting at {rfc3339(limit.eases_at)}"
+    return "raise-limit", (
+        f"targets may rise by {most} for pods and headroom in {span} "
+        f"(raise_limits.{limit.key}); {later}"
+    )

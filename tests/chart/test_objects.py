@@ -13,8 +13,10 @@ from reconciler.config.terraform import Taint
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import Gitops, Identity, InstallSettings
 from reconciler.model.frozen import FrozenMap
+from reconciler.planner.rules import Verdict
 from tests.project import go_tools
 from tests.unit.install.command import CONFIG, ROLE
+from tests.unit.install.rendered import ruled
 
 CHART = Path(__file__).parents[2] / "charts/fleet-reconciler"
 KUBERNETES = "1.31.0"
@@ -115,6 +117,13 @@ def test_chart_installs_what_the_manifest_does(
     done = template(helm, tmp_path, VALUES | values)
     assert done.returncode == 0, done.stderr
     assert objects(done.stdout) == expected
+
+
+def test_nodes_of_the_own_pods_can_be_emptied(helm: str, tmp_path: Path) -> None:
+    """No rolling update would ever end: its last nodes are those that the reconciler runs on."""
+    found = objects(template(helm, tmp_path, VALUES).stdout)
+    ruling = ruled(found["Deployment", "fleet-reconciler"]["spec"]["template"])
+    assert ruling.verdict is Verdict.OK, ruling
 
 
 def test_pods_get_what_the_values_say_of_them(helm: str, tmp_path: Path) -> None:

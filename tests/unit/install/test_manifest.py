@@ -12,30 +12,12 @@ from reconciler.install.manifest import render_manifest, to_block
 from reconciler.install.settings import (
     Gitops,
     Identity,
-    InstallSettings,
     check,
     tolerations_of,
 )
 from reconciler.model.errors import UsageError
 from tests.unit.install.command import CONFIG, ROLE, run
-
-REPOSITORY = "https://git.example/fleets.git"
-
-
-def settings(**overrides: Any) -> InstallSettings:
-    """An install of two replicas."""
-    plain: dict[str, Any] = {"cluster": "analytics", "config": CONFIG, "image": "reconciler:1"}
-    return InstallSettings(**(plain | overrides))
-
-
-def objects(made: InstallSettings) -> dict[str, Any]:
-    """The rendered objects by kind."""
-    return {each["kind"]: each for each in yaml.safe_load_all(render_manifest(made, "1.2.3"))}
-
-
-def pod_of(made: InstallSettings) -> Any:
-    """The Deployment's pod template."""
-    return objects(made)["Deployment"]["spec"]["template"]
+from tests.unit.install.rendered import REPOSITORY, objects, pod_of, settings
 
 
 def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:

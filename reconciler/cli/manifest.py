@@ -113,6 +113,7 @@ def command(
         sector=sector,
         tolerations=tolerations_of(loaded, sector),
         replicas=replicas,
+        elects=loaded.leader_election.enabled,
         priority_class=priority_class,
         gitops=Gitops(
             repository=repository,

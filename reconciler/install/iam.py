@@ -9,7 +9,7 @@ from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.rendering.assets import read_policy
 from reconciler.gitops.rendering.root_module import root_modules_of
-from reconciler.install.settings import ROLE
+from reconciler.install.settings import BUCKET_SCHEME, ROLE
 from reconciler.model.errors import UsageError
 
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
@@ -128,9 +128,9 @@ def _regions_or_fault(config: SectorConfig) -> list[str]:
 
 def _recording_values(path: str) -> dict[str, str]:
     """Return the bucket in which demand is recorded and its key prefix; empty without one."""
-    if not path.startswith("s3://"):
+    if not path.startswith(BUCKET_SCHEME):
         return {}
-    bucket, _, prefix = path.removeprefix("s3://").partition("/")
+    bucket, _, prefix = path.removeprefix(BUCKET_SCHEME).partition("/")
     prefix = prefix.strip("/")
     return {RECORDING_BUCKET: bucket, "recording_prefix": f"{prefix}/" if prefix else ""}
 

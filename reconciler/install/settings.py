@@ -23,6 +23,7 @@ CONFIG_MAP_BYTES_MAX: Final = 1 << 20
 """etcd does not store a larger object;
 https://kubernetes.io/docs/concepts/configuration/configmap/."""
 ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
+BUCKET_SCHEME: Final = "s3://"
 NAMESPACE_MAX: Final = 63
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PRIORITY_CLASS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
@@ -96,6 +97,8 @@ class InstallSettings:
     """Where the pods run; None: on any node."""
     tolerations: tuple[Taint, ...] = ()
     replicas: int = 2
+    elects: bool = True
+    """Whether the config has the replicas elect the one that acts."""
     priority_class: str = "system-cluster-critical"
     gitops: Gitops | None = None
     node_watch: bool = False
@@ -123,6 +126,17 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if settings.replicas < 1:
         raise UsageError("--replicas", "must be 1 or more")
+    _check_config(settings, config)
+    if settings.gitops is not None:
+        _check_gitops(settings.gitops)
+    texts = (settings.config, *settings.extra_files.values())
+    size = sum(len(text.encode()) for text in texts)
+    if size > CONFIG_MAP_BYTES_MAX:
+        raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+
+
+def _check_config(settings: InstallSettings, config: SectorConfig) -> None:
+    """Check the keys with which the pods could not run; the Helm chart's checkConfig does too."""
     if settings.replicas > 1 and not config.leader_election.enabled:
         raise UsageError(
             "--replicas", "more than one needs leader_election.enabled", "two would both act"
@@ -141,12 +155,10 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if config.kubeconfig:
         raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
-    if settings.gitops is not None:
-        _check_gitops(settings.gitops)
-    texts = (settings.config, *settings.extra_files.values())
-    size = sum(len(text.encode()) for text in texts)
-    if size > CONFIG_MAP_BYTES_MAX:
-        raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+    if config.recording.path and not config.recording.path.startswith(BUCKET_SCHEME):
+        raise UsageError(
+            "recording.path", "the pods have no disk to record on", "name s3://BUCKET/PREFIX"
+        )
 
 
 def _check_gitops(gitops: Gitops) -> None:

@@ -9,14 +9,15 @@ import pytest
 import yaml
 
 from reconciler import __version__
+from reconciler.config.loader import parse_config
 from reconciler.config.terraform import Taint
 from reconciler.install.manifest import render_manifest
-from reconciler.install.settings import Gitops, Identity, InstallSettings
+from reconciler.install.settings import Gitops, Identity, InstallSettings, check
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.rules import Verdict
 from tests.project import go_tools
 from tests.unit.install.command import CONFIG, ROLE
-from tests.unit.install.rendered import ruled
+from tests.unit.install.rendered import ruled, settings
 
 CHART = Path(__file__).parents[2] / "charts/fleet-reconciler"
 KUBERNETES = "1.31.0"
@@ -224,6 +225,62 @@ def test_values_that_would_not_run_are_refused(
     assert done.returncode != 0
     assert named in done.stderr
     assert "secret@" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("config", "values", "named"),
+    [
+        ("leader_election: {enabled: false}", {}, "both act"),
+        ("leader_election: {enabled: no}", {}, "both act"),
+        ("leader_election: {namespace: kube-system}", {}, "write Leases in"),
+        ("notifications: {slack_hook: https://hooks.example/hunter2}", {}, "a secret"),
+        ("kubeconfig: /home/me/.kube/config", {}, "a pod has no such file"),
+        ("recording: {path: /data}", {}, "recording.path"),
+        ("recording: {", {}, "is not valid YAML"),
+        ("", {"extraEnv": [{"name": "RECONCILER_LEADER_ELECT", "value": "false"}]}, "extraEnv"),
+    ],
+)
+def test_config_that_the_manifest_refuses_is_refused_by_the_chart(
+    helm: str, tmp_path: Path, config: str, values: dict[str, Any], named: str
+) -> None:
+    """Two replicas that both act, or a webhook in a ConfigMap that anybody may read."""
+    done = template(helm, tmp_path, {**VALUES, **values, "config": f"{CONFIG}{config}\n"})
+    assert done.returncode != 0
+    assert named in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "leader_election: {namespace: fleet-reconciler, enabled: yes}",
+        "leader_election:\nnotifications: {slack_hook: ''}",
+        "recording: {path: s3://bucket/prefix}",
+        "# no more",
+    ],
+)
+def test_config_that_the_manifest_takes_is_taken_by_the_chart(
+    helm: str, tmp_path: Path, config: str
+) -> None:
+    """Who cannot install writes a chart of their own."""
+    done = template(helm, tmp_path, {**VALUES, "config": f"{CONFIG}{config}\n"})
+    assert done.returncode == 0, done.stderr
+    check(settings(), parse_config(f"{CONFIG}{config}\n"))
+
+
+def test_one_replica_without_an_election_is_replaced_after_it_has_ended(
+    helm: str, tmp_path: Path
+) -> None:
+    """In a rolling update the old one and the new one would both act."""
+    config = CONFIG + "leader_election: {enabled: false}\n"
+    done = template(helm, tmp_path, {**VALUES, "replicas": 1, "config": config})
+    assert done.returncode == 0, done.stderr
+    made = render_manifest(
+        settings(image=IMAGE, config=config, replicas=1, elects=False), __version__
+    )
+    found = objects(done.stdout)["Deployment", "fleet-reconciler"]
+    assert found["spec"]["strategy"] == {"type": "Recreate"}
+    assert found == objects(made)["Deployment", "fleet-reconciler"]
 
 
 def test_chart_passes_helm_lint(helm: str, tmp_path: Path) -> None:

@@ -272,6 +272,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("kubeconfig: a\n", {}, "a pod has no such file"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
         ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
+        ("recording: {path: /data}\n", {}, "no disk to record on"),
         ("", {"namespace": "Nope"}, "name of a namespace"),
         ("", {"namespace": "a\nb"}, "name of a namespace"),
         ("", {"image": "a b"}, "name of an image"),

@@ -1,10 +1,14 @@
 """What the pods of the install are to the program itself, and to each other."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from reconciler.install.settings import Gitops
 from reconciler.planner.rules import Verdict
-from tests.unit.install.rendered import REPOSITORY, pod_of, ruled, settings
+from tests.unit.install.command import CONFIG, run
+from tests.unit.install.rendered import REPOSITORY, objects, pod_of, ruled, settings
 
 
 @pytest.mark.parametrize("gitops", [None, Gitops(repository=REPOSITORY)], ids=["one", "two loops"])
@@ -12,3 +16,13 @@ def test_nodes_of_the_own_pods_can_be_emptied(gitops: Gitops | None) -> None:
     """No rolling update would ever end: its last nodes are those that the reconciler runs on."""
     ruling = ruled(pod_of(settings(gitops=gitops, sector="coordinate")))
     assert ruling.verdict is Verdict.OK, ruling
+
+
+def test_one_replica_without_an_election_is_replaced_after_it_has_ended(tmp_path: Path) -> None:
+    """In a rolling update the old one and the new one would both act."""
+    config = CONFIG + "leader_election: {enabled: false}\n"
+    done = run(tmp_path, "--replicas", "1", "--identity", "none", config=config)
+    assert (done.returncode, done.stderr) == (0, "")
+    (made,) = (d for d in yaml.safe_load_all(done.stdout) if d["kind"] == "Deployment")
+    assert made["spec"]["strategy"] == {"type": "Recreate"}
+    assert objects(settings())["Deployment"]["spec"]["strategy"]["type"] == "RollingUpdate"

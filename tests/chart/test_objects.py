@@ -11,7 +11,7 @@ import yaml
 from reconciler import __version__
 from reconciler.config.loader import parse_config
 from reconciler.config.terraform import Taint
-from reconciler.install.manifest import render_manifest
+from reconciler.install.manifest import ALWAYS_THERE, render_manifest
 from reconciler.install.settings import Gitops, Identity, InstallSettings, check
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.rules import Verdict
@@ -115,6 +115,9 @@ def test_chart_installs_what_the_manifest_does(
     plain: dict[str, Any] = {"cluster": "analytics", "config": CONFIG, "image": IMAGE}
     expected = objects(render_manifest(InstallSettings(**(plain | settings)), __version__))
     del expected["Namespace", NAMESPACE]  # Helm's --create-namespace makes it
+    for (kind, _), each in expected.items():
+        if kind == "Namespace":
+            each["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
     done = template(helm, tmp_path, VALUES | values)
     assert done.returncode == 0, done.stderr
     assert objects(done.stdout) == expected
@@ -281,6 +284,25 @@ def test_one_replica_without_an_election_is_replaced_after_it_has_ended(
     found = objects(done.stdout)["Deployment", "fleet-reconciler"]
     assert found["spec"]["strategy"] == {"type": "Recreate"}
     assert found == objects(made)["Deployment", "fleet-reconciler"]
+
+
+@pytest.mark.parametrize(
+    ("watch", "named"),
+    [
+        *(({"namespace": name}, f"every cluster has {name}") for name in sorted(ALWAYS_THERE)),
+        ({"namespace": "kube-system", "createNamespace": False}, None),
+        ({"namespace": "monitoring", "createNamespace": False}, None),
+        ({"namespace": NAMESPACE}, None),
+    ],
+)
+def test_namespace_of_others_is_not_made_privileged(
+    helm: str, tmp_path: Path, watch: dict[str, Any], named: str | None
+) -> None:
+    """Any pod of a privileged namespace may take over its node."""
+    done = template(helm, tmp_path, {**VALUES, "nodeWatch": {"enabled": True, **watch}})
+    assert (done.returncode == 0) is (named is None), done.stderr
+    assert (named or "") in done.stderr
+    assert "kind: Namespace" not in done.stdout
 
 
 def test_chart_passes_helm_lint(helm: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOpt
 from reconciler.cli.options.several import SeveralFiles
 from reconciler.cli.terminal.output import Output, OutputOption, wanted
 from reconciler.config.loader import DEFAULT_FILE
-from reconciler.model.errors import InputError, Unavailable
+from reconciler.model.errors import InputError, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.planning.planning import PlanRequest, Questions
@@ -46,6 +46,7 @@ def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., Non
     """
 
     def command(
+        ctx: typer.Context,
         names: Annotated[list[str], typer.Argument(metavar=metavar, help=text)],
         *,
         config: options.ConfigOption = DEFAULT_FILE,
@@ -70,7 +71,9 @@ def _command(field: str, metavar: str, text: str, doc: str) -> Callable[..., Non
         }
         request = options.request_of(config, cluster, aws, now, **flags)
         asked = Questions(**{field: tuple(names)})
-        _answer(request, asked, _Program(status_url, listen_token_file), output)
+        source = ctx.get_parameter_source("status_url")
+        is_named = source is not None and source.name == "COMMANDLINE"
+        _answer(request, asked, _Program(status_url, listen_token_file, is_named), output)
 
     command.__doc__ = doc
     return command
@@ -103,6 +106,8 @@ class _Program:
 
     status_url: str | None
     token_file: Path | None
+    is_named: bool
+    """Whether the command line names it; an address of the environment counts like `listen`."""
 
 
 def _answer(
@@ -121,10 +126,24 @@ def _from_running(
     """Return the running loop's answers; None where it is not asked, or cannot be reached.
 
     With files, another time or other credentials the plan differs from the running loop's.
+
+    Raises:
+        UsageError: The command line names the program and another source beside it.
     """
+    sources = {
+        "--cluster": request.cluster_files,
+        "--aws": request.aws_files,
+        "--now": request.now,
+    }
+    other = [option for option, value in sources.items() if value]
+    if program.is_named and other:
+        raise UsageError(
+            f"--status-url and {' and '.join(other)}",
+            "the running reconciler answers from its own plan, not from these",
+            "leave one of them out",
+        )
     flags = ("kubeconfig", "context", "catalogue")
-    other = request.cluster_files or request.aws_files or request.now is not None
-    if program.status_url is None and (other or any(request.flags.get(flag) for flag in flags)):
+    if not program.is_named and (other or any(request.flags.get(flag) for flag in flags)):
         return None
     from reconciler.web.asking import ask_explanations  # noqa: PLC0415 - slow to load
 
@@ -136,7 +155,7 @@ def _from_running(
     try:
         found = ask_explanations(asked.address, names, asked.cluster, asked.token)
     except (Unavailable, InputError):
-        if program.status_url is not None:
+        if program.is_named:
             raise
         return None
     sys.stderr.write(f"from the last plan of the reconciler at {asked.address}\n")

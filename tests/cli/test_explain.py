@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.inputs import Desk, Json, listing, node, pod
+from tests.cli.inputs import NOW, Desk, Json, listing, node, pod
 
 LARGE = pod("large", memory="300Gi", spec={"nodeSelector": {"size": "big"}})
 
@@ -186,3 +186,42 @@ def test_words_of_strangers_steer_no_terminal(desk: Desk) -> None:
         told = desk.plan(*asked, *more)
         assert "big�[2J" in told.out
         assert "\x1b" not in told.out
+
+
+@pytest.mark.parametrize("variable", ["RECONCILER_LISTEN", "RECONCILER_STATUS_URL"])
+def test_files_are_answered_from_whatever_the_environment_says(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Every pod of the install has RECONCILER_LISTEN: files would never be read there."""
+    monkeypatch.setenv(variable, "127.0.0.1:1")
+    config = str(desk.folder / "sectors.yaml")
+    files = ("--config", config, "--cluster", cluster(desk, LARGE), "--now", NOW)
+    asked = desk.command("explain", "pod", "ns/large", *files, "--output", "json")
+    assert (asked.code, asked.err) == (0, "")
+    assert json.loads(asked.out)["pods"][0]["verdict"] == "unplaceable"
+
+
+@pytest.mark.parametrize(
+    "other", [("--cluster", "-"), ("--aws", "aws.json"), ("--now", NOW)], ids=lambda other: other[0]
+)
+def test_named_program_beside_files_is_a_contradiction(desk: Desk, other: tuple[str, str]) -> None:
+    """Either answer would be the wrong one for somebody."""
+    asked = desk.command("explain", "pod", "ns/large", *other, "--status-url", "127.0.0.1:1")
+    assert (asked.code, asked.out) == (2, "")
+    assert asked.err.startswith(f"error: --status-url and {other[0]}: ")
+    assert asked.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("variable", ["RECONCILER_LISTEN", "RECONCILER_STATUS_URL"])
+def test_live_apis_are_asked_where_nothing_answers_at_the_address_of_the_environment(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """As with the config's `listen`: only an address that was asked for by name is an error."""
+    monkeypatch.setenv(variable, "127.0.0.1:1")
+    monkeypatch.setenv("KUBECONFIG", str(desk.folder / "none"))
+    asked = desk.command(
+        "explain", "pod", "ns/large", "--config", str(desk.folder / "sectors.yaml")
+    )
+    assert asked.code == 1
+    assert "nothing answers" not in asked.err
+    assert str(desk.folder / "none") in asked.err

@@ -97,8 +97,6 @@ def run(argv: Sequence[str]) -> int:
 
 def _report_error(error: Exception, argv: Sequence[str]) -> int:
     """Report an error; return the exit code of its kind."""
-    if isinstance(error, BrokenPipeError):
-        return _report_output(error)
     if isinstance(error, ConfigError):
         return _report_faults(error)
     if isinstance(error, ReconcilerError):
@@ -146,10 +144,8 @@ def _report(where: str, what: str, hint: str = "", code: int = EXIT_FAILED) -> i
 
 
 def _report_output(error: OSError) -> int:
-    """Report that standard output cannot be written; silently when its reader ended (`head`)."""
+    """Report that standard output cannot be written."""
     streams.give_up_output()
-    if isinstance(error, BrokenPipeError):
-        return EXIT_FAILED
     return _report(str(error.filename or streams.STANDARD_OUTPUT), str(error.strerror))
 
 

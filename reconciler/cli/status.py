@@ -10,6 +10,7 @@ import typer
 from reconciler.cli.options.config_argument import ConfigArgument
 from reconciler.cli.options.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.terminal.streams import reader_ended
 from reconciler.cli.terminal.told import tell_error
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
@@ -70,20 +71,25 @@ def _print(status: Json, form: Output) -> None:
 
 
 def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> None:
-    """Show answers until interrupted; a failed one is shown, and asked for again."""
+    """Show answers until interrupted, or until nobody reads them.
+
+    A failed one is shown, and asked for again.
+    """
     from rich.live import Live  # noqa: PLC0415 - slow to load
 
     from reconciler.cli.views.status import console  # noqa: PLC0415 - as above
 
     pause = Event()
     if form is not Output.TABLE:
-        while True:  # one document after another, as `kubectl get --watch -o json` prints
+        # One document after another, as `kubectl get --watch -o json` prints.
+        while not reader_ended():
             try:
                 print_data(ask(), form, indent=None)
                 sys.stdout.flush()
             except PortError as error:
                 tell_error(error)
             pause.wait(interval_seconds)
+        return
     with Live(console=console(), auto_refresh=False, vertical_overflow="visible") as live:
         while True:
             live.update(_shown(ask), refresh=True)

@@ -50,6 +50,54 @@ def test_closed_output_leaves_the_exit_code(command: str, code: int, folder: Pat
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "unbuffered"),
+    [
+        ("validate good.yaml", 0, ""),
+        ("validate good.yaml -o table", 0, ""),
+        ("validate odd.yaml", 2, "1"),
+        ("--help", 0, ""),
+        ("--version", 0, "1"),
+        ("render good.yaml --out out", 0, ""),
+    ],
+)
+def test_reader_that_ended_leaves_the_exit_code(
+    command: str, code: int, unbuffered: str, folder: Path
+) -> None:
+    """`validate | head` in a pipeline with `pipefail` would fail a config that is good."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "reconciler", *command.split()],
+            cwd=folder,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},  # noqa: TID251 - a child inherits ours
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=120,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == code
+    assert done.stderr == b""
+
+
+def test_watch_ends_when_its_reader_has(tmp_path: Path) -> None:
+    """It would ask for ever, and show it to nobody."""
+    code = """
+from reconciler.cli.status import watched
+from reconciler.cli.terminal import streams
+from reconciler.cli.terminal.output import Output
+streams.prepare()
+watched(lambda: {"a": 1}, Output.JSON, interval_seconds=0.0)
+"""
+    (tmp_path / "watch.py").write_text(code)
+    done = shell(f'{sys.executable} watch.py | head -n 1; exit "${{PIPESTATUS[0]}}"', tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout) == {"a": 1}
+
+
 def test_closed_input_and_error_are_no_crash(folder: Path) -> None:
     """The first file that is opened would take their place."""
     done = shell("reconciler validate - -o json <&- 2>&-", folder)

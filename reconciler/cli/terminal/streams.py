@@ -13,14 +13,22 @@ STANDARD_OUTPUT: Final = "standard output"
 
 
 class _StandardOutput(io.FileIO):
-    """Descriptor 1, whose errors name it: those of writing to a descriptor name no file."""
+    """Descriptor 1, whose errors name it: those of writing to a descriptor name no file.
+
+    When its reader has ended (`head`, `grep -q`) the rest is discarded: the command does what it
+    was asked to do, and ends with its own exit code.
+    """
+
+    reader_ended = False
 
     @override
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
-            raise
+            self.reader_ended = True
+            _discard(self.fileno())
+            return memoryview(data).nbytes
         except OSError as error:
             reason = (error.strerror or "cannot be written").lower()
             raise OSError(error.errno, reason, STANDARD_OUTPUT) from error
@@ -54,8 +62,22 @@ def prepare() -> None:
 def give_up_output() -> None:
     """Discard what cannot be written, so that the end of the process does not retry."""
     with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout.fileno())
         sys.stdout.flush()
+
+
+def reader_ended() -> bool:
+    """Return whether nobody reads standard output any more: a command without end may end."""
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)
+    return isinstance(raw, _StandardOutput) and raw.reader_ended
+
+
+def _discard(descriptor: int) -> None:
+    """Send to nowhere what is written to a descriptor from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _nothing(descriptor: int, flags: int) -> TextIO:

@@ -262,12 +262,19 @@ class _GitLab(_Forge):
 
 def _as_pull(made: dict[str, Any]) -> dict[str, Any]:
     url = f"https://github.example/{PROJECT}/pull/{made['number']}"
-    return {"number": made["number"], "html_url": url, "state": made["state"]}
+    merged = made["state"] == "merged"
+    return {
+        "number": made["number"],
+        "html_url": url,
+        "state": "closed" if merged else made["state"],
+        "merged_at": "2026-11-01T10:00:00Z" if merged else None,
+    }
 
 
 def _as_merge(made: dict[str, Any]) -> dict[str, Any]:
     url = f"https://gitlab.example/{PROJECT}/-/merge_requests/{made['number']}"
-    return {"id": 1000 + made["number"], "iid": made["number"], "web_url": url}
+    state = "opened" if made["state"] == "open" else made["state"]
+    return {"id": 1000 + made["number"], "iid": made["number"], "web_url": url, "state": state}
 
 
 _HANDLERS: dict[str, type[_Forge]] = {"github": _GitHub, "gitlab": _GitLab}

@@ -47,6 +47,7 @@ class Forge(Protocol):
         """Return the pull request from `branch` into `base`: the existing one, or a new one.
 
         A request that people closed counts as existing: they declined it, and are not asked again.
+        One that was merged does not: its review is over.
         """
         ...
 

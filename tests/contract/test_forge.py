@@ -107,6 +107,17 @@ def test_pull_request_that_people_closed_stays_closed(server: ForgeState, kind: 
     assert len(server.pull_requests) == 1
 
 
+def test_pull_request_that_was_merged_is_not_taken_for_a_new_one(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """Whoever waits for a review would wait for one that ended."""
+    port = port_to(server, kind)
+    opened(port)
+    server.pull_requests[0]["state"] = "merged"
+    assert opened(port) == opened(port) == 2
+    assert len(server.pull_requests) == 2
+
+
 def test_pull_request_opened_by_another_replica_meanwhile_is_found(
     server: ForgeState, kind: ForgeKind
 ) -> None:

@@ -96,7 +96,7 @@ class GitHub:
         listed = self._client.get(f"{self._root}/pulls", query, self._headers())
         if not isinstance(listed, list):
             raise Unavailable("GitHub GET pulls", "answered with something that is not a list")
-        return _pull_request(listed[0]) if listed else None
+        return None if not listed or _was_merged(listed[0]) else _pull_request(listed[0])
 
     def _headers(self) -> dict[str, str]:
         return {
@@ -104,6 +104,11 @@ class GitHub:
             "X-GitHub-Api-Version": "2022-11-28",
             "Authorization": f"Bearer {self._settings.read_token()}",
         }
+
+
+def _was_merged(answer: Any) -> bool:
+    """Return whether a listed pull request was merged; GitHub calls that closed as well."""
+    return isinstance(answer, Mapping) and bool(answer.get("merged_at"))
 
 
 def _pull_request(answer: Any) -> PullRequest:

@@ -111,10 +111,14 @@ class GitLab:
             raise Unavailable(
                 "GitLab GET merge_requests", "answered with something that is not a list"
             )
-        return _merge_request(listed[0]) if listed else None
+        return None if not listed or _was_merged(listed[0]) else _merge_request(listed[0])
 
     def _headers(self) -> dict[str, str]:
         return {"PRIVATE-TOKEN": self._settings.read_token()}
+
+
+def _was_merged(answer: Any) -> bool:
+    return isinstance(answer, Mapping) and answer.get("state") == "merged"
 
 
 def _merge_request(answer: Any) -> PullRequest:

@@ -13,7 +13,7 @@ def found_or_opened(
     """Return the existing one, or a new one.
 
     Args:
-        find: Finds it.
+        find: Finds the newest that was not merged: a review that ended well is not waited for.
         open_new: Opens it; Conflict when somebody else has opened it, or there is nothing to merge.
 
     Raises:

@@ -18,6 +18,8 @@ OUTPUT_TRAILER = "Fleet-Reconciler-Output"
 """Digest of the files that were rendered. Squashing, amending and rebasing keep the trailers, so a
 commit with other files was edited by people."""
 _SUBJECT_MAX = 100
+_BRANCH_DIGITS = 8
+"""Of the digest in a branch's name; the configs of one commit are few."""
 _VERSION_DIGITS_MAX = 9
 """The maximum for each number of a version; no version of this program writes a longer one."""
 _PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECASE)
@@ -45,6 +47,17 @@ def output_digest(files: Mapping[str, bytes]) -> str:
     for path, content in sorted(files.items()):
         digest.update(path.encode() + b"\0" + hashlib.sha256(content).digest())
     return f"sha256:{digest.hexdigest()}"
+
+
+def review_branch(target: RenderTarget, proposed_for: str) -> str:
+    """Return the branch on which a render is reviewed, the same in every loop.
+
+    Args:
+        target: The config and its directory; no other has this branch.
+        proposed_for: Abbreviated name of the commit that the render is proposed for.
+    """
+    digest = hashlib.sha256(f"{target.config_path}\0{target.output_dir}".encode()).hexdigest()
+    return f"reconciler/{proposed_for}-{digest[:_BRANCH_DIGITS]}"
 
 
 def commit_message(source: RenderSource) -> str:

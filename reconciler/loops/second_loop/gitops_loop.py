@@ -16,6 +16,7 @@ from reconciler.gitops.repository.commit_message import (
     RenderSource,
     commit_message,
     output_digest,
+    review_branch,
     why_not_again,
 )
 from reconciler.gitops.repository.proposal import (
@@ -305,17 +306,19 @@ class GitopsLoop:
         )
 
     def _branch(self, tip: Commit, source: RenderSource, proposal: Proposal) -> str:
-        """Return the branch for a render: a review is of one config commit and waits for no other.
+        """Return the branch for a render: a review is of one config and one commit of it.
 
-        What differs after its review (a newer program, an edit by hand) goes to a branch named
-        after the commit that it would change, since the branch of the earlier review may still
-        exist after it was merged or closed.
+        A branch that exists proposes this render already, whichever loop pushed it. So its name
+        tells the config and its directory as well: loops that follow one config each may find the
+        same commit. What differs after its review (a newer program, an edit by hand) goes to a
+        branch named after the commit that it would change, since the branch of the earlier review
+        may still exist after it was merged or closed.
         """
         if self._settings.mode == "push":
             return self._settings.branch
         paths = [source.target.config_path, *proposal.directories]
         newest = self._repository.last_change(tip.id, paths)
-        return f"reconciler/{newest.short if newest else source.blob[:12]}"
+        return review_branch(source.target, newest.short if newest else source.blob[:12])
 
     def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
         """Push every branch and return the drafts with where they went."""

@@ -22,6 +22,12 @@ _BRANCH_DIGITS = 8
 """Of the digest in a branch's name; the configs of one commit are few."""
 _VERSION_DIGITS_MAX = 9
 """The maximum for each number of a version; no version of this program writes a longer one."""
+_SKIPS_PIPELINES = re.compile(
+    r"\[((?:skip|no)[ _-](?:ci|actions)|(?:ci|actions)[ _-]skip)\]", re.IGNORECASE
+)
+"""Forges start no pipeline for a commit with such a marker anywhere in its message.
+
+Sources: GitHub Actions, "Skipping workflow runs"; GitLab CI/CD, "Skip a pipeline"; read 2026-11."""
 _PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECASE)
 """A path that matches is plain text in Markdown."""
 
@@ -66,7 +72,7 @@ def commit_message(source: RenderSource) -> str:
     subject = f"Render {target.output_dir} from {target.config_path} at {commit.short}"
     return (
         f"{subject[:_SUBJECT_MAX]}\n\n"
-        f"Config commit: {commit.short} {_one_line(commit.subject)}\n\n"
+        f"Config commit: {commit.short} {_not_skipping(_one_line(commit.subject))}\n\n"
         f"{CONFIG_TRAILER}: {commit.id}\n"
         f"{SOURCE_TRAILER}: {target.config_path} {source.blob}\n"
         f"{VERSION_TRAILER}: {source.version}\n"
@@ -83,7 +89,8 @@ def request_body(source: RenderSource) -> str:
     _, _, trailers = commit_message(source).rpartition("\n\n")
     if not _PLAIN_PATH.fullmatch(source.target.config_path):
         trailers = "\n".join(code(line) for line in trailers.splitlines())
-    return f"Config commit: {code(commit.short)} {code(commit.subject)}\n\n{trailers}\n"
+    subject = _not_skipping(code(commit.subject))
+    return f"Config commit: {code(commit.short)} {subject}\n\n{trailers}\n"
 
 
 def is_own(commit: Commit) -> bool:
@@ -135,3 +142,8 @@ def _one_line(text: str) -> str:
     """Return foreign text without line breaks, which could add trailers to our message."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return clean if len(clean) <= _SUBJECT_MAX else clean[: _SUBJECT_MAX - 1] + "…"
+
+
+def _not_skipping(text: str) -> str:
+    """Return text with the markers in parentheses: a config commit may skip, its render may not."""
+    return _SKIPS_PIPELINES.sub(r"(\1)", text)

@@ -4,6 +4,13 @@ from reconciler.gitops.repository.commit_message import (
     commit_message,
     is_own,
     output_digest,
+import pytest
+
+from reconciler.gitops.repository.commit_message import (
+    commit_message,
+    is_own,
+    output_digest,
+    request_body,
     why_not_again,
 )
 from reconciler.ports.repository import Commit, CommitId
@@ -40,6 +47,29 @@ def test_foreign_subject_cannot_add_a_trailer() -> None:
     assert found.trailers("Fleet-Reconciler-Version") == ("1.2.0",)
     assert max(map(len, message.splitlines())) < 150
     assert "\x1b" not in message
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "[skip ci]",
+        "[ci skip]",
+        "[no ci]",
+        "[skip actions]",
+        "[actions skip]",
+        "[Skip CI]",
+        "[ci-skip]",
+        "[skip  ci]",
+    ],
+)
+def test_subject_cannot_keep_the_pipeline_from_the_render(marker: str) -> None:
+    """Forges obey the marker wherever it stands in a message: nothing would plan the render."""
+    commit = Commit(id=CommitId("a" * 40), subject=f"Docs only {marker}")
+    for text in (commit_message(source(commit=commit)), request_body(source(commit=commit))):
+        assert "[" not in text
+        assert f"Docs only ({' '.join(marker[1:-1].split())})" in text
+    kept = Commit(id=CommitId("a" * 40), subject="[infra] no cider [x] skip ci")
+    assert kept.subject in commit_message(source(commit=kept))
 
 
 def test_commit_of_a_person_is_not_own() -> None:

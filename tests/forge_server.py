@@ -113,6 +113,16 @@ def forge_server(kind: str) -> Iterator[ForgeState]:
         server.server_close()
 
 
+def on_branch(forge_address: str) -> dict[str, str]:
+    """What GitHub's jobs on the branch have in their environment."""
+    return {
+        "GITHUB_API_URL": forge_address,
+        "GITHUB_REPOSITORY": PROJECT,
+        "GITHUB_REF": "refs/heads/main",
+        "RECONCILER_FORGE_TOKEN": TOKEN,
+    }
+
+
 class _Forge(BaseHTTPRequestHandler):
     state: ForgeState
 

@@ -114,7 +114,7 @@ def plan(
         with working("planning with Terraform"):
             report = stages.plan()
         outcome.failed = not report.allowed
-    if report.allowed and not report.changes:
+    if report.nothing_to_apply:
         show_nothing_to_apply(directory)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)

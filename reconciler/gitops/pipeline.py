@@ -31,7 +31,7 @@ from reconciler.gitops.terraform_plan.planned import (
 )
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
 from reconciler.gitops.terraform_plan.replay import Replay
-from reconciler.gitops.terraform_plan.report import PlanReport
+from reconciler.gitops.terraform_plan.report import STALE, PlanReport
 from reconciler.gitops.terraform_plan.root_files import assert_only_ours, foreign_files
 from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError
 from reconciler.model.ids import Region
@@ -344,8 +344,7 @@ class Pipeline:
             return ()
         more = f" and {len(other) - 3} more" if len(other) > 3 else ""
         message = f"{', '.join(other[:3])}{more}: not what the sector config renders to (now)"
-        found = Finding(severity="warning", code="render/stale", where=module.name, message=message)
-        return (found,)
+        return (Finding(severity="warning", code=STALE, where=module.name, message=message),)
 
     def _subject(self) -> str:
         checkout = self._checkout.state(str(self._settings.module))

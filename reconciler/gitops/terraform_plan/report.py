@@ -16,6 +16,8 @@ from reconciler.gitops.terraform_plan.replay import Replay, replay_json
 from reconciler.model.errors import InputError
 
 SCHEMA = 1
+STALE = "render/stale"
+"""Code of a finding: the rendered files are not what the config renders to."""
 _MALFORMED = (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """A number may be infinite, and a text may hold a lone surrogate, of which there is no SHA-256."""
 
@@ -45,6 +47,16 @@ class PlanReport:
     def allowed(self) -> bool:
         """Return whether nothing forbids an apply."""
         return not refused(self.findings)
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether it was made of other files than the config renders to."""
+        return any(found.code == STALE for found in self.findings)
+
+    @property
+    def nothing_to_apply(self) -> bool:
+        """Return whether the infrastructure is what the config asks for already."""
+        return self.allowed and not self.changes and not self.is_stale
 
     def usd_per_hour(self) -> tuple[Decimal | None, Decimal | None]:
         """Return the cost of all fleets after the apply, at their minima and at their maxima.

@@ -42,6 +42,8 @@ def _head(report: PlanReport) -> list[str]:
         verdict = "**Refused**: this plan will not be applied."
     elif report.changes:
         verdict = f"**{_counts(report)}**"
+    elif report.is_stale:
+        verdict = "**No changes by these files**, which are not what the config renders to."
     else:
         verdict = "**No changes.** The infrastructure is what the config asks for."
     commit = report.inputs.commit[:12]

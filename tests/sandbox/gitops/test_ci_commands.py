@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import command
-from tests.forge_server import PROJECT, TOKEN, forge_server
+from tests.forge_server import forge_server, on_branch
 from tests.git_remote import git
 from tests.terraform.needs import needs_terraform
 
@@ -59,16 +59,6 @@ def checkout(tmp_path: Path) -> Path:
     return directory
 
 
-def on_branch(forge_address: str) -> dict[str, str]:
-    """What GitHub's jobs on the branch have in their environment."""
-    return {
-        "GITHUB_API_URL": forge_address,
-        "GITHUB_REPOSITORY": PROJECT,
-        "GITHUB_REF": "refs/heads/main",
-        "RECONCILER_FORGE_TOKEN": TOKEN,
-    }
-
-
 def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
     """`reconciler status` follows a change to EC2 by what the pipeline says there."""
     with forge_server("github") as forge:
@@ -98,19 +88,31 @@ def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
 
 
 def test_plan_without_changes_says_that_nothing_is_left_to_apply(checkout: Path) -> None:
-    """Pipelines start no apply for it: a new min_capacity would wait for an approval for ever."""
+    """Pipelines start no apply for it: a new min_capacity would wait for an approval for ever.
+
+    A config that is not rendered yet must not be called applied by the plan of its own commit.
+    """
     planned(checkout)
     applied(checkout)
     plan, apply = "fleet-reconciler/plan/terraform", "fleet-reconciler/apply/terraform"
     stage = ("ci", "plan", "--dir", "terraform", "--out", "../plan")
     for prepare, expected in (
         (lambda: None, {plan: "success", apply: "success"}),
+        (lambda: set_config(checkout), {plan: "success"}),
         (lambda: set_text(checkout, "two"), {plan: "success"}),
     ):
         prepare()
         with forge_server("github") as forge:
             reconciler(*stage, cwd=checkout, environment=on_branch(forge.address))
         assert {body["context"]: body["state"] for _, body in forge.statuses} == expected
+
+
+def set_config(checkout: Path) -> None:
+    """Commit a config with a fleet that is not rendered."""
+    config = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    (checkout / "sectors.yaml").write_text(config)
+    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"fleets": {}}')
+    set_text(checkout, "one")
 
 
 def set_text(checkout: Path, text: str) -> str:

@@ -1,9 +1,5 @@
 """What the loop's commits say and how it knows its own again."""
 
-from reconciler.gitops.repository.commit_message import (
-    commit_message,
-    is_own,
-    output_digest,
 import pytest
 
 from reconciler.gitops.repository.commit_message import (

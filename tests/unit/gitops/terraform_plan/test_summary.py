@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.gitops.terraform_plan.guard import Finding
 from reconciler.gitops.terraform_plan.inputs import essence
 from reconciler.gitops.terraform_plan.pod_impact import PodImpact
-from reconciler.gitops.terraform_plan.report import approved_from, report_json
+from reconciler.gitops.terraform_plan.report import STALE, approved_from, report_json
 from reconciler.gitops.terraform_plan.summary import BYTES_MAX, summary
 from reconciler.model.errors import InputError
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
@@ -28,6 +29,19 @@ def test_created_fleet_shows_tags_capacity_and_cost() -> None:
         " catalogue's estimates)" in text
     )
     assert "state serial 7" in text
+
+
+def test_plan_without_changes_of_stale_files_does_not_claim_the_config() -> None:
+    """The config commit has a plan before its render: a green light for fleets that nobody made."""
+    made = replace(report(plan()), changes=False)
+    assert made.nothing_to_apply
+    assert "The infrastructure is what the config asks for" in summary(made)
+    found = Finding(severity="warning", code=STALE, where="terraform", message="main.tf: not …")
+    stale = replace(made, findings=(*made.findings, found))
+    assert not stale.nothing_to_apply
+    text = summary(stale)
+    assert "what the config asks for" not in text
+    assert "**No changes by these files**" in text
 
 
 def test_cost_is_over_all_fleets_after_the_apply() -> None:

@@ -83,6 +83,6 @@ def _print_faults(clusters: list[dict[str, object]]) -> None:
             for fault in faults:
                 place = f"{cluster['config']}:{fault['line']}:{fault['column']}"
                 tell("error", place, fault["code"], fault["message"])
-        elif cluster["state"] in {"invalid", "missing", "held"}:
+        elif cluster["state"] in {"invalid", "missing", "held", "refused"}:
             config = str(cluster["config"])
             tell("error", config, str(cluster["detail"]).removeprefix(f"{config}: "))

@@ -8,9 +8,12 @@ from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.model.errors import Problem
 from reconciler.ports.repository import Commit, CommitId
 
-ClusterState = Literal["unchanged", "committed", "proposed", "invalid", "missing", "held"]
+ClusterState = Literal[
+    "unchanged", "committed", "proposed", "invalid", "missing", "held", "refused"
+]
 """`proposed`: on a branch of its own. `held`: a newer version of the program, or one with other
-options, rendered the same config differently; this render is not committed."""
+options, rendered the same config differently; this render is not committed. `refused`: the remote
+does not let us push it."""
 
 Stage = Literal["configured", "rendered", "planned", "applied", "live"]
 STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applied", "live")
@@ -85,12 +88,20 @@ class GitopsReport:
     """What the patterns do not find though somebody may expect it, see `targets.overlooked`."""
 
     @property
+    def push_refused(self) -> bool:
+        """Return whether the remote refused a commit, which is tried again later each time."""
+        return any(status.state == "refused" for status in self.clusters)
+
+    @property
     def exit_code(self) -> int:
-        """Return `gitops --once`'s exit code: 2: a config is invalid or missing, 1: one is held."""
+        """Return `gitops --once`'s exit code.
+
+        2: a config is invalid or missing. 1: one is held, or its push was refused.
+        """
         states = {status.state for status in self.clusters}
         if states & {"invalid", "missing"}:
             return 2
-        return 1 if "held" in states else 0
+        return 1 if states & {"held", "refused"} else 0
 
 
 def report_json(report: GitopsReport) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from reconciler.loops.second_loop.commit_statuses import CommitStatuses
 from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid, refused
 from reconciler.loops.second_loop.progress import GitopsProgress
-from reconciler.loops.second_loop.publishing import GitopsPublishing
+from reconciler.loops.second_loop.publishing import GitopsPublishing, Made, Published
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -80,10 +80,8 @@ class _Drafted:
     status: ClusterStatus
     commit: CommitId | None = None
     """The config's commit; None: it is older than the history that was fetched."""
-    source: RenderSource | None = None
-    """What the commit that was made was rendered from; None: no commit was made."""
-    branch: str = ""
-    """The branch that this commit goes to."""
+    made: Made | None = None
+    """The commit with its render; None: no commit was made."""
 
 
 class GitopsLoop:
@@ -159,8 +157,12 @@ class GitopsLoop:
             try:
                 tip = None if acts and pace.turn_is_due() else self._fetch().id
                 if acts and (tip is None or pace.is_news(tip)):
-                    report(self.once())
-                    pace.turned()
+                    turn = self.once()
+                    report(turn)
+                    if turn.push_refused:
+                        pace.failed(self._tip)
+                    else:
+                        pace.turned()
                 pace.fetched()
             except InvariantViolated:
                 raise
@@ -187,7 +189,8 @@ class GitopsLoop:
         report = self._turn(tip)
         # A change is proposed once: a branch that a reviewer deleted must not come back by itself.
         pushed = report.branch == self._settings.branch
-        self._settled = None if pushed or report.unshown else report
+        again = pushed or report.unshown or report.push_refused
+        self._settled = None if again else report
         return report
 
     def _fetch(self) -> Commit:
@@ -215,7 +218,7 @@ class GitopsLoop:
         heads: dict[str, CommitId] = {}
         drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
         if heads:
-            drafts = self._published(heads, drafts)
+            drafts = self._published(tip, drafts)
         unshown = self._statuses.show(tip.id, [(d.commit, d.status) for d in drafts])
         clusters = tuple(draft.status for draft in drafts)
         first = next((status for status in clusters if status.branch), None)
@@ -291,8 +294,9 @@ class GitopsLoop:
             return _Drafted(status=status, commit=commit)
         heads[branch] = made.id
         state: ClusterState = "committed" if self._settings.mode == "push" else "proposed"
-        status = replace(status, state=state, commit=made.id)
-        return _Drafted(status=status, commit=source.commit.id, source=source, branch=branch)
+        status = replace(status, state=state)
+        kept = Made(source=source, changes=proposal.changes, commit=made.id, branch=branch)
+        return _Drafted(status=status, commit=source.commit.id, made=kept)
 
     def _source(self, tip: Commit, prepared: Prepared, proposal: Proposal) -> RenderSource:
         """Return what is rendered; older history is searched for the config's commit if need be."""
@@ -320,16 +324,24 @@ class GitopsLoop:
         newest = self._repository.last_change(tip.id, paths)
         return review_branch(source.target, newest.short if newest else source.blob[:12])
 
-    def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
-        """Push every branch and return the drafts with where they went."""
-        sources = {
-            branch: [d.source for d in drafts if d.source is not None and d.branch == branch]
-            for branch in heads
-        }
-        opened = self._publishing.publish(heads, sources)
+    def _published(self, tip: Commit, drafts: list[_Drafted]) -> list[_Drafted]:
+        """Push every branch and return the drafts with what became of their commits."""
+        found = self._publishing.publish(tip.id, [d.made for d in drafts if d.made is not None])
         return [
-            replace(d, status=replace(d.status, branch=d.branch, pull_request=opened[d.branch]))
-            if d.branch
-            else d
+            d
+            if d.made is None
+            else replace(d, status=_published(d.status, d.made, found[d.status.target.config_path]))
             for d in drafts
         ]
+
+
+def _published(status: ClusterStatus, made: Made, published: Published) -> ClusterStatus:
+    """Return the status of a config whose commit was pushed, or refused."""
+    if published.commit is None:
+        return replace(status, state="refused", detail=published.refused)
+    return replace(
+        status,
+        commit=published.commit,
+        branch=made.branch,
+        pull_request=published.pull_request,
+    )

@@ -1,12 +1,36 @@
 """Pushes what the second loop committed, and opens the pull requests for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from reconciler.gitops.repository.commit_message import RenderSource, commit_message, request_body
-from reconciler.model.errors import Conflict, PortError
+from reconciler.model.errors import Conflict, Forbidden, PortError
 from reconciler.ports.forge import Forge
-from reconciler.ports.repository import CommitId, Repository
+from reconciler.ports.repository import CommitId, FileChange, Repository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """The commit of one config's render, before it is pushed."""
+
+    source: RenderSource
+    changes: tuple[FileChange, ...]
+    commit: CommitId
+    """On top of the earlier ones of its branch."""
+    branch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What became of one config's commit."""
+
+    commit: CommitId | None
+    """The commit that the remote has; None: it refused it."""
+    pull_request: str = ""
+    """Address of the pull request, when a forge opened one."""
+    refused: str = ""
+    """Why the remote or the forge refused it."""
 
 
 class GitopsPublishing:
@@ -23,45 +47,82 @@ class GitopsPublishing:
         self._forge = forge
         self._base = base
 
-    def publish(
-        self, heads: Mapping[str, CommitId], sources: Mapping[str, Sequence[RenderSource]]
-    ) -> dict[str, str]:
+    def publish(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
         """Push every branch, whatever happens to the others.
 
         Args:
-            heads: The newest commit by branch.
-            sources: What the commits of each branch were rendered from, in their order.
+            tip: The commit that the first commit of each branch is based on.
+            made: The commits, those of one branch in their order.
 
         Returns:
-            Addresses of pull requests by branch; empty without one.
+            What became of them, by the path of the config.
 
         Raises:
-            PortError: A branch was refused or its pull request not opened; the first such error.
+            PortError: A branch was not pushed or its pull request not opened for another reason
+                than a missing right; the first such error.
         """
-        opened: dict[str, str] = {}
+        found: dict[str, Published] = {}
         failures: list[PortError] = []
-        for branch, head in heads.items():
+        for branch in dict.fromkeys(each.branch for each in made):
+            of_branch = [each for each in made if each.branch == branch]
             try:
-                opened[branch] = self._publish(branch, head, sources[branch])
+                found |= self._publish(tip, of_branch)
             except PortError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
-        return opened
+        return found
 
-    def _publish(self, branch: str, head: CommitId, sources: Sequence[RenderSource]) -> str:
-        if branch == self._base:
-            self._repository.push(head)
-            return ""
+    def _publish(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
+        """Publish the commits of one branch."""
+        try:
+            if made[-1].branch == self._base:
+                self._repository.push(made[-1].commit)
+                url = ""
+            else:
+                url = self._propose(made[-1])
+        except Forbidden as error:
+            if len(made) > 1:
+                return self._one_by_one(tip, made)
+            return {made[0].source.target.config_path: _refused(error)}
+        return {
+            each.source.target.config_path: Published(commit=each.commit, pull_request=url)
+            for each in made
+        }
+
+    def _one_by_one(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
+        """Push to the followed branch what the remote takes.
+
+        A rule of the forge may protect one cluster's paths, and the refusal of a push does not say
+        which commit it is about.
+        """
+        found: dict[str, Published] = {}
+        for each in made:
+            again = self._repository.commit(tip, each.changes, commit_message(each.source))
+            assert again is not None, "no other commit changes these files"
+            path = each.source.target.config_path
+            try:
+                self._repository.push(again.id)
+            except Forbidden as error:
+                found[path] = _refused(error)
+                continue
+            tip = again.id
+            found[path] = Published(commit=again.id)
+        return found
+
+    def _propose(self, made: Made) -> str:
+        """Return the address of the pull request; empty without a forge."""
         # A branch that exists with another base proposes this already, and people may be reviewing
         # it: it is never rewritten. Its pull request may still be missing, when the last turn ended
         # between the push and the request.
         with suppress(Conflict):
-            self._repository.push(head, branch)
-        return self._open(branch, sources[-1])
-
-    def _open(self, branch: str, source: RenderSource) -> str:
+            self._repository.push(made.commit, made.branch)
         if self._forge is None:
             return ""
-        title, _, _ = commit_message(source).partition("\n\n")
-        return self._forge.open_pull_request(branch, self._base, title, request_body(source)).url
+        title, _, _ = commit_message(made.source).partition("\n\n")
+        body = request_body(made.source)
+        return self._forge.open_pull_request(made.branch, self._base, title, body).url
+
+
+def _refused(error: Forbidden) -> Published:
+    return Published(commit=None, refused=str(error))

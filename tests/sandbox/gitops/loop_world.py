@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.repository.commit_message import review_branch
 from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
@@ -99,3 +101,28 @@ def work_after_pull(work: Path) -> Path:
     """The person's clone, up to date."""
     pulled(work)
     return work
+
+
+def branch_of(commit: str, path: str) -> str:
+    """The branch on which the render of a config's commit is reviewed."""
+    target = RenderTarget(config_path=path, output_dir=path.replace("sectors.yaml", "terraform"))
+    return review_branch(target, commit[:12])
+
+
+def changed_clusters(work: Path, branch: str) -> set[str]:
+    """The clusters whose files a branch at the remote changes."""
+    remote = Path(remote_of(work))
+    changed = git(remote, "diff", "--name-only", "--merge-base", "main", branch).split()
+    return {path.split("/")[1] for path in changed}
+
+
+def merged(work: Path, branch: str, how: str) -> None:
+    """A reviewer merges, and leaves the branch as forges do."""
+    pulled(work)
+    git(work, "fetch", "-q", "origin")
+    if how == "squash":
+        git(work, "merge", "-q", "--squash", f"origin/{branch}")
+        git(work, "commit", "-qm", "Merge it")
+    else:
+        git(work, "merge", "-q", "--no-ff", "-m", "Merge it", f"origin/{branch}")
+    git(work, "push", "-q", "origin", "HEAD:main")

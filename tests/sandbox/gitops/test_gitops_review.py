@@ -10,8 +10,6 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.gitops.rendering.targets import RenderTarget
-from reconciler.gitops.repository.commit_message import review_branch
 from reconciler.gitops.repository.progress import with_live
 from reconciler.loops.second_loop.gitops_loop import GitopsSettings
 from reconciler.model.errors import ReconcilerError, Refused, ToolError, Unavailable
@@ -22,19 +20,15 @@ from tests.sandbox.gitops.loop_world import (
     SETTINGS,
     Loops,
     RecordingForge,
+    branch_of,
     config,
+    merged,
     pulled,
     remote_of,
     work_after_pull,
 )
 
 pytestmark = pytest.mark.sandbox
-
-
-def branch_of(commit: str, path: str) -> str:
-    """The branch on which the render of a config's commit is reviewed."""
-    target = RenderTarget(config_path=path, output_dir=path.replace("sectors.yaml", "terraform"))
-    return review_branch(target, commit[:12])
 
 
 def test_pull_request_mode_leaves_the_branch_alone(loops: Loops, work: Path) -> None:
@@ -56,64 +50,6 @@ def test_pull_request_mode_leaves_the_branch_alone(loops: Loops, work: Path) -> 
     assert git(remote, "rev-parse", branch) == proposed
 
 
-def test_review_of_one_cluster_holds_up_no_other(loops: Loops, work: Path) -> None:
-    """A pull request that waits, or was closed, must not keep another team's from being opened."""
-    settings = replace(SETTINGS, mode="pull-request", configs=("clusters/*/sectors.yaml",))
-    forge = RecordingForge()
-    loop = loops(settings, forge=forge)
-    branches = {}
-    for name in ("b", "a", "c"):
-        text = config(5, cluster=name)
-        head = write_and_push(work, f"clusters/{name}/sectors.yaml", text, f"Add {name}")
-        branches[name] = branch_of(head, f"clusters/{name}/sectors.yaml")
-        loop.once()
-    for name, branch in branches.items():
-        assert changed_clusters(work, branch) == {name}
-    assert {request[0] for request in forge.pull_requests} == set(branches.values())
-    report = loop.once()
-    assert {each.cluster: each.branch for each in report.clusters} == branches
-    assert len({each.pull_request for each in report.clusters}) == len(branches)
-
-
-def changed_clusters(work: Path, branch: str) -> set[str]:
-    """The clusters whose files a branch at the remote changes."""
-    remote = Path(remote_of(work))
-    changed = git(remote, "diff", "--name-only", "--merge-base", "main", branch).split()
-    return {path.split("/")[1] for path in changed}
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_clusters_of_one_commit_are_proposed_apart(
-    loops: Loops, work: Path, *, together: bool
-) -> None:
-    """The second of two loops called proposed what no branch held, and nobody ever reviewed it."""
-    paths = [f"clusters/{name}/sectors.yaml" for name in ("a", "b")]
-    for name, path in zip("ab", paths, strict=True):
-        (work / path).parent.mkdir(parents=True)
-        (work / path).write_text(config(5, cluster=name))
-    git(work, "add", "--all")
-    write_and_push(work, "README.md", "two clusters\n", "Add both")
-    forge = RecordingForge()
-    followed = [tuple(paths)] if together else [(path,) for path in paths]
-    each = [
-        loops(replace(SETTINGS, mode="pull-request", configs=configs), forge=forge)
-        for configs in followed
-    ]
-    found = {s.cluster: s for loop in each for s in loop.once().clusters}
-    assert {s.state for s in found.values()} == {"proposed"}
-    assert {name: changed_clusters(work, s.branch) for name, s in found.items()} == {
-        "a": {"a"},
-        "b": {"b"},
-    }
-    assert len({s.pull_request for s in found.values()}) == 2
-    assert ["clusters/a" in title for _, _, title, _ in forge.pull_requests] == [True, False]
-    merged(work, found["a"].branch, "squash")
-    again = {s.cluster: s for loop in each for s in loop.once().clusters}
-    assert again["a"].state == "unchanged"
-    assert (again["b"].branch, again["b"].state) == (found["b"].branch, "proposed")
-    assert changed_clusters(work, found["b"].branch) == {"b"}
-
-
 def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work: Path) -> None:
     """A reviewer must not find the ground moved under their comments."""
     loop = loops(GitopsSettings(version="1.0.0", mode="pull-request"))
@@ -122,18 +58,6 @@ def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work
     write_and_push(work, "README.md", "more\n", "Unrelated")
     assert loop.once().clusters[0].state == "proposed"
     assert git(Path(remote_of(work)), "rev-parse", branch) == proposed
-
-
-def merged(work: Path, branch: str, how: str) -> None:
-    """A reviewer merges, and leaves the branch as forges do."""
-    pulled(work)
-    git(work, "fetch", "-q", "origin")
-    if how == "squash":
-        git(work, "merge", "-q", "--squash", f"origin/{branch}")
-        git(work, "commit", "-qm", "Merge it")
-    else:
-        git(work, "merge", "-q", "--no-ff", "-m", "Merge it", f"origin/{branch}")
-    git(work, "push", "-q", "origin", "HEAD:main")
 
 
 @pytest.mark.parametrize("how", ["squash", "merge"])

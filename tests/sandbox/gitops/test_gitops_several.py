@@ -1,5 +1,6 @@
 """Several clusters in one repository: none becomes another, and none is made twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,17 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
-from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config, pulled, remote_of
+from tests.sandbox.gitops.loop_world import (
+    SETTINGS,
+    Loops,
+    RecordingForge,
+    branch_of,
+    changed_clusters,
+    config,
+    merged,
+    pulled,
+    remote_of,
+)
 
 pytestmark = pytest.mark.sandbox
 
@@ -126,3 +137,86 @@ def test_bug_that_one_config_leads_to_holds_up_no_other_cluster(loops: Loops, wo
     assert states(loop) == {"a": "committed", "b": "invalid", "c": "committed"}
     odd = loop.once().clusters[1].detail
     assert "rendering it fails: ValueError: nobody foresaw this" in odd
+
+
+def test_review_of_one_cluster_holds_up_no_other(loops: Loops, work: Path) -> None:
+    """A pull request that waits, or was closed, must not keep another team's from being opened."""
+    settings = replace(SETTINGS, mode="pull-request", configs=("clusters/*/sectors.yaml",))
+    forge = RecordingForge()
+    loop = loops(settings, forge=forge)
+    branches = {}
+    for name in ("b", "a", "c"):
+        text = config(5, cluster=name)
+        head = write_and_push(work, f"clusters/{name}/sectors.yaml", text, f"Add {name}")
+        branches[name] = branch_of(head, f"clusters/{name}/sectors.yaml")
+        loop.once()
+    for name, branch in branches.items():
+        assert changed_clusters(work, branch) == {name}
+    assert {request[0] for request in forge.pull_requests} == set(branches.values())
+    report = loop.once()
+    assert {each.cluster: each.branch for each in report.clusters} == branches
+    assert len({each.pull_request for each in report.clusters}) == len(branches)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_clusters_of_one_commit_are_proposed_apart(
+    loops: Loops, work: Path, *, together: bool
+) -> None:
+    """The second of two loops called proposed what no branch held, and nobody ever reviewed it."""
+    paths = [f"clusters/{name}/sectors.yaml" for name in ("a", "b")]
+    for name, path in zip("ab", paths, strict=True):
+        (work / path).parent.mkdir(parents=True)
+        (work / path).write_text(config(5, cluster=name))
+    git(work, "add", "--all")
+    write_and_push(work, "README.md", "two clusters\n", "Add both")
+    forge = RecordingForge()
+    followed = [tuple(paths)] if together else [(path,) for path in paths]
+    each = [
+        loops(replace(SETTINGS, mode="pull-request", configs=configs), forge=forge)
+        for configs in followed
+    ]
+    found = {s.cluster: s for loop in each for s in loop.once().clusters}
+    assert {s.state for s in found.values()} == {"proposed"}
+    assert {name: changed_clusters(work, s.branch) for name, s in found.items()} == {
+        "a": {"a"},
+        "b": {"b"},
+    }
+    assert len({s.pull_request for s in found.values()}) == 2
+    assert ["clusters/a" in title for _, _, title, _ in forge.pull_requests] == [True, False]
+    merged(work, found["a"].branch, "squash")
+    again = {s.cluster: s for loop in each for s in loop.once().clusters}
+    assert again["a"].state == "unchanged"
+    assert (again["b"].branch, again["b"].state) == (found["b"].branch, "proposed")
+    assert changed_clusters(work, found["b"].branch) == {"b"}
+
+
+def test_push_that_is_refused_for_one_cluster_holds_up_no_other(loops: Loops, work: Path) -> None:
+    """A rule of the forge on one team's paths would keep every other cluster from its render."""
+    hook = Path(remote_of(work)) / "hooks" / "pre-receive"
+    for name in ("a", "b", "c"):
+        push(work, name, config(5, name))
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "#!/bin/sh\nread old new ref\nif git diff --name-only $old $new | grep -q ^clusters/b/; "
+        "then echo 'GH013: rule violations' >&2; exit 1; fi\n"
+    )
+    hook.chmod(0o755)
+    forge = RecordingForge()
+    loop = loops(CLUSTERS, forge=forge)
+    report = loop.once()
+    assert states(loop) == {"a": "unchanged", "b": "refused", "c": "unchanged"}
+    first = {each.cluster: each for each in report.clusters}
+    assert {name: each.state for name, each in first.items()} == {
+        "a": "committed",
+        "b": "refused",
+        "c": "committed",
+    }
+    assert "clusters/c/terraform/main.tf" in pulled(work)
+    assert first["c"].commit == git(work, "rev-parse", "HEAD")
+    assert (first["b"].commit, first["b"].branch, report.exit_code) == (None, "", 1)
+    assert "hook declined" in first["b"].detail
+    assert [each.stage for each in report.progress] == ["rendered", "configured", "rendered"]
+    shown = {status.context: status.state for _, status in forge.statuses_shown}
+    assert shown["fleet-reconciler/clusters/b/sectors.yaml"] == "failure"
+    hook.unlink()
+    assert states(loop) == {"a": "unchanged", "b": "committed", "c": "unchanged"}

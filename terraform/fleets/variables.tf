@@ -231,6 +231,14 @@ variable "fleets" {
   }
 
   validation {
+    condition = length(distinct([
+      for name, fleet in var.fleets :
+      try(length(fleet.launch_template_name), 0) > 0 ? fleet.launch_template_name : "${var.cluster_name}-${name}${fleet.auto_scaling_group == "" ? "" : "-group"}" if !fleet.departing
+    ])) == length([for fleet in values(var.fleets) : fleet if !fleet.departing])
+    error_message = "fleets must not share a launch_template_name, nor have another fleet's default (<cluster_name>-<fleet name>, for a group with -group behind it): each has a launch template of its own."
+  }
+
+  validation {
     condition     = alltrue([for fleet in values(var.fleets) : length(fleet.tags) <= 42])
     error_message = "fleets may have at most 42 entries in tags (${join(", ", [for name, fleet in var.fleets : name if length(fleet.tags) > 42])}): EC2 takes 50 and the module sets 8."
   }

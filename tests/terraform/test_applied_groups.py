@@ -162,7 +162,10 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     for name, value in applied.surroundings.items():
         monkeypatch.setenv(name, value)
     made_by_name = read_left_behind(
-        "analytics", Region("us-west-2"), ["web-medium"], ["web-small", "web-none"]
+        "analytics",
+        Region("us-west-2"),
+        {"web-medium": "analytics-web-medium"},
+        {"web-small": "analytics-web-small-group", "web-none": "analytics-web-none-group"},
     )
     assert {name: sorted(kinds) for name, kinds in made_by_name.items()} == {
         "web-medium": ["aws_ec2_fleet", "aws_launch_template"],

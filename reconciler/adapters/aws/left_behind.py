@@ -1,6 +1,6 @@
 """Finds what an interrupted apply created in EC2 without recording it in the state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -16,9 +16,15 @@ Made = Mapping[str, Mapping[str, str]]
 
 
 def read_left_behind(
-    cluster: str, region: Region, names: Sequence[str], groups: Sequence[str] = ()
+    cluster: str, region: Region, names: Mapping[str, str], groups: Mapping[str, str]
 ) -> Made:
     """Return a cluster's EC2 Fleets, groups and launch templates with these fleets' names.
+
+    Args:
+        cluster: Value of the tag `cluster`.
+        region: Where they are.
+        names: EC2 Fleets, each with the name of its launch template; empty: that is not looked for.
+        groups: The same for Auto Scaling groups.
 
     Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates; with names of groups
     autoscaling:DescribeAutoScalingGroups.
@@ -37,8 +43,7 @@ def read_left_behind(
             name = _ours(group, cluster, groups)
             if name and not group.get("Status"):  # it keeps its tags while it is deleted
                 found.setdefault(name, {})["aws_autoscaling_group"] = group["AutoScalingGroupName"]
-        templates = {f"{cluster}-{name}": name for name in names}
-        templates |= {f"{cluster}-{name}-group": name for name in groups}
+        templates = {template: name for name, template in {**names, **groups}.items() if template}
         for chunk in chunks(sorted(templates), NAMES_MAX):
             filters = [{"Name": "launch-template-name", "Values": chunk}]
             arguments = {"Filters": filters}
@@ -56,7 +61,7 @@ def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, An
     return entries(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
 
 
-def _ours(entry: Mapping[str, Any], cluster: str, names: Sequence[str]) -> str:
+def _ours(entry: Mapping[str, Any], cluster: str, names: Collection[str]) -> str:
     """Return the fleet in its tags; empty unless it is one of these names and the cluster's."""
     tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
     name = str(tags.get("fleet", ""))

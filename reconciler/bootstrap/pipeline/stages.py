@@ -192,7 +192,7 @@ def _facts_or_fault(options: CiOptions) -> tuple[ConfigFacts, str]:
 
 
 def _left_behind(
-    cluster: str, region: Region, names: Sequence[str], groups: Sequence[str]
+    cluster: str, region: Region, names: Mapping[str, str], groups: Mapping[str, str]
 ) -> Mapping[str, Mapping[str, str]]:
     from reconciler.adapters.aws.left_behind import read_left_behind  # noqa: PLC0415 - as above
 

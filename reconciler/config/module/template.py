@@ -1,9 +1,10 @@
 """What the module refuses of overrides, tags and launch templates that a config states itself."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
+from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE, quoted
 from reconciler.config.module.fleet import WrittenFleet
 from reconciler.model.errors import Problem
 
@@ -30,9 +31,50 @@ def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
             f" {', '.join(sorted(named))}"
         )
         yield fleet.problem(MODULE_VALUE, "overrides", message)
+    pools = [
+        (each.instance_type or own, each.subnet_id, each.availability_zone) for each in overrides
+    ]
+    if len(set(pools)) < len(pools):
+        message = "overrides must have each instance type in a subnet or zone once"
+        yield fleet.problem(MODULE_VALUE, "overrides", message)
     if len(overrides) > OVERRIDES_MAX:
         message = f"{len(overrides)} overrides, EC2 takes {OVERRIDES_MAX} for one fleet"
         yield fleet.problem(MODULE_LIMIT, "overrides", message)
+
+
+def subnets_differ(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Check that no subnet is named for two zones: it is in one, and EC2 refuses it twice."""
+    counts = Counter((fleet.value("private_subnet_ids") or {}).values())
+    twice = [subnet for subnet, count in counts.items() if count > 1]
+    if twice:
+        message = f"private_subnet_ids names {quoted(twice[0])} for several zones; it is in one"
+        yield fleet.problem(MODULE_VALUE, "private_subnet_ids", message)
+
+
+def templates_once(fleets: Sequence[WrittenFleet]) -> Iterator[Problem]:
+    """Check that each fleet has a launch template of its own in its Region."""
+    owners: dict[tuple[str | None, str], dict[str, WrittenFleet]] = {}
+    for fleet in fleets:
+        owners.setdefault((fleet.fleet.region, _template_name(fleet)), {})[fleet.fleet.name] = fleet
+    told: set[str] = set()
+    for (_, name), sharing in owners.items():
+        if len(sharing) == 1 or name in told:
+            continue
+        told.add(name)
+        message = (
+            f"the launch template {quoted(name)} would belong to {', '.join(sorted(sharing))}; each"
+            " fleet needs one of its own"
+        )
+        stating = [each for each in sharing.values() if each.text("launch_template_name")]
+        first = next(iter(stating or sharing.values()))
+        yield first.problem(MODULE_VALUE, "launch_template_name", message)
+
+
+def _template_name(fleet: WrittenFleet) -> str:
+    """Return the name of its launch template."""
+    end = "-group" if fleet.fleet.is_group else ""
+    default = f"{fleet.document.cluster or ''}-{fleet.fleet.name}{end}"
+    return fleet.text("launch_template_name") or default
 
 
 def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:

@@ -6,7 +6,13 @@ from typing import Final
 from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
 from reconciler.config.module.fleet import WrittenFleet, rendered_fleets
 from reconciler.config.module.groups import GROUP_RULES
-from reconciler.config.module.template import fleet_tags_fit, overrides_fit, template_fits
+from reconciler.config.module.template import (
+    fleet_tags_fit,
+    overrides_fit,
+    subnets_differ,
+    template_fits,
+    templates_once,
+)
 from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.resolve import OF_SPOT
 from reconciler.config.rules.document import Document
@@ -24,9 +30,11 @@ USER_DATA_BYTES_MAX: Final = 16_384
 
 def check_module_values(document: Document, config: SectorConfig) -> Iterator[Problem]:
     """Yield values that the module refuses whatever else is stated; every command refuses them."""
-    for fleet in rendered_fleets(document, config):
+    fleets = tuple(rendered_fleets(document, config))
+    for fleet in fleets:
         for rule in _RULES:
             yield from rule(fleet)
+    yield from templates_once(fleets)
 
 
 def _volume(fleet: WrittenFleet) -> Iterator[Problem]:
@@ -133,6 +141,7 @@ _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     _overrides,
     _user_data,
     overrides_fit,
+    subnets_differ,
     fleet_tags_fit,
     template_fits,
     *GROUP_RULES,

@@ -16,9 +16,11 @@ from reconciler.model.ids import Region
 
 IMPORTS = "reconciler_left_behind.tf"
 """It is in the root module only while a plan is made."""
-LeftBehind = Callable[[str, Region, Sequence[str], Sequence[str]], Mapping[str, Mapping[str, str]]]
+LeftBehind = Callable[
+    [str, Region, Mapping[str, str], Mapping[str, str]], Mapping[str, Mapping[str, str]]
+]
 """Returns ids by Terraform type by fleet name, of a cluster's EC2 Fleets and groups with these
-names."""
+names; each with the name of its launch template, empty when that is not asked for."""
 
 
 def left_behind(
@@ -44,8 +46,8 @@ def left_behind(
             f.name: f for f in new if (f.tags_after["cluster"], f.region) == (cluster, region)
         }
         try:
-            groups = sorted(f.name for f in theirs.values() if f.provider == "asg")
-            names = sorted(theirs.keys() - set(groups))
+            groups = {f.name: f.template_name for f in theirs.values() if f.provider == "asg"}
+            names = {f.name: f.template_name for f in theirs.values() if f.name not in groups}
             there = {} if look is None else look(cluster, Region(region), names, groups)
         except PortError as error:
             told += [_unseen(name, error) for name in sorted(theirs)]

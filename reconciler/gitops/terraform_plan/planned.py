@@ -94,6 +94,8 @@ class PlannedFleet:
     """Attributes of the fleet, and those of its template with the prefix `launch_template.`."""
     replaced_for: tuple[str, ...] = ()
     """Attributes of the fleet that cannot change in place, when it would be replaced."""
+    template_name: str = ""
+    """Of its launch template; empty when the plan has none in its module."""
     ami_before: str = ""
     ami_after: str = ""
     instance_types: tuple[str, ...] = ()
@@ -278,6 +280,7 @@ def _fleet(
         tags_after=tags_of(after),
         changed=tuple(changed),
         replaced_for=resource.replaced_for,
+        template_name=str(template.after.get("name") or "") if template else "",
         ami_before=str(template.before.get("image_id") or "") if template else "",
         ami_after=str(template.after.get("image_id") or "") if template else "",
         instance_types=_instance_types(shown),

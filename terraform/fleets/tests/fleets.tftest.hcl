@@ -487,3 +487,40 @@ run "rejects_cluster_name_that_is_a_label_value" {
 
   expect_failures = [var.cluster_name]
 }
+
+run "accepts_launch_template_names_that_differ" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"  = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, launch_template_name = "nodes-1" }
+      "primary-medium" = { sector_label = "primary", node_pool_size = "medium", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, launch_template_name = "analytics-primary-small" }
+    }
+  }
+}
+
+run "rejects_launch_template_name_twice" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"  = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, launch_template_name = "nodes" }
+      "primary-medium" = { sector_label = "primary", node_pool_size = "medium", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, launch_template_name = "nodes" }
+    }
+  }
+
+  expect_failures = [var.fleets]
+}
+
+run "rejects_launch_template_name_that_is_a_default" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"  = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" } }
+      "primary-medium" = { sector_label = "primary", node_pool_size = "medium", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, launch_template_name = "analytics-primary-small" }
+    }
+  }
+
+  expect_failures = [var.fleets]
+}

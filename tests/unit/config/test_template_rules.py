@@ -21,6 +21,20 @@ _ARN = "'arn:aws:iam::123456789012:instance-profile/node'"
         ("bootstrap_arguments: --a", "bootstrap_arguments", "terraform/value"),
         ("volumes: [{device_name: a}, {device_name: a}]", "volumes", "terraform/value"),
         ("ebs_iops: 2999", "ebs_iops", "terraform/value"),
+        (
+            "private_subnet_ids: {us-west-2a: subnet-1, us-west-2b: subnet-1}",
+            "private_subnet_ids",
+            "terraform/value",
+        ),
+        (
+            (
+                "overrides: [{instance_type: m4.2xlarge}, {instance_type: m5.2xlarge},"
+                " {instance_type: r4.xlarge}, {instance_type: r5.xlarge},"
+                " {instance_type: r5.xlarge, priority: 1}]"
+            ),
+            "overrides",
+            "terraform/value",
+        ),
     ],
 )
 def test_what_the_module_refuses_is_a_fault_at_its_place(
@@ -53,3 +67,39 @@ def test_what_the_module_takes_is_no_fault(variables: str) -> None:
     fleet = f"{{size: small, terraform: {{{variables}}}}}"
     text = f"cluster: a\nsectors: {{s: {{kind: memory, fleets: [{fleet}]}}}}\n"
     assert found(text) == []
+
+
+def templates(first: str, second: str, top: str = "", cluster: str = "cluster: a") -> str:
+    """Two fleets, with variables of each and of all."""
+    fleets = f"[{{size: small{first}}}, {{size: medium{second}}}]"
+    return f"{cluster}\n{top}\nsectors: {{s: {{kind: memory, fleets: {fleets}}}}}\n"
+
+
+def named(template: str) -> str:
+    """What a fleet says of its launch template."""
+    return f", terraform: {{launch_template_name: {template}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (templates("", "", "terraform: {launch_template_name: nodes}"), "terraform"),
+        (templates(named("nodes"), named("nodes")), "sectors.s.fleets[0].terraform"),
+        (templates("", named("a-s-small")), "sectors.s.fleets[1].terraform"),
+        (templates(named("a-s-medium"), ""), "sectors.s.fleets[0].terraform"),
+    ],
+)
+def test_launch_template_of_two_fleets_is_a_fault(text: str, place: str) -> None:
+    """EC2 refuses the second in the apply, after a plan that looked well."""
+    assert [fault[:2] for fault in found(text)] == [
+        ("terraform/value", f"{place}.launch_template_name")
+    ]
+
+
+def test_launch_template_name_of_one_fleet_is_no_fault() -> None:
+    """An imported fleet keeps its template, and one name in two Regions is two templates."""
+    assert found(templates(named("nodes"), named("a-s-large"))) == []
+    text = templates("", "", cluster="regions: [us-west-2, us-east-1]").replace(
+        "kind: memory", "kind: memory, regions: [us-west-2, us-east-1]"
+    )
+    assert found(text) == found(text.replace("size: medium", f"size: medium{named('nodes')}"))

@@ -1,6 +1,6 @@
 """What an apply that was cut off left in EC2 is imported, not made again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ MODULE = 'module.fleets.module.fleet["primary-small"]'
 
 
 def there(
-    _cluster: str, _region: Region, names: Sequence[str], groups: Sequence[str]
+    _cluster: str, _region: Region, names: Mapping[str, str], groups: Mapping[str, str]
 ) -> Mapping[str, Mapping[str, str]]:
     """EC2 has the first one already."""
     made = {"aws_ec2_fleet": "fleet-1", "aws_launch_template": "lt-1"}
@@ -26,7 +26,7 @@ def there(
 
 
 def silent(
-    _cluster: str, _region: Region, _names: Sequence[str], _groups: Sequence[str]
+    _cluster: str, _region: Region, _names: Mapping[str, str], _groups: Mapping[str, str]
 ) -> Mapping[str, Mapping[str, str]]:
     """EC2 does not answer."""
     raise Unavailable("EC2", "no answer")
@@ -46,6 +46,22 @@ def test_fleet_that_exists_already_is_imported_with_its_template() -> None:
         "fleet/left-behind",
         "primary-small",
     )
+
+
+def test_template_is_looked_for_by_the_name_that_the_plan_gives_it() -> None:
+    """One with a name of its own would be made again, which EC2 refuses each time."""
+    asked: list[Mapping[str, str]] = []
+
+    def look(
+        _cluster: str, _region: Region, names: Mapping[str, str], groups: Mapping[str, str]
+    ) -> Mapping[str, Mapping[str, str]]:
+        asked.extend((names, groups))
+        return {}
+
+    template = resource("aws_launch_template", ["create"], None, {"name": "nodes"})
+    shown = plan(fleet_change(["create"]), template, group_change(["create"]))
+    assert left_behind(fleets(shown), look) == ({}, ())
+    assert asked == [{"primary-small": "nodes"}, {"web-small": ""}]
 
 
 def test_only_what_the_state_does_not_hold_is_imported() -> None:

@@ -33,6 +33,9 @@ def command(
     forge_api: options.ForgeApiOption = "",  # noqa: ARG001 - as above
     supervised_by: Annotated[int | None, typer.Option(hidden=True)] = None,
     supervised_for: Annotated[str, typer.Option(hidden=True)] = "",
+    supervised_catalogue: Annotated[
+        bool, typer.Option("--supervised-catalogue", hidden=True)
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """Watch the config repository; validate, render, commit and push what changed.
@@ -55,7 +58,13 @@ def command(
             run_supervised,
         )
 
-        run_supervised(told, supervised_for, supervised_by, verbosity.current())
+        run_supervised(
+            told,
+            supervised_for,
+            supervised_by,
+            verbosity.current(),
+            own_catalogue=not supervised_catalogue,
+        )
         return
     if not once:
         if code := watch_until_stopped(told, verbosity.current()):

@@ -1,6 +1,6 @@
 """The config repository: one branch of a git remote, read and committed to without a work tree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -117,10 +117,21 @@ class Repository(Protocol):
         """
         ...
 
-    def changes(self, commit: CommitId, path: str, commits_max: int) -> tuple[CommitId, ...]:
-        """Return the newest commits up to `commit` that changed a file, newest first.
+    def changes(
+        self, commit: CommitId, paths: Sequence[str], commits_max: int, *, deep: bool = False
+    ) -> Iterator[CommitId]:
+        """Yield the newest commits up to `commit` that changed one of the paths, newest first.
 
-        Only the history that was fetched is searched.
+        The oldest commit that was fetched is among them when it has one of the paths.
+
+        Args:
+            commit: Where the search starts.
+            paths: Files or directories.
+            commits_max: How many commits are yielded at most.
+            deep: Whether to fetch more history when more commits are asked for than were fetched.
+
+        Raises:
+            PortError: With `deep`, as `fetch` does.
         """
         ...
 

@@ -323,6 +323,24 @@ def test_last_change_beyond_the_fetched_history_is_looked_for_on_request(
     port.close()
 
 
+def test_changes_beyond_the_fetched_history_are_fetched_when_they_are_asked_for(
+    url: str, work: Path
+) -> None:
+    """The last valid version of a config may be older than fifty commits of other teams."""
+    second = write_and_push(work, "sectors.yaml", "cluster: two\n", "Second config")
+    for number in range(3):
+        write_and_push(work, "README.md", f"{number}\n", f"Unrelated {number}")
+    port = GitRepository(GitSettings(url=f"file://{url}", depth=2))
+    tip = port.fetch().id
+    (edge,) = port.changes(tip, ["sectors.yaml"], 20)
+    assert port.read(edge, "sectors.yaml") == b"cluster: two\n"
+    found = port.changes(tip, ["sectors.yaml"], 20, deep=True)
+    assert [next(found), next(found)] == [edge, second]
+    assert [port.describe(each).subject for each in found] == ["First config"]
+    assert len(list(port.changes(tip, ["sectors.yaml", "README.md"], 2, deep=True))) == 2
+    port.close()
+
+
 def test_deep_look_beyond_the_limit_of_the_copy_leaves_it_usable(url: str, work: Path) -> None:
     """The history of a repository with huge files must not be fetched for a commit's name."""
     for _ in range(3):

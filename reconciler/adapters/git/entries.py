@@ -5,6 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from reconciler.ports.repository import FileChange
+
 REGULAR_MODES = frozenset({"100644", "100755"})
 """The modes of regular files, as git writes them: no links, no submodules."""
 LINK_MODE = "120000"
@@ -42,3 +44,10 @@ def blob_name(content: bytes, digits: int) -> str:
     return hashlib.new(
         "sha256" if digits == 64 else "sha1", framed, usedforsecurity=False
     ).hexdigest()
+
+
+def differs(there: Entry | None, change: FileChange) -> bool:
+    """Return whether a commit with this change would differ at its path."""
+    if there is None or change.content is None:
+        return (there is None) != (change.content is None)
+    return there.mode != "100644" or there.blob != blob_name(change.content, len(there.blob))

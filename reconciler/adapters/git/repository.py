@@ -3,7 +3,7 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from reconciler.adapters.git.dates import as_date
@@ -12,7 +12,7 @@ from reconciler.adapters.git.entries import (
     REGULAR_MODES,
     SUBMODULE_MODE,
     Entry,
-    blob_name,
+    differs,
     is_text,
     submodule_of,
 )
@@ -144,10 +144,19 @@ class GitRepository:
         listed = self._text("rev-list", f"--max-count={commits_max - 1}", commit, f"^{ancestor}")
         return (*(CommitId(name) for name in listed.split()), ancestor)
 
-    def changes(self, commit: CommitId, path: str, commits_max: int) -> tuple[CommitId, ...]:
+    def changes(
+        self, commit: CommitId, paths: Sequence[str], commits_max: int, *, deep: bool = False
+    ) -> Iterator[CommitId]:
         """See Repository.changes."""
-        listed = self._text("rev-list", f"--max-count={commits_max}", commit, "--", _checked(path))
-        return tuple(CommitId(name) for name in listed.split())
+        search = ("rev-list", f"--max-count={commits_max}", commit, "--", *map(_checked, paths))
+        yielded: set[str] = set()
+        while True:
+            for name in self._text(*search).split():
+                if name not in yielded and len(yielded) < commits_max:
+                    yielded.add(name)
+                    yield CommitId(name)
+            if len(yielded) >= commits_max or not deep or not self._deepen():
+                return
 
     def describe(self, commit: CommitId) -> Commit:
         """See Repository.describe."""
@@ -183,7 +192,7 @@ class GitRepository:
 
     def _differing(self, commit: CommitId, changes: Sequence[FileChange]) -> list[FileChange]:
         there = self._entries(commit)
-        return [c for c in changes if _differs(there.get(_checked(c.path)), c)]
+        return [c for c in changes if differs(there.get(_checked(c.path)), c)]
 
     def push(self, commit: CommitId, branch: str | None = None) -> None:
         """See Repository.push."""
@@ -355,13 +364,6 @@ class GitRepository:
                 f"commit {made[:12]}",
                 f"would change files that were not rendered: {sorted(strangers)[:3]}",
             )
-
-
-def _differs(there: Entry | None, change: FileChange) -> bool:
-    """Return whether a commit with this change would differ at its path."""
-    if there is None or change.content is None:
-        return (there is None) != (change.content is None)
-    return there.mode != "100644" or there.blob != blob_name(change.content, len(there.blob))
 
 
 def _checked(path: str) -> str:

@@ -7,15 +7,16 @@ from pathlib import Path
 from reconciler.config.catalogue import FILE_MAX_BYTES, Catalogue, load_catalogue
 from reconciler.config.environment import (
     Flags,
+    apply_overrides,
+    cluster_name_of,
     load_with_overrides,
-    parse_with_overrides,
     stated_values,
 )
 from reconciler.config.loader import Purpose, files_named, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.repository.followed import FollowedConfig, is_inside
-from reconciler.machine.private_folder import PrivateFolder
+from reconciler.gitops.repository.followed import FollowedConfig
+from reconciler.gitops.repository.followed_reading import read_followed
 from reconciler.model.errors import (
     ConfigError,
     InputError,
@@ -153,47 +154,17 @@ class ConfigSource:
 
     def _load_followed(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
         """Read a repository's config; files that it names come from the same commit."""
-        name = followed.shown
-        config = parse_with_overrides(followed.content, self._flags, name=name, directory=None)
-        policies = config.descheduler.policy_file
-        if policies and not is_inside(policies):
-            raise UsageError(name, f"descheduler.policy_file {policies!r} is not beside the config")
-        try:
-            return self._load_beside(followed)
-        except OSError as error:
-            what = f"cannot be written: {error.strerror}"
-            raise ReconcilerError("the temporary directory", what, "free the disk") from error
-
-    def _load_beside(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
-        """Read it in a temporary folder together with the files of its commit.
-
-        Raises:
-            OSError: There is no room for the folder.
-        """
-        with PrivateFolder("config") as directory:
-            for path, content in followed.files.items():
-                (directory / path).parent.mkdir(parents=True, exist_ok=True)
-                (directory / path).write_bytes(content)
-            config = parse_with_overrides(
-                followed.content, self._flags, name=followed.shown, directory=directory
-            )
-            catalogue = self._catalogue(config, followed, directory)
-            return config, self._settings_of(config, load_catalogue(catalogue))
-
-    def _catalogue(
-        self, config: SectorConfig, followed: FollowedConfig, directory: Path
-    ) -> str | None:
-        """Return the path of the catalogue; a commit cannot name a file of this machine.
-
-        Raises:
-            UsageError: The config names one that is not of its commit.
-        """
-        catalogue = config.catalogue
-        if catalogue is None or self._stated_catalogue():
-            return catalogue
-        if catalogue not in followed.files:
-            raise UsageError(followed.shown, f"catalogue {catalogue!r} is not beside the config")
-        return str(directory / catalogue)
+        given, stated = stated_values(self._flags), stated_catalogue(self._flags)
+        config, catalogue = read_followed(
+            followed,
+            name=followed.shown,
+            cluster_name=cluster_name_of(given),
+            own_catalogue=not stated,
+        )
+        config = apply_overrides(config, given)
+        if catalogue is None:
+            catalogue = load_catalogue(stated)
+        return config, self._settings_of(config, catalogue)
 
     def _settings_of(self, config: SectorConfig, catalogue: Catalogue) -> PlannerSettings:
         if config.regions:
@@ -217,14 +188,15 @@ class ConfigSource:
             policies, catalogue = files_named(read_config_bytes(self._file))
         except ConfigError:
             return ()
-        catalogue = self._stated_catalogue() or catalogue
+        catalogue = stated_catalogue(self._flags) or catalogue
         beside = (Path(self._file).parent / policies,) if policies else ()
         return (*beside, Path(catalogue)) if catalogue else beside
 
-    def _stated_catalogue(self) -> str:
-        """Return the catalogue that a flag or a variable names; empty without one."""
-        given = stated_values(self._flags).items()
-        return next((text for setting, (_, text) in given if setting.path == ("catalogue",)), "")
+
+def stated_catalogue(flags: Flags) -> str:
+    """Return the catalogue that a flag or a variable names; empty without one."""
+    given = stated_values(flags).items()
+    return next((text for setting, (_, text) in given if setting.path == ("catalogue",)), "")
 
 
 def _digest_of(path: Path) -> str:

@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from reconciler.bootstrap.capacity_loop.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.capacity_loop.config_source import (
+    ConfigSource,
+    faults_of,
+    stated_catalogue,
+)
 from reconciler.bootstrap.second_loop.channel import Message, Turn
 from reconciler.bootstrap.second_loop.loop import GitopsOptions, check_options
 from reconciler.bootstrap.second_loop.process import SecondLoop
@@ -129,12 +133,15 @@ class Following:
         options: Options of the second loop.
         cluster: The capacity loop's; empty: that of the only config.
         verbosity: As counted from `-v`.
+        own_catalogue: Whether the capacity loop uses the catalogue that the config names.
 
     Raises:
         UsageError: The options are invalid.
     """
 
-    def __init__(self, options: GitopsOptions, cluster: str, verbosity: int) -> None:
+    def __init__(
+        self, options: GitopsOptions, cluster: str, verbosity: int, *, own_catalogue: bool
+    ) -> None:
         check_options(options)
         self._told = threading.Condition()
         self._followed: Followed | None = None
@@ -143,6 +150,7 @@ class Following:
         self._loop = SecondLoop(
             options,
             cluster=cluster,
+            own_catalogue=own_catalogue,
             verbosity=verbosity,
             heard=self._heard,
             ended=lambda text: self._heard(Turn(text=text, progress=None)),
@@ -224,14 +232,16 @@ def config_and_second_loop(
         UsageError: Options, flags or variables are invalid.
         ReconcilerError: The repository could not be read in time.
     """
+    own_catalogue = not stated_catalogue(flags)
     if config is not None:
         source = ConfigSource(config, flags, home_region)
-        following = Following(options, source.settings.cluster, verbosity)
+        cluster = source.settings.cluster
+        following = Following(options, cluster, verbosity, own_catalogue=own_catalogue)
         with following.running():
             yield source, following
         return
     cluster = cluster_name_of(stated_values(flags)) or ""
-    following = Following(options, cluster, verbosity)
+    following = Following(options, cluster, verbosity, own_catalogue=own_catalogue)
     with following.running():
         first = following.first(options.repository).config
         assert first is not None, "checked there"

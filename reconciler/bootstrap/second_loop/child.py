@@ -48,7 +48,9 @@ class _Permission:
         return time.monotonic() < self._until
 
 
-def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity: int) -> None:
+def run_supervised(
+    options: GitopsOptions, cluster: str, parent: int, verbosity: int, *, own_catalogue: bool
+) -> None:
     """Run the second loop for the parent until the parent closes our standard input.
 
     Args:
@@ -56,6 +58,7 @@ def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity:
         cluster: The capacity loop's; empty: that of the only config.
         parent: Its process id.
         verbosity: As counted from `-v`.
+        own_catalogue: Whether the parent uses the catalogue that the config names.
 
     Raises:
         ReconcilerError: The parent has ended already, or the options are invalid.
@@ -75,7 +78,9 @@ def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity:
         send(_turn(outcome))
 
     with ends_of_threads_logged(), git_repository(options) as repository:
-        follower = ConfigFollower(repository, options.configs, cluster, send)
+        follower = ConfigFollower(
+            repository, options.configs, cluster, send, own_catalogue=own_catalogue
+        )
 
         def fetched(tip: Commit) -> None:
             follower.look(tip)

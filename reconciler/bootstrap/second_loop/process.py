@@ -56,6 +56,7 @@ class SecondLoop:
     Args:
         options: Its options.
         cluster: The capacity loop's; empty: that of the only config.
+        own_catalogue: Whether the capacity loop uses the catalogue that the config names.
         verbosity: As counted from `-v`.
         heard: Called with each message, in a thread of this object.
         ended: Called with one line that says that the process ended and when it is restarted.
@@ -67,12 +68,13 @@ class SecondLoop:
         options: GitopsOptions,
         *,
         cluster: str,
+        own_catalogue: bool,
         verbosity: int,
         heard: Callable[[Message], None],
         ended: Callable[[str], None],
         may_act: Callable[[], bool],
     ) -> None:
-        self._command = _command(options, cluster, verbosity)
+        self._command = _command(options, cluster, verbosity, own_catalogue=own_catalogue)
         self._silent_seconds_max = silent_seconds_max(options.poll_seconds)
         self._heard = heard
         self._ended = ended
@@ -181,13 +183,17 @@ def silent_seconds_max(poll_seconds: float) -> float:
     return max(SILENT_SECONDS_MAX, SILENT_POLLS_MAX * poll_seconds)
 
 
-def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:
+def _command(
+    options: GitopsOptions, cluster: str, verbosity: int, *, own_catalogue: bool
+) -> list[str]:
     """Return the command line; it holds no secret and no shell reads it."""
     more = [f"--clone={options.clone}"] if options.clone is not None else []
     if options.cluster_name:
         more.append(f"--cluster-name={options.cluster_name}")
     if options.forge_api:
         more.append(f"--forge-api={options.forge_api}")
+    if not own_catalogue:
+        more.append("--supervised-catalogue")
     return [
         *(sys.executable, "-m", "reconciler", *["-v"] * verbosity, "gitops"),
         f"--repository={options.repository}",

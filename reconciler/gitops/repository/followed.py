@@ -69,8 +69,11 @@ def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
     if not found:
         return "", f"no sector config of the branch is for cluster {cluster}"
     listed = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
-    whose = f"are for cluster {cluster}" if cluster else "are there: name one with --cluster-name"
-    return "", f"several sector configs {whose}: {listed}"
+    if not cluster:
+        return "", f"several sector configs are there: name one with --cluster-name: {listed}"
+    if theirs:
+        return "", f"several sector configs are for cluster {cluster}: {listed}"
+    return "", f"no sector config is for cluster {cluster}, and several name no cluster: {listed}"
 
 
 def is_inside(name: str) -> bool:

@@ -99,8 +99,17 @@ def root_name(output_dir: str) -> str:
 def cluster_in(content: bytes) -> str:
     """Return the cluster that a config names, valid or not; empty when it names none."""
     try:
-        document = read_document(content)
+        return cluster_named(content)
     except ConfigError:
         return ""
+
+
+def cluster_named(content: bytes) -> str:
+    """Return the cluster that a config names, valid or not; empty when it names none.
+
+    Raises:
+        ConfigError: It is no YAML mapping.
+    """
+    document = read_document(content)
     named = document.get("cluster") or document.get("cluster_name")
     return str(named) if isinstance(named, str) else ""

@@ -1,11 +1,13 @@
 """Which config of the branch the capacity loop gets, whatever lies in other folders."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import pytest
 
+from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.repository.followed import Followed
 from reconciler.loops.second_loop.config_follower import ConfigFollower
 from reconciler.model.errors import InputError, Unavailable, UsageError
@@ -14,26 +16,41 @@ from reconciler.ports.repository import Commit, CommitId, TreeFile
 OURS, THEIRS = "clusters/c1/sectors.yaml", "clusters/x/sectors.yaml"
 CONFIG = "cluster: c1\nsectors: {p: {kind: memory, fleets: [{size: small, max_capacity: 3}]}}\n"
 OTHER = CONFIG.replace("c1", "x")
+BROKEN = "<<<<<<< HEAD\n" + CONFIG
+FAULTY = CONFIG.replace("max_capacity: 3", "max_capacity: -3")
+POLICIES = "clusters/c1/policies.yaml"
+WITH_POLICIES = CONFIG + "descheduler: {enabled: true, policy_file: policies.yaml}\n"
+VALID_POLICIES = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
+WITH_CATALOGUE = CONFIG + "catalogue: types.json\n"
+CATALOGUE = "clusters/c1/types.json"
 
 
 class Branch:
     """A branch with these files; reading one that is an error raises it."""
 
-    def __init__(self, files: Mapping[str, str | Exception]) -> None:
+    def __init__(
+        self, files: Mapping[str, str | Exception], *older: Mapping[str, str | Exception]
+    ) -> None:
         self.contents = files
+        self.older = older
         self.read_paths: list[str] = []
 
-    def files(self, _commit: CommitId) -> tuple[TreeFile, ...]:
+    def at(self, commit: CommitId) -> Mapping[str, str | Exception]:
+        """The files of a commit: older ones have negative numbers, `-1` right before the head."""
+        back = -min(0, int(commit))
+        return self.older[back - 1] if back else self.contents
+
+    def files(self, commit: CommitId) -> tuple[TreeFile, ...]:
         """Every file."""
         return tuple(
             TreeFile(path=path, blob=f"{zlib.crc32(str(content).encode()):040x}", size_bytes=1)
-            for path, content in sorted(self.contents.items())
+            for path, content in sorted(self.at(commit).items())
         )
 
-    def read(self, _commit: CommitId, path: str) -> bytes:
+    def read(self, commit: CommitId, path: str) -> bytes:
         """The content, or the error."""
         self.read_paths.append(path)
-        content = self.contents[path]
+        content = self.at(commit)[path]
         if isinstance(content, Exception):
             raise content
         return content.encode()
@@ -43,9 +60,21 @@ class Branch:
         del deep
         return Commit(id=commit, subject="Change")
 
-    def changes(self, commit: CommitId, _path: str, _commits_max: int) -> tuple[CommitId, ...]:
-        """No history."""
-        return (commit,)
+    def changes(
+        self, commit: CommitId, paths: Sequence[str], commits_max: int, *, deep: bool = False
+    ) -> Iterator[CommitId]:
+        """The commits that differ in one of the paths from the one before; deep beyond the first.
+
+        Only the newest older commit counts as fetched.
+        """
+        numbers = [commit, *(CommitId(f"-{number + 1:039}") for number in range(len(self.older)))]
+        numbers = numbers if deep else numbers[:2]
+        of_paths = [[self.at(number).get(path) for path in paths] for number in numbers]
+        pairs = zip(of_paths, [*of_paths[1:], None], strict=True)
+        found = (
+            number for number, (now, before) in zip(numbers, pairs, strict=True) if now != before
+        )
+        yield from islice(found, commits_max)
 
 
 def commit(number: int) -> Commit:
@@ -56,20 +85,26 @@ def commit(number: int) -> Commit:
 class Scene:
     """A follower of one cluster and what it reported."""
 
-    def __init__(self, cluster: str = "c1") -> None:
+    def __init__(self, cluster: str = "c1", *, own_catalogue: bool = True) -> None:
         self.branch = Branch({})
         self.heard: list[Followed] = []
         self.follower = ConfigFollower(
-            cast("Any", self), ["clusters/*/sectors.yaml"], cluster, self.heard.append
+            cast("Any", self),
+            ["clusters/*/sectors.yaml"],
+            cluster,
+            self.heard.append,
+            own_catalogue=own_catalogue,
         )
         self.commits = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.branch, name)
 
-    def look(self, files: Mapping[str, str | Exception]) -> Followed:
-        """One commit with these files, and what is known afterwards."""
-        self.branch = Branch(files)
+    def look(
+        self, files: Mapping[str, str | Exception], *older: Mapping[str, str | Exception]
+    ) -> Followed:
+        """One commit with these files, after older ones, and what is known afterwards."""
+        self.branch = Branch(files, *older)
         self.commits += 1
         self.follower.look(commit(self.commits))
         return self.heard[-1]
@@ -149,3 +184,89 @@ def test_unchanged_configs_of_other_folders_are_not_read_again() -> None:
     scene.look({OURS: CONFIG, THEIRS: OTHER})
     scene.look({OURS: CONFIG.replace("3", "4"), THEIRS: OTHER})
     assert set(scene.branch.read_paths) == {OURS}
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "content", "fault"),
+    [
+        (WITH_POLICIES, POLICIES, VALID_POLICIES, "policies.yaml"),
+        (
+            WITH_CATALOGUE,
+            CATALOGUE,
+            render_catalogue(load_catalogue()),
+            "not an instance catalogue",
+        ),
+    ],
+)
+def test_broken_file_beside_the_config_is_a_fault_of_the_head(
+    config: str, path: str, content: str, fault: str
+) -> None:
+    """After a restart the program ended at once, again and again, though an older version works."""
+    valid = {OURS: config, path: content}
+    found = Scene().look({OURS: config, path: "[oops"}, valid)
+    assert found.config is not None
+    assert found.config.files == {path.rpartition("/")[2]: content.encode()}
+    assert fault in found.trouble
+
+
+def test_head_that_names_no_file_any_more_leaves_the_newest_files_beside_it() -> None:
+    """The policies of the last valid version would be older ones."""
+    newest = {OURS: WITH_POLICIES, POLICIES: VALID_POLICIES + "# newest\n"}
+    found = Scene().look({OURS: BROKEN}, newest, {OURS: WITH_POLICIES, POLICIES: VALID_POLICIES})
+    assert found.config is not None
+    assert found.config.files["policies.yaml"].endswith(b"# newest\n")
+
+
+@pytest.mark.parametrize("catalogue", ["/etc/types.json", "types.json"])
+def test_catalogue_in_whose_place_another_is_stated_is_no_fault(catalogue: str) -> None:
+    """The config of a pod names a file of the pod's image."""
+    scene = Scene(own_catalogue=False)
+    found = scene.look({OURS: f"{CONFIG}catalogue: {catalogue}\n", CATALOGUE: "[oops"})
+    assert (found.trouble, found.config is None) == ("", False)
+
+
+def test_valid_version_older_than_the_fetched_history_is_found_again() -> None:
+    """Fifty commits of other teams after a fault, no restart succeeded any more."""
+    faulty = {OURS: FAULTY}
+    found = Scene().look(faulty, {**faulty, "README.md": "x"}, {OURS: CONFIG})
+    assert found.config is not None
+    assert found.config.content == CONFIG.encode()
+    assert "must be 0 or more, not -3" in found.trouble
+
+
+def test_valid_config_does_not_wait_for_the_name_of_its_commit() -> None:
+    """A slow server keeps no valid config from coming into force."""
+
+    class Slow(Branch):
+        def last_change(self, commit: CommitId, paths: Sequence[str], *, deep: bool) -> Commit:
+            raise Unavailable("git fetch", f"no answer for {commit}, {paths}, {deep}")
+
+    scene = Scene()
+    scene.branch = Slow({OURS: CONFIG})
+    scene.follower.look(commit(1))
+    (found,) = scene.heard
+    assert (found.trouble, found.config and found.config.commit) == ("", commit(1).id)
+
+
+@pytest.mark.parametrize("unrelated", [0, 1])
+def test_configs_that_cannot_be_read_keep_the_clusters_that_they_named(unrelated: int) -> None:
+    """A slip in the folders of two teams kept both capacity loops from starting again."""
+    broken = {OURS: BROKEN, THEIRS: BROKEN}
+    older = [{**broken, "README.md": str(number)} for number in range(unrelated)]
+    found = Scene().look(broken, *older, {OURS: CONFIG, THEIRS: OTHER})
+    assert found.config is not None
+    assert (found.config.path, found.config.content) == (OURS, CONFIG.encode())
+
+
+def test_unreadable_config_of_another_cluster_never_takes_the_place_of_a_missing_one() -> None:
+    """The fleets of one cluster would be sized by the config of another."""
+    found = Scene().look({THEIRS: BROKEN}, {THEIRS: OTHER})
+    assert found.config is None
+    assert "no sector config of the branch is for cluster c1" in found.trouble
+
+
+def test_configs_that_name_no_cluster_are_not_said_to_be_of_the_cluster() -> None:
+    """People would look for a second config of their cluster."""
+    found = Scene().look({OURS: BROKEN, THEIRS: BROKEN})
+    assert found.config is None
+    assert "no sector config is for cluster c1, and several name no cluster" in found.trouble

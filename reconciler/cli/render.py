@@ -13,7 +13,7 @@ from reconciler.cli.terminal.output import Output, OutputOption, print_data, pri
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.rendering.render import render
-from reconciler.gitops.rendering.root_module import root_modules_of
+from reconciler.gitops.rendering.root_module import check_home_region, root_modules_of
 from reconciler.gitops.rendering.targets import directory_of
 from reconciler.gitops.rendering.write import (
     WrittenChanges,
@@ -21,7 +21,7 @@ from reconciler.gitops.rendering.write import (
     rendered_cluster,
     write_rendered,
 )
-from reconciler.gitops.terraform_plan.root_files import home_directory
+from reconciler.gitops.terraform_plan.root_files import home_directory, rendered_region
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 
@@ -60,9 +60,10 @@ def command(
     named = stated_cluster_name(cluster_name)
     read = load_config(config_of(config, config_file), cluster_name=named, purpose=Purpose.RENDER)
     out = home_directory(out, read)
-    roots = root_modules_of(
-        read, cluster_name=read.cluster or rendered_cluster(out), also=regions_beside(out)
-    )
+    beside = regions_beside(out)
+    check_home_region(read, str(out), rendered_for=rendered_region(out), further=beside)
+    cluster = read.cluster or rendered_cluster(out)
+    roots = root_modules_of(read, cluster_name=cluster, also=beside)
     changes = {
         region: write_rendered(render(root), Path(directory_of(str(out), region)))
         for region, root in roots.items()

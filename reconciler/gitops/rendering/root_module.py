@@ -1,6 +1,6 @@
 """The content of a rendered root module as a value, and how it follows from a sector config."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -17,6 +17,7 @@ from reconciler.config.resolve import (
 )
 from reconciler.config.schema import SectorConfig
 from reconciler.config.terraform import Backend, Taint
+from reconciler.gitops.rendering.targets import directory_of
 from reconciler.model.errors import UsageError
 
 GROUP_SIZE_MAX_DEFAULT: Final = 1000
@@ -94,6 +95,44 @@ def root_module_of(
     )
 
 
+def check_home_region(
+    config: SectorConfig, directory: str, *, rendered_for: str | None, further: Collection[str]
+) -> None:
+    """Refuse another home Region than the one that the directory, and so its state, is of.
+
+    Args:
+        config: A valid config.
+        directory: That of the home Region's root module.
+        rendered_for: The Region that it was rendered for; None: no Region, or never.
+        further: Further Regions that have a root module already.
+
+    Raises:
+        UsageError: Two root modules would make the fleets of one Region, and each would have half
+            of them in its state; what to do about it is in the hint.
+    """
+    home = home_region_of(config)
+    beside = directory_of(directory, home) if home in further else ""
+    if home is not None and rendered_for not in {None, home}:
+        alone = f"no fleet of {rendered_for}" + (
+            f", and that of {beside} none at all" * bool(beside)
+        )
+        raise UsageError(
+            "regions",
+            f"{home} is the home region now, and {directory} was rendered for {rendered_for}",
+            f"name {rendered_for} first again; or, if the state of {directory} has {alone},"
+            f" remove {' and '.join(filter(None, (directory, beside)))}: what is needed is rendered"
+            " again",
+        )
+    if beside:
+        raise UsageError(
+            "regions",
+            f"{home} is the home region now, and has a root module as a further region already:"
+            " two would make its fleets",
+            f"name the regions in their old order; or, if the state of {beside} has no fleet,"
+            f" remove {beside}",
+        )
+
+
 def root_modules_of(
     config: SectorConfig, *, cluster_name: str | None = None, also: Iterable[str] = ()
 ) -> Mapping[str | None, RootModule]:
@@ -105,18 +144,9 @@ def root_modules_of(
         also: Further Regions that had a root before: an empty root removes the fleets.
 
     Raises:
-        UsageError: Neither the config nor the caller names the cluster, or a Region is home now and
-            had a root as a further one, whose state has its fleets.
+        UsageError: Neither the config nor the caller names the cluster.
     """
-    home, before = home_region_of(config), set(also)
-    if home in before:
-        raise UsageError(
-            "regions",
-            f"{home} is the home region now, and has a root module as a further region already:"
-            " two would make its fleets",
-            "name the regions in their old order; the first cannot change while fleets are there",
-        )
-    further = sorted({*further_regions_of(config), *before})
+    further = sorted({*further_regions_of(config), *also})
     return {
         region: root_module_of(config, cluster_name=cluster_name, region=region)
         for region in (None, *further)

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
+from reconciler.config.document import read_document
 from reconciler.config.loader import Purpose, parse_config
 from reconciler.gitops.rendering.render import render
-from reconciler.gitops.rendering.root_module import RootModule, root_modules_of
+from reconciler.gitops.rendering.root_module import RootModule, check_home_region, root_modules_of
 from reconciler.gitops.rendering.targets import (
     MANIFEST,
     RenderTarget,
@@ -17,6 +18,8 @@ from reconciler.gitops.rendering.targets import (
     rendered_regions,
 )
 from reconciler.gitops.repository.status import ClusterStatus
+from reconciler.gitops.terraform_plan.root_files import root_read
+from reconciler.model.errors import ConfigError
 from reconciler.ports.repository import FileChange
 
 
@@ -45,6 +48,7 @@ def propose(
     config: bytes,
     *,
     old_manifests: Mapping[str | None, bytes],
+    rendered_for: str | None = None,
     cluster_name: str | None = None,
 ) -> Proposal:
     """Validate and render one config.
@@ -56,16 +60,19 @@ def propose(
         target: The paths of the config and of its files.
         config: The YAML.
         old_manifests: The manifests that are in its directories now, by Region; None is home.
+        rendered_for: The Region that the home Region's directory was rendered for; None: no Region,
+            or never.
         cluster_name: Name of the cluster; it overrides the config's.
 
     Raises:
         ConfigError: The config has faults; nothing may be rendered from it.
-        UsageError: No cluster is named.
+        UsageError: No cluster is named, or the home Region is another one now.
     """
     parsed = parse_config(
         config, name=target.config_path, cluster_name=cluster_name, purpose=Purpose.RENDER
     )
     also = [region for region in old_manifests if region is not None]
+    check_home_region(parsed, target.output_dir, rendered_for=rendered_for, further=also)
     roots = root_modules_of(parsed, cluster_name=cluster_name, also=also)
     home = roots[None]
     return Proposal(
@@ -109,6 +116,30 @@ def _claims(root: RootModule, directory: str, queue_url: str) -> Iterator[str]:
     for name, variables in root.fleets.items():
         for place in _places(root, variables, queue_url):
             yield f"fleet {name} of cluster {root.cluster_name} in {place}"
+
+
+def claims_of_render(
+    directory: str, contents: Mapping[str, bytes], config: bytes
+) -> frozenset[str]:
+    """Return what a rendered root module describes, as `Proposal.claims` of the config it is of.
+
+    Args:
+        directory: Its directory.
+        contents: Its files, by their path in it; values that are not a render's describe nothing.
+        config: The config as it is now, whatever faults it has: it names the interruption queue.
+    """
+    try:
+        return frozenset(_claims(root_read(contents), directory, _queue_url_in(config)))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return frozenset()
+
+
+def _queue_url_in(config: bytes) -> str:
+    try:
+        section = read_document(config).get("interruption")
+    except ConfigError:
+        return ""
+    return str(section.get("queue_url") or "") if isinstance(section, Mapping) else ""
 
 
 def _places(root: RootModule, variables: Mapping[str, Any], queue_url: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from reconciler.gitops.repository.proposal import (
 from reconciler.gitops.repository.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.loops.second_loop.commit_statuses import CommitStatuses
 from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
-from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid, refused
+from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid
 from reconciler.loops.second_loop.progress import GitopsProgress
 from reconciler.loops.second_loop.publishing import GitopsPublishing, Made, Published
 from reconciler.model.errors import (
@@ -206,7 +206,9 @@ class GitopsLoop:
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
         submodules, shared = self._repository.submodules(tip.id), shared_outputs(targets)
         prepared = [
-            refused(target, UsageError("--config", shared[target], ONE_EACH))
+            self._preparing.refused(
+                tip, target, files, UsageError("--config", shared[target], ONE_EACH)
+            )
             if target in shared
             else self._preparing.prepared(tip, target, files)
             for target in targets

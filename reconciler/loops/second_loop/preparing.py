@@ -1,13 +1,16 @@
 """What each config of the repository renders to, before anything is decided; one at a time."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from reconciler.gitops.rendering.targets import RenderTarget, own_files
+from reconciler.gitops.rendering.render import TFVARS
+from reconciler.gitops.rendering.targets import RenderTarget, directory_of, own_files
 from reconciler.gitops.repository.commit_message import output_digest
 from reconciler.gitops.repository.proposal import (
     Proposal,
+    claims_of_render,
     manifest_paths,
     not_of_a_render,
     propose,
@@ -15,6 +18,7 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
+from reconciler.gitops.terraform_plan.root_files import MAIN, VERSIONS, region_named
 from reconciler.loops.second_loop.named_config import status_of_missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError
@@ -81,12 +85,13 @@ class GitopsPreparing:
         try:
             proposal = self._propose(tip, target, files)
         except (ConfigError, InputError, UsageError) as error:
-            return refused(target, error)
+            return self.refused(tip, target, files, error)
         except ReconcilerError:
             raise
         except Exception as error:  # noqa: BLE001 - one team's config must not stop the others'
             what = f"rendering it fails: {bug_in_words(error)}"
-            return refused(target, InputError(target.config_path, what, "please report it"))
+            fault = InputError(target.config_path, what, "please report it")
+            return self.refused(tip, target, files, fault)
         return Prepared(
             target=target,
             seen=seen,
@@ -94,6 +99,44 @@ class GitopsPreparing:
             proposal=proposal,
             claims=proposal.claims,
         )
+
+    def refused(
+        self, tip: Commit, target: RenderTarget, files: Mapping[str, str], error: ReconcilerError
+    ) -> Prepared:
+        """Return a config from which nothing is rendered.
+
+        It describes what it was rendered to before, so that no copy takes that over meanwhile.
+
+        Raises:
+            PortError: The repository did not answer.
+        """
+        try:
+            claims = self._claims_there(tip, target, files)
+        except (InputError, UsageError):
+            claims = frozenset()
+        except ReconcilerError:
+            raise
+        except Exception:  # noqa: BLE001 - the bug that this config leads to is reported already
+            claims = frozenset()
+        return Prepared(target=target, claims=claims, ended=invalid(target, error))
+
+    def _claims_there(
+        self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
+    ) -> frozenset[str]:
+        config, claims = b"", frozenset[str]()
+        with suppress(InputError):  # one that is too large, say
+            config = self._repository.read(tip.id, target.config_path)
+        older = self._manifests(tip, target, files)
+        ours = written_by_renders(target, older) & files.keys()
+        for region in older:
+            directory = directory_of(target.output_dir, region)
+            contents = {
+                name: self._repository.read(tip.id, f"{directory}/{name}")
+                for name in (TFVARS, MAIN, VERSIONS)
+                if f"{directory}/{name}" in ours
+            }
+            claims |= claims_of_render(directory, contents, config)
+        return claims
 
     def needs_no_commit(self, prepared: Prepared, status: ClusterStatus) -> None:
         """Note that these files hold what they render to; they are not rendered again."""
@@ -121,10 +164,14 @@ class GitopsPreparing:
         named = [str(PurePosixPath(path)) for path in self._configs]
         needed = named == [target.config_path] or not cluster_in(config)
         older = self._manifests(tip, target, files)
+        main = f"{target.output_dir}/{MAIN}"
+        ours = main in written_by_renders(target, older) and main in files
+        text = self._repository.read(tip.id, main).decode(errors="replace") if ours else ""
         proposal = propose(
             target,
             config,
             old_manifests=older,
+            rendered_for=region_named(text),
             cluster_name=self._cluster_name if needed else None,
         )
         for change in not_of_a_render(target, proposal, older, files):
@@ -138,8 +185,3 @@ def invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
     """Return the status of an invalid config; other clusters are rendered all the same."""
     problems = error.problems if isinstance(error, ConfigError) else ()
     return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
-
-
-def refused(target: RenderTarget, error: ReconcilerError) -> Prepared:
-    """Return a config from which nothing is rendered."""
-    return Prepared(target=target, ended=invalid(target, error))

@@ -1,5 +1,6 @@
 """Several clusters in one repository: none becomes another, and none is made twice."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,26 @@ def test_copied_folder_takes_no_other_clusters_fleets(
     assert "clusters/a/sectors.yaml" in refused.detail
     push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
     assert states(loop) == {"a": "unchanged", "b": "committed"}
+
+
+@pytest.mark.parametrize(
+    "fault", [lambda text: text.replace("{", "[", 1), lambda text: f"{text}nonsense: 1\n"]
+)
+@pytest.mark.parametrize("key", ["a.tfstate", "b.tfstate"])
+def test_copied_folder_takes_nothing_over_while_the_original_has_a_fault(
+    loops: Loops, work: Path, key: str, fault: Callable[[str], str]
+) -> None:
+    """A slip of one poll would leave two root modules over the same fleets for good."""
+    original = written("one", subnet="subnet-1", key="a.tfstate")
+    push(work, "a", original)
+    assert states(loops(CLUSTERS)) == {"a": "committed"}
+    push(work, "b", written("one", subnet="subnet-1", key=key))
+    push(work, "a", fault(original))
+    loop = loops(CLUSTERS)
+    assert states(loop) == {"a": "invalid", "b": "invalid"}
+    assert "clusters/a/sectors.yaml describes that too" in loop.once().clusters[1].detail
+    push(work, "a", original)
+    assert states(loop) == {"a": "unchanged", "b": "invalid"}
 
 
 def test_two_configs_in_one_directory_hold_up_no_other_cluster(loops: Loops, work: Path) -> None:

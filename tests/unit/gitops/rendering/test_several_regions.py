@@ -36,6 +36,12 @@ sectors:
     - {size: large, regions: [us-east-1], initial_node_count: 3}
     - {size: xlarge, zone: us-east-1a, terraform: {ami: ami-own, ebs_size: 90}}
 """
+MOVED = """\
+cluster: analytics
+regions: [us-east-1]
+terraform: {ami: ami-1, security_group_id: sg-1, private_subnet_ids: {us-east-1a: subnet-1}}
+sectors: {primary: {kind: memory, fleets: [{size: small}]}}
+"""
 TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")
 
 
@@ -121,15 +127,25 @@ def test_region_without_fleets_keeps_its_root_so_that_its_fleets_are_removed() -
 
 def test_other_home_region_beside_its_old_root_is_refused() -> None:
     """Two roots would make the fleets of one Region, and each has half of them in its state."""
-    swapped = (
-        "cluster: analytics\nregions: [us-east-1]\n"
-        "terraform: {ami: ami-1, security_group_id: sg-1,"
-        " private_subnet_ids: {us-east-1a: subnet-1}}\n"
-        "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
-    )
-    with pytest.raises(UsageError, match="us-east-1 is the home region now"):
-        propose(TARGET, swapped.encode(), old_manifests={None: b"{}", EAST: b"{}"})
-    assert propose(TARGET, CONFIG.encode(), old_manifests={None: b"{}", EAST: b"{}"}).changes
+    both: dict[str | None, bytes] = {None: b"{}", EAST: b"{}"}
+    with pytest.raises(UsageError, match="us-east-1 is the home region now") as refused:
+        propose(TARGET, MOVED.encode(), old_manifests=both)
+    assert "has no fleet, remove terraform-us-east-1" in refused.value.hint
+    assert propose(TARGET, CONFIG.encode(), old_manifests=both, rendered_for="us-west-2").changes
+
+
+@pytest.mark.parametrize("further", [(), (EAST,)])
+def test_other_home_region_than_the_directory_was_rendered_for_is_refused(
+    further: tuple[str, ...],
+) -> None:
+    """The state kept the fleets of the old one, and the order could not be taken back either."""
+    older: dict[str | None, bytes] = dict.fromkeys((None, *further), b"{}")
+    with pytest.raises(UsageError, match="terraform was rendered for us-west-2") as refused:
+        propose(TARGET, MOVED.encode(), old_manifests=older, rendered_for="us-west-2")
+    assert refused.value.hint.startswith("name us-west-2 first again; or, ")
+    remove = "remove terraform and terraform-us-east-1:" if further else "remove terraform:"
+    assert remove in refused.value.hint
+    assert propose(TARGET, MOVED.encode(), old_manifests={}).changes
 
 
 def test_pipeline_has_a_job_for_each_region() -> None:

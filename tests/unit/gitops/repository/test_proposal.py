@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from reconciler.gitops.rendering.targets import RenderTarget
-from reconciler.gitops.repository.proposal import propose
+from reconciler.gitops.repository.proposal import claims_of_render, propose
 from reconciler.model.errors import ConfigError, UsageError
 
 TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")
@@ -119,3 +119,29 @@ def test_clusters_with_other_tags_are_two() -> None:
     """Tags say which subnets are meant."""
     one, other = (of_place(f"subnet_tags: {{account: {each}}}") for each in ("a", "b"))
     assert shared(one, other) == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "private_subnet_ids: {us-west-2a: subnet-1}",
+        "subnet_tags: {tier: private}",
+        "overrides: [{instance_type: r5.xlarge, availability_zone: us-west-2a}]",
+    ],
+)
+def test_render_describes_the_same_as_the_config_that_it_was_made_of(place: str) -> None:
+    """A copied folder would take over while the original has a fault."""
+    config = of_place(place, queue=QUEUE)
+    made = propose(TARGET, config, old_manifests={})
+    inside = {path.removeprefix("terraform/"): content for path, content in made.files.items()}
+    assert claims_of_render("terraform", inside, config) == made.claims
+    assert claims_of_render("terraform", inside, b"[") or place.startswith("private")
+
+
+@pytest.mark.parametrize(
+    "values", [b"[1]", b"{", b'{"cluster_name": "one", "fleets": {"a": {"private_subnet_ids": 1}}}']
+)
+def test_values_that_people_broke_describe_nothing_and_stop_no_turn(values: bytes) -> None:
+    """One folder with an edited file must not hold up the other clusters."""
+    claims = claims_of_render("terraform", {"fleets.auto.tfvars.json": values}, b"")
+    assert claims <= {"the directory terraform"}

@@ -22,7 +22,10 @@ _BRANCH_DIGITS = 8
 """Of the digest in a branch's name; the configs of one commit are few."""
 _VERSION_DIGITS_MAX = 9
 """The maximum for each number of a version; no version of this program writes a longer one."""
-_SKIPS_PIPELINES = re.compile(
+_PRE_RELEASE = re.compile(r"(?<=\d)[.-]?(dev|a|b|rc)\.?(\d{1,9})")
+_STAGES = ("dev", "a", "b", "rc", "")
+"""What comes before a release, in this order; the release itself last."""
+_SKIPPED = re.compile(
     r"\[((?:skip|no)[ _-](?:ci|actions)|(?:ci|actions)[ _-]skip)\]", re.IGNORECASE
 )
 """Forges start no pipeline for a commit with such a marker anywhere in its message.
@@ -67,12 +70,16 @@ def review_branch(target: RenderTarget, proposed_for: str) -> str:
 
 
 def commit_message(source: RenderSource) -> str:
-    """Return subject, reason and trailers of the commit with a render."""
+    """Return subject, reason and trailers of the commit with a render.
+
+    Whoever let no pipeline run for the config commit wants it for the render, which is to be
+    applied: no marker like `[skip ci]` gets into the message.
+    """
     target, commit = source.target, source.commit
     subject = f"Render {target.output_dir} from {target.config_path} at {commit.short}"
-    return (
+    return _unskipped(
         f"{subject[:_SUBJECT_MAX]}\n\n"
-        f"Config commit: {commit.short} {_not_skipping(_one_line(commit.subject))}\n\n"
+        f"Config commit: {commit.short} {_one_line(commit.subject)}\n\n"
         f"{CONFIG_TRAILER}: {commit.id}\n"
         f"{SOURCE_TRAILER}: {target.config_path} {source.blob}\n"
         f"{VERSION_TRAILER}: {source.version}\n"
@@ -89,8 +96,8 @@ def request_body(source: RenderSource) -> str:
     _, _, trailers = commit_message(source).rpartition("\n\n")
     if not _PLAIN_PATH.fullmatch(source.target.config_path):
         trailers = "\n".join(code(line) for line in trailers.splitlines())
-    subject = _not_skipping(code(commit.subject))
-    return f"Config commit: {code(commit.short)} {subject}\n\n{trailers}\n"
+    said = f"Config commit: {code(commit.short)} {code(commit.subject)}"
+    return _unskipped(f"{said}\n\n{trailers}\n")
 
 
 def is_own(commit: Commit) -> bool:
@@ -99,7 +106,10 @@ def is_own(commit: Commit) -> bool:
 
 
 def why_not_again(
-    source: RenderSource, last: Commit | None, output_there: Callable[[], str]
+    source: RenderSource,
+    last: Commit | None,
+    output_there: Callable[[], str],
+    exists: Callable[[str], bool],
 ) -> str | None:
     """Return why a render unlike the committed one must not be committed; None if it may.
 
@@ -111,11 +121,26 @@ def why_not_again(
         source: What is about to be committed.
         last: The newest commit that changed the output, None when it is not known.
         output_there: Returns the digest of the files that the last render wrote, as they are now.
+        exists: Returns whether the branch has a file at a path.
     """
-    if last is None or not is_own(last):
+    stated = () if last is None or not is_own(last) else last.trailers(SOURCE_TRAILER)
+    if last is None or len(stated) != 1:
         return None
-    if last.trailers(SOURCE_TRAILER) != (f"{source.target.config_path} {source.blob}",):
+    path = stated[0].rpartition(" ")[0]
+    if path != _unskipped(source.target.config_path) and exists(path):
+        return (
+            f"commit {last.short} rendered it from {_one_line(path)}, another config of the branch;"
+            " are there two loops? Give each config a directory of its own"
+        )
+    if stated[0] != _unskipped(f"{source.target.config_path} {source.blob}"):
         return None
+    return _why_not_the_same_again(source, last, output_there)
+
+
+def _why_not_the_same_again(
+    source: RenderSource, last: Commit, output_there: Callable[[], str]
+) -> str | None:
+    """Return why another render of the same config must not be committed; see `why_not_again`."""
     theirs = (last.trailers(VERSION_TRAILER) or ("",))[0]
     if _version(source.version) > _version(theirs):
         return None
@@ -130,20 +155,25 @@ def why_not_again(
     return f"commit {last.short} was rendered by the newer version {_one_line(theirs)}"
 
 
-def _version(text: str) -> tuple[int, ...]:
-    """Return the first three numbers; none for an invalid version, which counts as the oldest."""
-    numbers = re.findall(r"\d+", text)[:3]
-    if any(len(number) > _VERSION_DIGITS_MAX for number in numbers):
-        return ()
-    return tuple(int(number) for number in numbers)
+def _version(text: str) -> tuple[tuple[int, ...], int, int]:
+    """Return its first three numbers, and whether they are of a release or of what precedes it.
+
+    There are no numbers for an invalid version, which counts as the oldest.
+    """
+    before = _PRE_RELEASE.search(text)
+    stage, number = (before[1], int(before[2])) if before else ("", 0)
+    numbers = re.findall(r"\d+", text[: before.start()] if before else text)[:3]
+    if any(len(each) > _VERSION_DIGITS_MAX for each in numbers):
+        return (), 0, 0
+    return tuple(int(each) for each in numbers), _STAGES.index(stage), number
+
+
+def _unskipped(text: str) -> str:
+    """Return the text with markers like `[skip ci]` in parentheses, which no forge looks for."""
+    return _SKIPPED.sub(r"(\1)", text)
 
 
 def _one_line(text: str) -> str:
     """Return foreign text without line breaks, which could add trailers to our message."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return clean if len(clean) <= _SUBJECT_MAX else clean[: _SUBJECT_MAX - 1] + "…"
-
-
-def _not_skipping(text: str) -> str:
-    """Return text with the markers in parentheses: a config commit may skip, its render may not."""
-    return _SKIPS_PIPELINES.sub(r"(\1)", text)

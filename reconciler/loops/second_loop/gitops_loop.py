@@ -284,7 +284,10 @@ class GitopsLoop:
         rendered = any(path != target.config_path for path, _ in prepared.seen)
         last = rendered and self._repository.last_change(tip.id, proposal.directories, deep=True)
         reason = why_not_again(
-            source, last or None, lambda: self._preparing.output_there(tip, prepared)
+            source,
+            last or None,
+            lambda: self._preparing.output_there(tip, prepared),
+            lambda path: any(file.path == path for file in self._repository.files(tip.id)),
         )
         if reason:
             return _Drafted(status=replace(status, state="held", detail=reason), commit=commit)

@@ -148,6 +148,18 @@ def test_loops_with_different_options_do_not_fight(loops: Loops, work: Path) -> 
     ).once().clusters[0].state == "committed"  # fmt: skip
 
 
+def test_loops_of_two_configs_in_one_folder_do_not_fight(loops: Loops, work: Path) -> None:
+    """Each render would be undone by the next turn of the other loop, and every pipeline run."""
+    first, second = loops(), loops(GitopsSettings(version="1.0.0", configs=("reports.yaml",)))
+    assert first.once().clusters[0].state == "committed"
+    pulled(work)
+    write_and_push(work, "reports.yaml", config(5, "two"), "A second config")
+    (held,) = second.once().clusters
+    assert held.state == "held"
+    assert "rendered it from sectors.yaml" in held.detail
+    assert first.once().clusters[0].state == "unchanged"
+
+
 class UnusableRepository(GitRepository):
     """A repository that must not be asked to commit."""
 

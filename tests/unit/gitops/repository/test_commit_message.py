@@ -1,8 +1,13 @@
 """What the loop's commits say and how it knows its own again."""
 
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
 import pytest
 
+from reconciler.gitops.rendering.targets import RenderTarget
 from reconciler.gitops.repository.commit_message import (
+    RenderSource,
     commit_message,
     is_own,
     output_digest,
@@ -16,6 +21,16 @@ from tests.unit.gitops.reports import OUTPUT, source
 def there() -> str:
     """The files at the tip are those of the last render."""
     return OUTPUT
+
+
+def why_not(
+    render: RenderSource,
+    last: Commit | None,
+    output_there: Callable[[], str] = there,
+    files: Collection[str] = ("sectors.yaml",),
+) -> str | None:
+    """Why a render is held, on a branch with these files."""
+    return why_not_again(render, last, output_there, lambda path: path in files)
 
 
 def made_by(version: str, blob: str = "b10b") -> Commit:
@@ -45,25 +60,8 @@ def test_foreign_subject_cannot_add_a_trailer() -> None:
     assert "\x1b" not in message
 
 
-@pytest.mark.parametrize(
-    "marker",
-    [
-        "[skip ci]",
-        "[ci skip]",
-        "[no ci]",
-        "[skip actions]",
-        "[actions skip]",
-        "[Skip CI]",
-        "[ci-skip]",
-        "[skip  ci]",
-    ],
-)
-def test_subject_cannot_keep_the_pipeline_from_the_render(marker: str) -> None:
-    """Forges obey the marker wherever it stands in a message: nothing would plan the render."""
-    commit = Commit(id=CommitId("a" * 40), subject=f"Docs only {marker}")
-    for text in (commit_message(source(commit=commit)), request_body(source(commit=commit))):
-        assert "[" not in text
-        assert f"Docs only ({' '.join(marker[1:-1].split())})" in text
+def test_other_words_in_brackets_stay_in_the_message() -> None:
+    """People find their commit by its subject."""
     kept = Commit(id=CommitId("a" * 40), subject="[infra] no cider [x] skip ci")
     assert kept.subject in commit_message(source(commit=kept))
 
@@ -73,32 +71,30 @@ def test_commit_of_a_person_is_not_own() -> None:
     quoting = "Revert\n\nThis reverts the commit with\nFleet-Reconciler-Config: x\n\nBecause."
     person = Commit(id=CommitId("e" * 40), subject="Revert", message=quoting)
     assert not is_own(person)
-    assert why_not_again(source(), person, there) is None
+    assert why_not(source(), person, there) is None
 
 
 def test_newer_version_may_render_the_same_config_again() -> None:
     """After an upgrade the rendered files must follow the new templates."""
-    assert why_not_again(source("1.10.0"), made_by("1.9.0"), there) is None
+    assert why_not(source("1.10.0"), made_by("1.9.0"), there) is None
 
 
 def test_older_version_leaves_the_newer_render() -> None:
     """During a rolling upgrade two versions must not commit against each other for ever."""
-    assert "newer version 1.10.0" in (
-        why_not_again(source("1.9.0"), made_by("1.10.0"), there) or ""
-    )
+    assert "newer version 1.10.0" in (why_not(source("1.9.0"), made_by("1.10.0"), there) or "")
 
 
 def test_same_version_with_another_outcome_is_held() -> None:
     """Two loops with different options must be noticed, not fill the history."""
-    assert "different options" in (why_not_again(source(), made_by("1.2.0"), there) or "")
+    assert "different options" in (why_not(source(), made_by("1.2.0"), there) or "")
 
 
 def test_commit_that_people_edited_is_rendered_again() -> None:
     """A reviewer's edit that was squashed or amended would stay in force without a word."""
     last = made_by("1.2.0")
     edited = output_digest({"terraform/main.tf": b"# quick fix"})
-    assert why_not_again(source(), last, lambda: edited) is None
-    assert "newer version" in (why_not_again(source("1.1.0"), last, lambda: edited) or "")
+    assert why_not(source(), last, lambda: edited) is None
+    assert "newer version" in (why_not(source("1.1.0"), last, lambda: edited) or "")
 
 
 def test_commit_without_a_digest_is_a_render_as_it_is() -> None:
@@ -106,7 +102,7 @@ def test_commit_without_a_digest_is_a_render_as_it_is() -> None:
     lines = made_by("1.2.0").message.splitlines()
     message = "\n".join(line for line in lines if not line.startswith("Fleet-Reconciler-Output"))
     older = Commit(id=CommitId("c" * 40), subject="Render", message=message)
-    assert "different options" in (why_not_again(source(), older, lambda: "another") or "")
+    assert "different options" in (why_not(source(), older, lambda: "another") or "")
 
 
 def test_digest_is_of_paths_and_contents() -> None:
@@ -119,20 +115,73 @@ def test_digest_is_of_paths_and_contents() -> None:
 
 def test_changed_config_is_always_rendered() -> None:
     """The guard against fights must never hold back a real change."""
-    assert why_not_again(source(blob="new"), made_by("9.0.0", blob="old"), there) is None
+    assert why_not(source(blob="new"), made_by("9.0.0", blob="old"), there) is None
 
 
 def test_unknown_last_change_is_rendered() -> None:
     """At the edge of a shallow history the loop must go on."""
-    assert why_not_again(source(), None, there) is None
+    assert why_not(source(), None, there) is None
 
 
 def test_forged_version_is_older_than_any() -> None:
     """Python refuses to read a number of 5000 digits: one commit would end the second loop."""
-    assert why_not_again(source(), made_by("9" * 5000), there) is None
-    assert why_not_again(source(), made_by("no version"), there) is None
+    assert why_not(source(), made_by("9" * 5000), there) is None
+    assert why_not(source(), made_by("no version"), there) is None
 
 
 def test_long_version_is_told_in_short() -> None:
     """The trailer is a stranger's text, and the message is logged at every turn."""
-    assert len(why_not_again(source(), made_by("99 " + "x" * 5000), there) or "") < 200
+    assert len(why_not(source(), made_by("99 " + "x" * 5000), there) or "") < 200
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("0.2.0rc1", "0.2.0"),
+        ("0.2.0rc1", "0.2.0rc2"),
+        ("0.2.0b3", "0.2.0rc1"),
+        ("0.2.0.dev4", "0.2.0a1"),
+        ("0.1.9", "0.2.0rc1"),
+        ("0.2.0-rc.1", "0.2.0"),
+    ],
+)
+def test_release_is_newer_than_what_preceded_it(older: str, newer: str) -> None:
+    """Its render was held as that of the same version, until somebody edited the config."""
+    assert why_not(source(newer), made_by(older)) is None
+    assert "newer version" in (why_not(source(older), made_by(newer)) or "")
+
+
+@pytest.mark.parametrize("blob", ["b10b", "another"])
+def test_output_of_another_config_of_the_branch_is_held(blob: str) -> None:
+    """Two loops, each with a config of its own in one folder, overwrote each other for ever."""
+    target = RenderTarget(config_path="reports.yaml", output_dir="terraform")
+    ours = replace(source(blob=blob), target=target)
+    both = ("reports.yaml", "sectors.yaml")
+    assert "rendered it from sectors.yaml" in (why_not(ours, made_by("1.2.0"), files=both) or "")
+    assert why_not(ours, made_by("1.2.0"), files=["reports.yaml"]) is None
+
+
+MARKERS = (
+    "[skip ci]",
+    "[ci skip]",
+    "[no ci]",
+    "[skip actions]",
+    "[actions skip]",
+    "[CI Skip]",
+    "[skip-ci]",
+    "[ci_skip]",
+)
+
+
+@pytest.mark.parametrize("marker", [*MARKERS, "[skip\n\x00ci]"])
+def test_render_of_a_commit_without_a_pipeline_gets_its_own(marker: str) -> None:
+    """The forge planned and applied nothing of it, and nobody saw why."""
+    silent = Commit(id=CommitId("a" * 40), subject=f"Raise the limit {marker}")
+    folder = marker.replace("\n\x00", " ")
+    target = RenderTarget(config_path=f"{folder}/sectors.yaml", output_dir=f"{folder}/terraform")
+    for render in (source(commit=silent), replace(source(), target=target)):
+        for text in (commit_message(render), request_body(render)):
+            assert not any(each.lower() in text.lower() for each in MARKERS)
+    last = commit_message(replace(source(), target=target))
+    made = Commit(id=CommitId("c" * 40), subject="Render", message=last)
+    assert "different options" in (why_not(replace(source(), target=target), made) or "")

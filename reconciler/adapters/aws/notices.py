@@ -5,14 +5,21 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
+from reconciler.adapters.aws.hook_calls import HEARTBEATS_MAX, HookCalls, heartbeat_seconds
 from reconciler.adapters.aws.paging import chunks
+from reconciler.adapters.aws.queue_troubles import (
+    COMPLETE,
+    DELETE,
+    EXTEND,
+    RECEIVE,
+    QueueTroubles,
+)
 from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import Region
 from reconciler.model.notices import Arrival, HeldByHook, MessageId, Notice
@@ -33,11 +40,6 @@ HELD_MAX: Final = 5000
 may bring a few more."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
-HEARTBEAT_SECONDS: Final = 25.0
-"""Between two heartbeats for an instance that is being drained; the shortest timeout of a hook is
-30 s."""
-HEARTBEATS_MAX: Final = 40
-"""A node that is not empty after this many ends when the hook's own timeout is over."""
 _REGION_OF_HOST: Final = re.compile(
     r"https?://(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\."
 )
@@ -55,6 +57,8 @@ class _Held:
     beat_at: float
     """When the lifecycle hook got its last heartbeat for the instance."""
     beats: int = 0
+    completing: bool = False
+    """Whether its instance is empty and its hook is being told: it is held until that is done."""
     in_queue: bool = True
     """Whether the queue still has it for this replica: its time can be extended."""
 
@@ -73,8 +77,8 @@ class SqsNotices:
         home: The region of a queue whose URL names none.
         may_receive: Whether this replica leads. A standby would hide messages from the leader.
         arrived: Called when messages came, from any thread.
-        troubled: Called with an error when a queue cannot be read any more, and with None when it
-            can be read again, is not to be read, or is another one.
+        troubled: Called with the error when one of the calls for a queue works no more, and with
+            None when all work again, or the queue is not to be read, or is another one.
         monotonic: A clock that never jumps.
     """
 
@@ -94,51 +98,63 @@ class SqsNotices:
         self._home = home
         self._may_receive = may_receive
         self._arrived = arrived
-        self._troubled = troubled
+        self._troubles = QueueTroubles(troubled, monotonic)
         self._monotonic = monotonic
         self._condition = threading.Condition()
         self._held: dict[MessageId, _Held] = {}
         self._wanted = False
         """Whether a cycle has acted since the queue was last disabled."""
         self._stopped = False
-        self._failures = 0
+        self._reading = ""
+        """The queue that is read."""
+        self._hooks = HookCalls(clients)
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="interruption-queue")
         threading.Thread(target=self._run, name="interruption-queue", daemon=True).start()
 
     def held(self) -> tuple[Notice, ...]:
         """See ports.notices."""
         with self._condition:
-            return tuple(sorted(n for each in self._held.values() for n in each.notices))
+            held = [each for each in self._held.values() if not each.completing]
+            return tuple(sorted(notice for each in held for notice in each.notices))
 
     def settle(self, messages: Collection[MessageId], emptied: Collection[MessageId] = ()) -> None:
         """See ports.notices."""
+        completed: list[tuple[MessageId, HeldByHook]] = []
+        by_url: dict[str, list[_Held]] = {}
         with self._condition:
             if self._stopped:
                 return
-            found = [(each, self._held.pop(each)) for each in messages if each in self._held]
+            for message in messages:
+                held = self._held.get(message)
+                if held is None or held.completing:
+                    continue
+                if message in emptied and held.hook is not None:
+                    held.completing = True
+                    completed.append((message, held.hook))
+                else:
+                    by_url.setdefault(held.url, []).append(self._held.pop(message))
             self._wanted = True
             self._condition.notify_all()
-        by_url: dict[str, list[tuple[MessageId, _Held]]] = {}
-        for message, held in found:
-            if message in emptied and held.hook is not None:
-                self._pool.submit(self._complete_hook, message, held, held.hook)
-                continue
-            by_url.setdefault(held.url, []).append((message, held))
+        for message, hook in completed:
+            self._hooks.complete(hook, partial(self._completed, message))
         for url, settled in by_url.items():
             for some in chunks(settled, BATCH):
                 self._pool.submit(self._delete, url, some)
 
-    def _complete_hook(self, message: MessageId, held: _Held, hook: HeldByHook) -> None:
-        """Let an emptied instance end, then delete the message; after a failure it comes again."""
-        try:
-            complete_action(self._clients, hook)
-        except PortError as error:
-            self._note_failure(error, pause=False)
-            with self._condition:
-                if not held.in_queue and not self._stopped:
-                    self._held.setdefault(message, held)  # the queue does not bring it again
+    def _completed(self, message: MessageId, error: PortError | None) -> None:
+        """Delete the message of an instance that may end; after a failure it is held as before."""
+        with self._condition:
+            held = self._held.get(message)
+            if held is not None and error is None:
+                del self._held[message]
+            elif held is not None:
+                held.completing = False
+        if error is not None:
+            self._note_failure(COMPLETE, error)
             return
-        self._delete(held.url, [(message, held)])
+        self._troubles.worked(COMPLETE)
+        if held is not None:
+            self._delete(held.url, [held])
 
     def close(self) -> None:
         """End all waits; held messages come again to the next leader."""
@@ -146,30 +162,39 @@ class SqsNotices:
             self._stopped = True
             self._held.clear()
             self._condition.notify_all()
+        self._hooks.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
-        read_before = ""
+        failures = 0
         while self._wait_until_wanted():
             url = self._url()
             if not url or not self._may_receive():
                 self._forget()
-                self._end_trouble()
+                self._troubles.end()
                 continue
-            if url != read_before:
-                self._end_trouble()  # with another queue
-                read_before = url
-            try:
-                if self._has_room():
-                    self._receive_all(url)
-                self._extend()
-            except PortError as error:
-                self._note_failure(error)
-            except Exception as error:  # noqa: BLE001 - a strange answer must not end the thread
-                what = f"cannot be read: {type(error).__name__}: {error}"
-                self._note_failure(Unavailable("ReceiveMessage", what))
-            else:
-                self._end_trouble()
+            if url != self._reading:
+                self._troubles.end()  # with another queue
+                self._reading = url
+            self._troubles.pass_by()
+            received = self._tried(RECEIVE, partial(self._receive_all, url))
+            extended = self._tried(EXTEND, self._extend)
+            failures = 0 if received and extended else failures + 1
+            if failures and self._may_receive():
+                self._pause(failures)
+
+    def _tried(self, call: str, step: Callable[[], None]) -> bool:
+        """Take a step; return whether it succeeded."""
+        try:
+            step()
+        except PortError as error:
+            self._note_failure(call, error)
+        except Exception as error:  # noqa: BLE001 - a strange answer must not end the thread
+            what = f"cannot be read: {type(error).__name__}: {error}"
+            self._note_failure(call, Unavailable(call, what))
+        else:
+            return True
+        return False
 
     def _wait_until_wanted(self) -> bool:
         """Wait until a cycle has acted; False when the queue is closed.
@@ -194,7 +219,7 @@ class SqsNotices:
 
     def _receive_all(self, url: str) -> None:
         """Do one long poll; while the queue has more than one call returns, several in parallel."""
-        came = self._receive(url, POLL_SECONDS)
+        came = self._receive(url, POLL_SECONDS) if self._has_room() else 0
         while came >= BATCH and self._has_room():
             calls = [self._pool.submit(self._receive, url, 0) for _ in range(PARALLEL)]
             wait(calls)
@@ -210,13 +235,14 @@ class SqsNotices:
         Raises:
             PortError: The queue did not answer, or refused.
         """
-        with translated("ReceiveMessage", changing=False):
+        with translated(RECEIVE, changing=False):
             answer = self._sqs(url).receive_message(
                 QueueUrl=url,
                 MaxNumberOfMessages=BATCH,
                 WaitTimeSeconds=wait_seconds,
                 VisibilityTimeout=VISIBILITY_SECONDS,
             )
+        self._troubles.worked(RECEIVE)
         messages: Sequence[Any] = answer.get("Messages", ())
         received = {
             MessageId(each["MessageId"]): self._held_of(each, url)
@@ -227,11 +253,13 @@ class SqsNotices:
             for message, each in received.items():
                 if (before := self._held.get(message)) is not None:
                     each.beat_at, each.beats = before.beat_at, before.beats
+                    each.completing = before.completing
             if not self._stopped:
                 self._held.update(received)
             full = len(self._held) >= HELD_MAX
-        if received:
-            notices = tuple(notice for each in received.values() for notice in each.notices)
+        new = [each for each in received.values() if not each.completing]
+        if new:
+            notices = tuple(notice for each in new for notice in each.notices)
             self._arrived(Arrival(notices=notices, full=full))
         return len(messages)
 
@@ -249,7 +277,7 @@ class SqsNotices:
         """Extend the time of messages that are still held, and send heartbeats to hooks.
 
         Raises:
-            PortError: The queue did not answer, or refused; all others were extended.
+            PortError: The queue that is read did not answer, or refused; all others were extended.
         """
         first: PortError | None = None
         now = self._monotonic()
@@ -263,7 +291,8 @@ class SqsNotices:
                 try:
                     self._extend_some(url, some, now)
                 except PortError as error:
-                    first = first or error
+                    if url == self._reading:
+                        first = first or error
                     if isinstance(error, Forbidden | NotFound | Refused):
                         self._lose(some)  # the queue is gone, say: asking again would not help
         self._keep_instances(now)
@@ -288,8 +317,9 @@ class SqsNotices:
             {"Id": str(n), "ReceiptHandle": each.handle, "VisibilityTimeout": VISIBILITY_SECONDS}
             for n, (_, each) in enumerate(some)
         ]
-        with translated("ChangeMessageVisibility", changing=False):
+        with translated(EXTEND, changing=False):
             answer = self._sqs(url).change_message_visibility_batch(QueueUrl=url, Entries=entries)
+        self._troubles.worked(EXTEND)
         failed = {int(each["Id"]) for each in answer.get("Failed", ())}
         with self._condition:
             for _, each in some:
@@ -299,51 +329,50 @@ class SqsNotices:
     def _keep_instances(self, now: float) -> None:
         """Send heartbeats to the hooks of instances that are still being drained."""
         with self._condition:
-            due = [
-                (each, each.hook)
-                for each in self._held.values()
-                if each.hook is not None
-                and now - each.beat_at >= HEARTBEAT_SECONDS
-                and each.beats < HEARTBEATS_MAX
+            kept = [
+                (message, each, each.hook)
+                for message, each in self._held.items()
+                if each.hook is not None and not each.completing
             ]
-        for each, hook in due:
-            each.beat_at, each.beats = now, each.beats + 1
-            with suppress(PortError):  # the hook's timeout goes on; the next beat follows
-                record_heartbeat(self._clients, hook)
+            pause_seconds = heartbeat_seconds(len(kept))
+            for message, each, hook in kept:
+                if now - each.beat_at >= pause_seconds and each.beats < HEARTBEATS_MAX:
+                    each.beat_at, each.beats = now, each.beats + 1
+                    self._hooks.beat(hook, partial(self._is_drained, message))
 
-    def _delete(self, url: str, settled: Sequence[tuple[MessageId, _Held]]) -> None:
+    def _is_drained(self, message: MessageId) -> bool:
+        """Return whether the instance of a lifecycle action is still being drained."""
+        with self._condition:
+            held = self._held.get(message)
+            return held is not None and not held.completing
+
+    def _delete(self, url: str, settled: Sequence[_Held]) -> None:
         """Delete messages; those that could not be deleted come again and are settled again."""
-        entries = [
-            {"Id": str(n), "ReceiptHandle": each.handle} for n, (_, each) in enumerate(settled)
-        ]
+        entries = [{"Id": str(n), "ReceiptHandle": each.handle} for n, each in enumerate(settled)]
         try:
-            with translated("DeleteMessage", changing=True):
+            with translated(DELETE, changing=True):
                 self._sqs(url).delete_message_batch(QueueUrl=url, Entries=entries)
         except PortError as error:
-            self._note_failure(error, pause=False)
+            if url == self._reading:
+                self._note_failure(DELETE, error)
+        else:
+            self._troubles.worked(DELETE)
 
     def _sqs(self, url: str) -> Any:
         found = _REGION_OF_HOST.match(url)
         region = (found[1] or found[2]) if found else None
         return self._clients.sqs(Region(region) if region else self._home)
 
-    def _note_failure(self, error: PortError, *, pause: bool = True) -> None:
+    def _note_failure(self, call: str, error: PortError) -> None:
         if not self._may_receive():
             return  # it is the fence that refused, or another replica sees it too
         with self._condition:
             if self._stopped:
                 return
-            first, self._failures = not self._failures, self._failures + 1
-        if first:
-            self._troubled(error)
-        if pause:
-            seconds = BACKOFF_SECONDS * 2.0 ** min(self._failures - 1, 10)
-            with self._condition:
-                longest = min(seconds, BACKOFF_MAX_SECONDS)
-                self._condition.wait_for(lambda: self._stopped, longest)
+        self._troubles.failed(call, error)
 
-    def _end_trouble(self) -> None:
+    def _pause(self, failures: int) -> None:
+        """Wait after so many failures in a row, unless the queue is closed."""
+        seconds = min(BACKOFF_SECONDS * 2.0 ** min(failures - 1, 10), BACKOFF_MAX_SECONDS)
         with self._condition:
-            before, self._failures = self._failures, 0
-        if before:
-            self._troubled(None)
+            self._condition.wait_for(lambda: self._stopped, seconds)

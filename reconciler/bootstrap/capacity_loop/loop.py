@@ -219,7 +219,7 @@ class Capacity:
         return Ports(cluster=self._cluster, clouds=clouds, queue=queue)
 
     def _queue_troubled(self, error: PortError | None) -> None:
-        """Report that the interruption queue cannot be read, or that it can be read again."""
+        """Report which call for the interruption queue fails, or that all of them work again."""
         self._metrics.notices.queue_readable(readable=error is None)
         self.board.queue_troubled(error)
         if error is None:

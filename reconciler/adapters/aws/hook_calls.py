@@ -1,0 +1,76 @@
+"""Sends what lifecycle hooks are told, beside the thread that receives messages.
+
+Auto Scaling lets a few of these calls through each second. A notice that EC2 takes an instance back
+comes two minutes ahead: it must not wait behind them.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
+from reconciler.adapters.aws.pacing import SHARE
+from reconciler.model.errors import PortError
+from reconciler.model.notices import HeldByHook
+from reconciler.model.throttling import auto_scaling_bucket
+
+HEARTBEAT_SECONDS: Final = 25.0
+"""Between two heartbeats for an instance that is being drained; the shortest timeout of a hook is
+30 s."""
+HEARTBEATS_MAX: Final = 40
+"""A node that is not empty after this many ends when the hook's own timeout is over."""
+_PER_SECOND: Final = auto_scaling_bucket("RecordLifecycleActionHeartbeat").per_second * SHARE
+_HEARTBEATS_AT_ONCE: Final = 2
+_COMPLETIONS_AT_ONCE: Final = 4
+
+
+def heartbeat_seconds(instances: int) -> float:
+    """Return how long to wait between heartbeats for an instance while hooks hold so many.
+
+    More than a few dozen are told less often than `HEARTBEAT_SECONDS`, as no more calls get through
+    in that time.
+    """
+    return max(HEARTBEAT_SECONDS, instances / _PER_SECOND)
+
+
+class HookCalls:
+    """Heartbeats and completions, each in a few threads of their own.
+
+    Args:
+        clients: Creates the clients; their fence applies to every call.
+    """
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._heartbeats = ThreadPoolExecutor(_HEARTBEATS_AT_ONCE, thread_name_prefix="heartbeat")
+        self._completions = ThreadPoolExecutor(_COMPLETIONS_AT_ONCE, thread_name_prefix="complete")
+
+    def beat(self, hook: HeldByHook, still_wanted: Callable[[], bool]) -> None:
+        """Send a heartbeat in its turn, if it is still wanted then."""
+
+        def send() -> None:
+            if still_wanted():
+                with suppress(PortError):  # the hook's timeout goes on; the next beat follows
+                    record_heartbeat(self._clients, hook)
+
+        self._heartbeats.submit(send)
+
+    def complete(self, hook: HeldByHook, ended: Callable[[PortError | None], object]) -> None:
+        """Let the hook's instance end; `ended` is told the error, or None, in another thread."""
+
+        def send() -> None:
+            error: PortError | None = None
+            try:
+                complete_action(self._clients, hook)
+            except PortError as found:
+                error = found
+            ended(error)
+
+        self._completions.submit(send)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        for pool in (self._heartbeats, self._completions):
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,16 +1,20 @@
 """Splits files with the AWS CLI's answers into answers with their regions."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from reconciler.config.scalars import REGION_PATTERN
 from reconciler.model.errors import InputError
 from reconciler.model.ids import Region
 from reconciler.records.aws.state import ANSWER_KEYS
 from reconciler.records.json_values import json_values
 
+_REGION = re.compile(REGION_PATTERN, re.ASCII)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
+NEWEST_FIRST: Final = frozenset({"HistoryRecords", "Activities", "SpotPriceHistory"})
+"""Answers of which the newest part is enough."""
 HINT = "aws ec2 describe-fleets --output json writes such a file"
 
 
@@ -23,7 +27,8 @@ def split_answers(body: bytes, where: str, home: Region) -> list[tuple[Region, M
         home: The region of answers that do not state theirs (`Region`).
 
     Raises:
-        InputError: The file is empty, not JSON, or something else than answers of the AWS CLI.
+        InputError: The file is empty, not JSON, or something else than answers of the AWS CLI; an
+            answer in it was cut off.
     """
     if not body.strip():
         raise InputError(where, "is empty", HINT)
@@ -34,10 +39,28 @@ def split_answers(body: bytes, where: str, home: Region) -> list[tuple[Region, M
             if not isinstance(answer, dict) or (answer and not ANSWER_KEYS & answer.keys()):
                 raise InputError(where, "holds no answer of the AWS CLI that is used here", HINT)
             region = answer.get("Region", home)
-            if not isinstance(region, str) or not region:
+            stated = "Region" in answer
+            if not isinstance(region, str) or (stated and not _REGION.fullmatch(region)):
                 raise InputError(where, "its `Region` is not a region's name", HINT)
             answers.append((Region(region), answer))
+    _check_ends(answers, where)
     return answers
+
+
+def _check_ends(answers: Iterable[tuple[Region, Mapping[str, Any]]], where: str) -> None:
+    """Refuse answers of which more follows; every page of one may be in the file.
+
+    Raises:
+        InputError: The last page of one is not there.
+    """
+    following: dict[tuple[Region, str, str], Any] = {}
+    for region, answer in answers:
+        for key in (ANSWER_KEYS & answer.keys()) - NEWEST_FIRST:
+            following[region, key, str(answer.get("FleetId"))] = answer.get("NextToken")
+    for (region, key, _), token in sorted(following.items(), key=lambda item: item[0]):
+        if token:
+            what = f"its answer with `{key}` of {region} was cut off (`NextToken`)"
+            raise InputError(where, what, "ask without --max-items and --no-paginate")
 
 
 def _as_it_is(value: Any) -> Any:

@@ -30,10 +30,22 @@ class _ListMetadataWire(Wire):
     continue_token: str | None = msgspec.field(name="continue", default=None)
 
 
+class _RestWire(Wire):
+    """What a list says of the pages after it."""
+
+    continue_token: str | None = msgspec.field(name="continue", default=None)
+    remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
+
+    @property
+    def is_more(self) -> bool:
+        return bool(self.continue_token or self.remaining)
+
+
 class _EnvelopeWire(Wire):
     kind: str | None = None
     api_version: str | None = None
     items: list[Raw] | None = None
+    metadata: Raw = Raw(b"null")
 
 
 class _PageWire(Wire):
@@ -62,6 +74,7 @@ class Page(Struct):
 _ENVELOPE = msgspec.json.Decoder(_EnvelopeWire)
 _PAGE = msgspec.json.Decoder(_PageWire)
 _HEADER = msgspec.json.Decoder(_HeaderWire)
+_REST = msgspec.json.Decoder(_RestWire)
 _VALUE = msgspec.json.Decoder(Raw)
 _LOOSE_ITEMS = msgspec.json.Decoder(list[Raw])
 
@@ -94,11 +107,25 @@ def split_documents(body: bytes, where: str) -> list[RawObject]:
         where: Its name, for errors.
 
     Raises:
-        InputError: The file is empty, not JSON, or something else than Kubernetes objects.
+        InputError: The file is empty, not JSON, or something else than Kubernetes objects; a list
+            in it was cut off.
     """
     if not body.strip():
         raise InputError(where, "is empty", HINT)
-    return [each for document in _documents(body, where) for each in _objects(document, where)]
+    file = _File(where, {})
+    found = [each for document in _documents(body, where) for each in _objects(document, file)]
+    for kind, is_more in file.is_more.items():
+        if is_more:
+            raise InputError(where, f"its {kind} was cut off: more objects follow it", HINT)
+    return found
+
+
+class _File(NamedTuple):
+    """A file that is read."""
+
+    where: str
+    is_more: dict[str, bool]
+    """By kind of list whether the last one says that more follows: pages may be in one file."""
 
 
 def _documents(body: bytes, where: str) -> list[bytes | Raw]:
@@ -118,8 +145,9 @@ def _encoded(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawObject]:
+def _objects(document: bytes | Raw, file: _File, depth: int = 0) -> Iterator[RawObject]:
     """Yield the objects of one JSON value, those of lists within lists too."""
+    where = file.where
     try:
         items, envelope = _LOOSE_ITEMS.decode(document), _EnvelopeWire(kind="List")
     except ValueError:
@@ -128,6 +156,7 @@ def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawO
         raise InputError(where, "is a list of something other than objects", HINT)
     if items is None:
         items = envelope.items
+        _note_end(file, envelope)
     if items is None and envelope.kind in LISTS:
         return
     if items is None:
@@ -142,9 +171,20 @@ def _objects(document: bytes | Raw, where: str, depth: int = 0) -> Iterator[RawO
         if found.kind not in LISTS:
             yield found
         elif depth < _LISTS_DEEP_MAX:
-            yield from _objects(item, where, depth + 1)
+            yield from _objects(item, file, depth + 1)
         else:
             raise InputError(where, f"holds lists more than {_LISTS_DEEP_MAX} deep", HINT)
+
+
+def _note_end(file: _File, envelope: _EnvelopeWire) -> None:
+    """Note whether more follows a list; of an object that is none, nothing."""
+    if envelope.items is None and envelope.kind not in LISTS:
+        return
+    try:
+        is_more = _REST.decode(envelope.metadata).is_more
+    except ValueError:  # null, or not what the API server writes
+        is_more = False
+    file.is_more[envelope.kind or "List"] = is_more
 
 
 def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:
@@ -174,6 +214,7 @@ def _lenient_envelope(document: bytes, where: str = "") -> _EnvelopeWire:
         items=[Raw(json.dumps(item).encode()) for item in items]
         if isinstance(items, list)
         else None,
+        metadata=Raw(json.dumps(loaded.get("metadata")).encode()),
     )
 
 

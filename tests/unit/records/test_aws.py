@@ -1,16 +1,14 @@
 """The AWS CLI's answers become fleets and instances, and only ours."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from reconciler.model.errors import InputError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored
-from reconciler.records.aws import decode_cloud, split_answers
+from reconciler.records.aws import decode_cloud
 from tests.unit.records.aws_answers import (
     STAMP,
     Json,
@@ -350,38 +348,3 @@ def test_node_group_says_what_a_node_of_an_empty_group_is() -> None:
     assert fleet.instance_types == ("g5.xlarge",)
     assert fleet.tags[f"{prefix}/label/sector"] == "primary"
     assert fleet.tags[f"{prefix}/taint/gpu"] == "yes:NoSchedule"
-
-
-def test_file_says_its_region_or_is_from_home() -> None:
-    """Two regions' fleets of one name are two fleets."""
-    body = json.dumps([{"Fleets": []}, {"Fleets": [], "Region": "us-east-1"}]).encode()
-    assert [region for region, _ in split_answers(body, "f", HOME)] == ["us-west-2", "us-east-1"]
-
-
-@pytest.mark.parametrize(
-    ("body", "where", "what"),
-    [
-        (b"", "f", "is empty"),
-        (b"\xff\xfe", "f", "UTF-8"),
-        (b'{"Fleets": [}', "f:1:13", "is not JSON"),
-        (b'{"kind": "List", "items": []}', "f", "no answer"),
-        (b"5", "f", "no answer"),
-        (b'{"Fleets": [], "Region": 5}', "f", "Region"),
-        (b"[" * 200_000, "f", "nested too deeply"),
-    ],
-)
-def test_file_that_is_no_answer_says_where_and_why(body: bytes, where: str, what: str) -> None:
-    """A cluster's file given as `--aws` would make every fleet missing."""
-    with pytest.raises(InputError) as caught:
-        split_answers(body, "f", HOME)
-    assert caught.value.where == where
-    assert what in caught.value.what
-
-
-def test_half_a_surrogate_pair_does_not_reach_the_output() -> None:
-    """One odd tag would make the whole plan unprintable."""
-    body = b'{"Fleets": [{"FleetId": "f-\\ud800", "Tags": [{"Key": "\\ud83d\\ude00"}]}]}'
-    ((_, answer),) = split_answers(body, "f", HOME)
-    text = json.dumps(answer, ensure_ascii=False).encode()
-    assert b"\xf0\x9f\x98\x80" in text
-    assert decode(answer).ignored[0].name.encode()

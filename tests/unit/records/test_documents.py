@@ -122,6 +122,55 @@ def test_file_that_is_no_cluster_says_where_and_why(body: bytes, where: str, wha
     assert "\n" not in str(caught.value)
 
 
+CUT_OFF = {"continue": "abc", "remainingItemCount": 100}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps({"kind": "List", "metadata": CUT_OFF, "items": [pod_json()]}),
+        json.dumps({"kind": "PodList", "metadata": {"continue": "a"}, "items": [pod_json()]}),
+        json.dumps({"kind": "PodList", "metadata": {"remainingItemCount": 1}, "items": None}),
+        '{"kind": "PodList", "metadata": {"continue": "a"}, "items": [{"a": NaN}]}',
+        "\n".join(
+            json.dumps({"kind": f"{kind}List", "metadata": more, "items": []})
+            for kind, more in (("Pod", {"continue": "a"}), ("Node", {}))
+        ),
+        json.dumps(
+            [
+                {"kind": "PodList", "metadata": {}, "items": []},
+                {"kind": "PodList", "metadata": {"continue": "a"}, "items": []},
+            ]
+        ),
+        json.dumps(
+            {"kind": "List", "items": [{"kind": "PodList", "metadata": CUT_OFF, "items": []}]}
+        ),
+    ],
+)
+def test_list_that_was_cut_off_is_refused(body: str) -> None:
+    """The node whose pods come on the next page looks empty, and would be ended."""
+    with pytest.raises(InputError) as caught:
+        split_documents(body.encode(), "f")
+    assert caught.value.where == "f"
+    assert "was cut off" in caught.value.what
+
+
+def test_pages_of_a_list_in_one_file_are_a_whole_list() -> None:
+    """The last page says that nothing follows."""
+    pages = (("a", {"continue": "x", "remainingItemCount": 1}), ("b", {"continue": ""}))
+    lines = (
+        json.dumps({"kind": "PodList", "metadata": more, "items": [without_kind(pod_json(name))]})
+        for name, more in pages
+    )
+    assert len(decode_body("\n".join(lines).encode()).pods) == 2
+
+
+def test_odd_metadata_of_a_list_is_no_fault_of_its_objects() -> None:
+    """What other programs write there says nothing about the list."""
+    body = json.dumps({"kind": "List", "metadata": 5, "items": [pod_json()]}).encode()
+    assert len(decode_body(body).pods) == 1
+
+
 def test_half_a_surrogate_pair_makes_an_object_unreadable_and_printable() -> None:
     """One odd name would make the whole plan unprintable."""
     body = (

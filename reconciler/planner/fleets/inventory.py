@@ -9,7 +9,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
+from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
@@ -169,12 +169,7 @@ class Inventory:
 def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     """Join the config's fleets with EC2's and with the nodes that they brought."""
     cloud = snapshot.cloud
-    instances = _instances_by_id(cloud)
-    instance_of_node = {
-        node.name: instances[node.instance_id]
-        for node in snapshot.cluster.nodes
-        if node.instance_id in instances
-    }
+    instance_of_node = _instances_by_node(snapshot)
     ended, leaving = ending_nodes(snapshot, instance_of_node)
     live = live_fleets(cloud)
     duplicates = find_duplicate_nodes(snapshot.cluster.nodes)
@@ -273,8 +268,10 @@ def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings
     return sum(not is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
 
 
-def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instance]:
-    return {instance.id: instance for instance in cloud.instances} if cloud else {}
+def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:
+    known = {each.id: each for each in snapshot.cloud.instances} if snapshot.cloud else {}
+    ids = [(node.name, node.instance_id) for node in snapshot.cluster.nodes]
+    return {name: known[each] for name, each in ids if each is not None and each in known}
 
 
 def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:

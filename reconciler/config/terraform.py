@@ -172,6 +172,18 @@ KmsKeyArn: TypeAlias = Annotated[
         "the ARN of a KMS key or alias (arn:aws:kms:REGION:ACCOUNT:key/…)",
     ),
 ]
+_KEY_ID: Final = (
+    r"mrk-[a-f0-9]{32}|[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}"
+)
+_KEY_ALIAS: Final = r"alias/[a-zA-Z0-9/_-]+"
+StateKmsKey: TypeAlias = Annotated[
+    Name,
+    text_like(
+        rf"({_KEY_ID}|{_KEY_ALIAS}|arn:aws(-[a-z]+)*:kms:[a-z0-9-]+:\d{{12}}:"
+        rf"(key/({_KEY_ID})|{_KEY_ALIAS}))?",
+        "the ARN or id of a KMS key, or alias/NAME, as Terraform's backend takes them",
+    ),
+]
 
 
 def is_ami_alias(ami: str) -> bool:
@@ -347,8 +359,8 @@ class Backend(Section):
     """Whether S3 itself keeps the lock."""
     encrypt: Boolean = True
     """Whether the state is encrypted at rest."""
-    kms_key_id: Name | None = None
-    """KMS key of that encryption."""
+    kms_key_id: StateKmsKey | None = None
+    """KMS key of that encryption: its ARN, its id or alias/NAME; none: the bucket's."""
     endpoint: Url | None = None
     """Another S3 endpoint than AWS's."""
 

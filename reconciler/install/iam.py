@@ -23,6 +23,8 @@ _QUEUE: Final = re.compile(
 """The URL of an SQS queue: region, account, name."""
 QUEUE_ACTIONS: Final = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage")
 """What reading the interruption queue needs; terraform/reconciler grants the same."""
+STATE_KEY: Final = "state_key"
+"""The value with the KMS key that encrypts the state: an ARN, which may end in an alias."""
 _PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 """By the prefix of a Region's name; all others are in `aws`."""
 
@@ -38,7 +40,8 @@ def policy(name: PolicyName, values: Values) -> str:
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines those of
             `state_values`; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
             the fleets, and `queue_arn`, if the config names an interruption queue; `groups`, if
-            there are Auto Scaling groups to scale or, for pipelines, to make.
+            there are Auto Scaling groups to scale or, for pipelines, to make; `state_key`, if the
+            state is encrypted with a KMS key.
     """
     file = name.replace("-", "_")
     document = json.loads(read_policy(file))
@@ -49,6 +52,8 @@ def policy(name: PolicyName, values: Values) -> str:
     if name == "capacity-loop" and "queue_arn" in values:
         notices = {"Sid": "ReadNotices", "Effect": "Allow", "Action": list(QUEUE_ACTIONS)}
         document["Statement"].append({**notices, "Resource": values["queue_arn"]})
+    if STATE_KEY in values:
+        document["Statement"].append(_state_key_statement(name, str(values[STATE_KEY])))
     return json.dumps(_filled(document, {"partition": "aws", **values}), indent=2) + "\n"
 
 
@@ -56,6 +61,33 @@ def state_values(bucket: str, keys: Iterable[str], partition: str = "aws") -> Va
     """Return the bucket with the ARNs of Terraform's states in it, and those of their locks."""
     states = [f"arn:{partition}:s3:::{bucket}/{key}" for key in keys]
     return {"bucket": bucket, "states": states, "locks": [f"{each}.tflock" for each in states]}
+
+
+def _state_key_statement(name: PolicyName, key: str) -> dict[str, Any]:
+    """Return the rights for an encrypted state; terraform/reconciler grants the same.
+
+    A policy cannot name a key by an alias, so an alias is a condition on all keys of the account.
+    """
+    ours, _, alias = key.partition(":alias/")
+    applies = name == "ci-apply"
+    statement = {
+        "Sid": "ReadAndWriteTheEncryptedState" if applies else "ReadTheEncryptedState",
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey"] if applies else ["kms:Decrypt"],
+        "Resource": f"{ours}:key/*" if alias else key,
+    }
+    if not alias:
+        return statement
+    named = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": f"alias/{alias}"}}
+    return {**statement, "Condition": named}
+
+
+def _key_arn(key: str, region: str, partition: str) -> str:
+    """Return the ARN of a KMS key or alias that is given like that, by its id, or as alias/NAME."""
+    if key.startswith("arn:"):
+        return key
+    what = key if key.startswith("alias/") else f"key/{key}"
+    return f"arn:{partition}:kms:{region}:*:{what}"
 
 
 def policy_values(
@@ -85,6 +117,8 @@ def policy_values(
     roots = root_modules_of(config, cluster_name=cluster, also=_regions(config) - {home})
     keys = [root.backend.key for root in roots.values() if root.backend is not None]
     values = {**values, **state_values(backend.bucket, keys, partition)}
+    if backend.kms_key_id:
+        values = {**values, STATE_KEY: _key_arn(backend.kms_key_id, backend.region, partition)}
     if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
         values = {**values, GROUPS: "true"}
     if name == "ci-plan":

@@ -190,14 +190,13 @@ def valid_configs(draw: st.DrawFn) -> Document:
         **draw(_ENDPOINTS),
     }
     if draw(st.booleans()):
-        text = st.sampled_from([code.strip("/") for code in CODE])
         key = st.sampled_from([f"a/{code}.tfstate" for code in CODE if _may_be_in_a_key(code)])
         bucket = st.from_regex(r"[a-z0-9][-a-z0-9.]{1,20}[a-z0-9]", fullmatch=True)
         terraform["backend"] = {"bucket": draw(bucket), "key": draw(key), "region": "us-west-2"}
         more = _optional(
             use_lockfile=st.booleans(),
             encrypt=st.booleans(),
-            kms_key_id=text,
+            kms_key_id=st.sampled_from(["", "alias/a", f"mrk-{'0a' * 16}"]),
             endpoint=st.sampled_from(['https://s3.example/${x}"', "http://127.0.0.1:1"]),
         )
         terraform["backend"] |= draw(more)

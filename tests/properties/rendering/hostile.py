@@ -51,7 +51,7 @@ BASE: Document = {
             "bucket": "state",
             "key": "a/terraform.tfstate",
             "region": "us-west-2",
-            "kms_key_id": "k",
+            "kms_key_id": "alias/k",
             "endpoint": "https://s3.example",
         },
     },

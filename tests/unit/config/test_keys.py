@@ -278,7 +278,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "region": ("us-east-1", "us-east-1", "here", TYPE),
         "use_lockfile": BOOLEAN,
         "encrypt": BOOLEAN,
-        "kms_key_id": NAME,
+        "kms_key_id": ("alias/a", "alias/a", "hello", TYPE),
         "endpoint": ("http://127.0.0.1:5000", "http://127.0.0.1:5000", "s3", TYPE),
     },
     "Descheduler": {

@@ -149,3 +149,33 @@ def test_queue_that_no_policy_can_name_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
     assert done.returncode == 2
     assert "interruption.queue_url" in done.stderr
+
+
+KEY_ID = "1234abcd-12ab-44cd-86ef-1234567890ab"
+KEY_ARN = f"arn:aws:kms:us-west-2:123456789012:key/{KEY_ID}"
+ALIAS_ARN = "arn:aws:kms:us-west-2:123456789012:alias/terraform"
+
+
+@pytest.mark.parametrize(
+    ("key", "resource", "alias"),
+    [
+        (KEY_ARN, KEY_ARN, ""),
+        (KEY_ID, f"arn:aws:kms:us-west-2:*:key/{KEY_ID}", ""),
+        ("alias/terraform", "arn:aws:kms:us-west-2:*:key/*", "alias/terraform"),
+        (ALIAS_ARN, "arn:aws:kms:us-west-2:123456789012:key/*", "alias/terraform"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
+def test_policies_of_pipelines_may_use_the_key_of_the_state(
+    tmp_path: Path, name: str, key: str, resource: str, alias: str
+) -> None:
+    """The first plan would end with AccessDenied of KMS."""
+    config = CONFIG + BACKEND.replace("{bucket", f"{{kms_key_id: '{key}', bucket")
+    done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+    assert done.returncode == 0, done.stderr
+    (statement,) = (s for s in json.loads(done.stdout)["Statement"] if "kms:" in str(s["Action"]))
+    writes = ["kms:GenerateDataKey"] if name == "ci-apply" else []
+    assert statement["Action"] == ["kms:Decrypt", *writes]
+    assert statement["Resource"] == resource
+    condition = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
+    assert statement.get("Condition") == (condition if alias else None)

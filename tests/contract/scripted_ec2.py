@@ -23,7 +23,8 @@ Ec2Script = Callable[[str, dict[str, list[str]]], Answer | None]
 
 def xml(action: str, content: str = "") -> Answer:
     """EC2's answer to an action."""
-    return Answer(body=f"<{action}Response>{content}</{action}Response>".encode())
+    found = f"<requestId>r</requestId>{content}"
+    return Answer(body=f"<{action}Response>{found}</{action}Response>".encode())
 
 
 def refusal(code: str, status: int = 400, message: str = "no") -> Answer:

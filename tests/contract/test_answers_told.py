@@ -29,7 +29,7 @@ def test_each_answer_is_told_of_and_no_silence(monkeypatch: pytest.MonkeyPatch) 
     def script(request: Request) -> Answer | None:
         if b"Action=ModifyFleet" in request.body:
             return None
-        return Answer(body=b"<Response></Response>")
+        return Answer(body=b"<Response><requestId>r</requestId></Response>")
 
     clients = Clients(IMPATIENT, answered=lambda: answers.append(None))
     with (

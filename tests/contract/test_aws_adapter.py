@@ -348,3 +348,34 @@ def test_target_that_may_have_been_set_back_is_not_lowered(cloud: Make) -> None:
             port.terminate(HOME, FLEET, [ALIVE], lower_target=True, expected_target=1)
     assert scripted.asked.count("ModifyFleet") == 1
     assert "TerminateInstances" not in scripted.asked
+
+
+SIGN_IN = b'<html xmlns="http://www.w3.org/1999/xhtml"><body>Please log in</body></html>'
+
+
+@pytest.mark.parametrize("action", ["DescribeFleets", "DescribeInstances"])
+def test_page_of_a_proxy_is_no_empty_list(cloud: Make, action: str) -> None:
+    """A sign-in page that is well-formed XML looked like a region without fleets."""
+
+    def script(asked: str, _parameters: dict[str, list[str]]) -> Answer:
+        if asked == action:
+            return Answer(body=SIGN_IN)
+        if asked == "DescribeFleets":
+            return xml(asked, f"<fleetSet>{fleet_xml('fleet-2', fulfilled=1)}</fleetSet>")
+        return xml(asked)
+
+    with cloud(script).open() as port, pytest.raises(Unavailable, match="no list of"):
+        port.observe([HOME])
+
+
+def test_history_that_is_a_page_of_a_proxy_is_not_told(cloud: Make) -> None:
+    """A fleet in trouble looked as if it had none."""
+
+    def script(asked: str, _parameters: dict[str, list[str]]) -> Answer:
+        if asked == "DescribeFleets":
+            return xml(asked, f"<fleetSet>{fleet_xml('fleet-2', fulfilled=1)}</fleetSet>")
+        return Answer(body=SIGN_IN) if asked == "DescribeFleetHistory" else xml(asked)
+
+    with cloud(script).open() as port:
+        (answers,) = port.raw([HOME]).values()
+    assert not [each for each in answers if "HistoryRecords" in each]

@@ -102,7 +102,7 @@ def test_closed_fence_lets_a_standby_describe(keys: None, monkeypatch: pytest.Mo
         asked.append(request.body.decode())
         action = next(p for p in request.body.decode().split("&") if p.startswith("Action="))
         name = action.removeprefix("Action=")
-        return Answer(body=f"<{name}Response></{name}Response>".encode())
+        return Answer(body=f"<{name}Response><requestId>r</requestId></{name}Response>".encode())
 
     with scripted_server(script) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)

@@ -10,7 +10,7 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known_groups import Group, Known, Reservations
-from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.paging import chunks, entries, listed
 from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
@@ -111,8 +111,8 @@ class GroupsReader:
             found.append({"Reservations": self._reservations(wanted)})
         for chunk in chunks(ids, MEMBERS_MAX):
             with translated("describe_auto_scaling_instances", changing=False):
-                answer = self._auto_scaling.describe_auto_scaling_instances(InstanceIds=chunk)
-            found.append({"AutoScalingInstances": answer.get("AutoScalingInstances", [])})
+                answer: Any = self._auto_scaling.describe_auto_scaling_instances(InstanceIds=chunk)
+                found.append({"AutoScalingInstances": listed(answer, "AutoScalingInstances")})
         return found
 
     def answers(self, known: Known) -> list[Answer]:
@@ -147,9 +147,10 @@ class GroupsReader:
                 page: Any = self._auto_scaling.describe_scaling_activities(
                     MaxRecords=ACTIVITIES if names else PAGE_GROUPS, **arguments
                 )
-                recent = [a for a in page.get("Activities", []) if a["StartTime"] >= since]
+                newest = listed(page, "Activities")
+                recent = [each for each in newest if each["StartTime"] >= since]
                 found += recent
-                if not page.get("NextToken") or len(recent) < len(page["Activities"]):
+                if not page.get("NextToken") or len(recent) < len(newest):
                     break
                 arguments["NextToken"] = page["NextToken"]
         return found
@@ -174,12 +175,13 @@ class GroupsReader:
     def _newest_refresh(self, name: str) -> list[Answer]:
         try:
             with translated("describe_instance_refreshes", changing=False):
-                page = self._auto_scaling.describe_instance_refreshes(
+                page: Any = self._auto_scaling.describe_instance_refreshes(
                     AutoScalingGroupName=name, MaxRecords=1
                 )
+                found = listed(page, "InstanceRefreshes")
         except (NotFound, Forbidden, Refused):
             return []
-        return [{"InstanceRefreshes": page.get("InstanceRefreshes", [])}]
+        return [{"InstanceRefreshes": found}]
 
     def _groups(self, arguments: Mapping[str, Any]) -> list[Group]:
         paged = {**arguments, "PaginationConfig": {"PageSize": PAGE_GROUPS}}

@@ -4,6 +4,7 @@ Auto Scaling lets a few of these calls through each second. A notice that EC2 ta
 comes two minutes ahead: it must not wait behind them.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,17 +23,11 @@ HEARTBEAT_SECONDS: Final = 25.0
 HEARTBEATS_MAX: Final = 40
 """A node that is not empty after this many ends when the hook's own timeout is over."""
 _PER_SECOND: Final = auto_scaling_bucket("RecordLifecycleActionHeartbeat").per_second * SHARE
+WAITING_MAX: Final = int(_PER_SECOND * HEARTBEAT_SECONDS)
+"""Heartbeats that wait for their turn: as many as get through until the next ones are due. For more
+instances than that each is told less often, the one that was told longest ago first."""
 _HEARTBEATS_AT_ONCE: Final = 2
 _COMPLETIONS_AT_ONCE: Final = 4
-
-
-def heartbeat_seconds(instances: int) -> float:
-    """Return how long to wait between heartbeats for an instance while hooks hold so many.
-
-    More than a few dozen are told less often than `HEARTBEAT_SECONDS`, as no more calls get through
-    in that time.
-    """
-    return max(HEARTBEAT_SECONDS, instances / _PER_SECOND)
 
 
 class HookCalls:
@@ -44,17 +39,31 @@ class HookCalls:
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
+        self._lock = threading.Lock()
+        self._waiting = 0
         self._heartbeats = ThreadPoolExecutor(_HEARTBEATS_AT_ONCE, thread_name_prefix="heartbeat")
         self._completions = ThreadPoolExecutor(_COMPLETIONS_AT_ONCE, thread_name_prefix="complete")
+
+    @property
+    def room(self) -> int:
+        """Return how many more heartbeats may be asked for now."""
+        with self._lock:
+            return WAITING_MAX - self._waiting
 
     def beat(self, hook: HeldByHook, still_wanted: Callable[[], bool]) -> None:
         """Send a heartbeat in its turn, if it is still wanted then."""
 
         def send() -> None:
-            if still_wanted():
-                with suppress(PortError):  # the hook's timeout goes on; the next beat follows
-                    record_heartbeat(self._clients, hook)
+            try:
+                if still_wanted():
+                    with suppress(PortError):  # the hook's timeout goes on; the next beat follows
+                        record_heartbeat(self._clients, hook)
+            finally:
+                with self._lock:
+                    self._waiting -= 1
 
+        with self._lock:
+            self._waiting += 1
         self._heartbeats.submit(send)
 
     def complete(self, hook: HeldByHook, ended: Callable[[PortError | None], object]) -> None:

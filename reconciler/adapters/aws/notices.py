@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.hook_calls import HEARTBEATS_MAX, HookCalls, heartbeat_seconds
+from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, HEARTBEATS_MAX, HookCalls
 from reconciler.adapters.aws.paging import chunks
 from reconciler.adapters.aws.queue_troubles import (
     COMPLETE,
@@ -329,16 +329,18 @@ class SqsNotices:
     def _keep_instances(self, now: float) -> None:
         """Send heartbeats to the hooks of instances that are still being drained."""
         with self._condition:
-            kept = [
-                (message, each, each.hook)
+            due = [
+                (each.beat_at, message, each.hook)
                 for message, each in self._held.items()
-                if each.hook is not None and not each.completing
+                if each.hook is not None
+                and not each.completing
+                and now - each.beat_at >= HEARTBEAT_SECONDS
+                and each.beats < HEARTBEATS_MAX
             ]
-            pause_seconds = heartbeat_seconds(len(kept))
-            for message, each, hook in kept:
-                if now - each.beat_at >= pause_seconds and each.beats < HEARTBEATS_MAX:
-                    each.beat_at, each.beats = now, each.beats + 1
-                    self._hooks.beat(hook, partial(self._is_drained, message))
+            for _, message, hook in sorted(due)[: self._hooks.room]:
+                held = self._held[message]
+                held.beat_at, held.beats = now, held.beats + 1
+                self._hooks.beat(hook, partial(self._is_drained, message))
 
     def _is_drained(self, message: MessageId) -> bool:
         """Return whether the instance of a lifecycle action is still being drained."""

@@ -30,9 +30,24 @@ def entries(
     found: list[dict[str, Any]] = []
     with translated(operation, changing=False):
         for page in client.get_paginator(operation).paginate(**arguments):
-            found += page.get(key, [])
+            found += listed(page, key)
             if page.get("NextToken"):
                 between_pages()
+    return found
+
+
+def listed(page: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the entries of a page, to be called where its errors are translated.
+
+    An empty list may be left out, the request's id is not. A well-formed page of a proxy, such as
+    one to sign in, has neither: taken for an empty list it would make everything look gone.
+
+    Raises:
+        ValueError: AWS did not write the page.
+    """
+    if key not in page and not page.get("ResponseMetadata", {}).get("RequestId"):
+        raise ValueError(f"no list of {key} and no request id")
+    found: list[dict[str, Any]] = page.get(key, [])
     return found
 
 

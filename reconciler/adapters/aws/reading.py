@@ -8,7 +8,7 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.in_turn import InTurn
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.known_templates import TEMPLATE_NAMES, KnownTemplates, Template
-from reconciler.adapters.aws.paging import chunks, entries
+from reconciler.adapters.aws.paging import chunks, entries, listed
 from reconciler.adapters.aws.unlisted_fleets import UnlistedFleets
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Refused
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG
@@ -203,7 +203,7 @@ class RegionReader:
         with translated(f"describe_fleet_history {fleet_id}", changing=False):
             for _ in range(HISTORY_PAGES_MAX):
                 page = self._ec2.describe_fleet_history(**arguments)
-                records.extend(page.get("HistoryRecords", []))
+                records.extend(listed(page, "HistoryRecords"))
                 if not page.get("NextToken"):
                     break
                 arguments["NextToken"] = page["NextToken"]

@@ -38,6 +38,8 @@ class Sqs:
         """Receipts of messages that are older than the queue keeps them."""
         self.asked_of_hook: list[str] = []
         """What was asked of lifecycle hooks, without repeats that follow each other."""
+        self.beaten: list[str] = []
+        """Tokens of the lifecycle actions that got a heartbeat."""
         self.hook_refuses = False
         self.hooks_answer = threading.Event()
         """Cleared: Auto Scaling lets no call through, as when it throttles."""
@@ -102,9 +104,10 @@ class Sqs:
         self.deleted += [each["ReceiptHandle"] for each in arguments["Entries"]]
         return {}
 
-    def record_lifecycle_action_heartbeat(self, **_arguments: Any) -> None:
+    def record_lifecycle_action_heartbeat(self, **arguments: Any) -> None:
         """Note it."""
         self._ask_hook("heartbeat")
+        self.beaten.append(arguments["LifecycleActionToken"])
 
     def complete_lifecycle_action(self, **_arguments: Any) -> None:
         """Note it."""
@@ -156,18 +159,19 @@ def acted(reader: SqsNotices, done: Callable[[], bool]) -> None:
     until("done", looked)
 
 
+LIFECYCLE_DETAIL = {
+    "AutoScalingGroupName": "workers",
+    "LifecycleHookName": "drain",
+    "LifecycleActionToken": "0" * 36,
+    "EC2InstanceId": "i-0123456789abcdef0",
+    "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+}
 LIFECYCLE_ACTION = {
     "source": "aws.autoscaling",
     "detail-type": "EC2 Instance-terminate Lifecycle Action",
     "region": "us-west-2",
     "time": "2026-01-31T12:00:00Z",
-    "detail": {
-        "AutoScalingGroupName": "workers",
-        "LifecycleHookName": "drain",
-        "LifecycleActionToken": "0" * 36,
-        "EC2InstanceId": "i-0123456789abcdef0",
-        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-    },
+    "detail": LIFECYCLE_DETAIL,
 }
 
 
@@ -175,4 +179,6 @@ def put_actions(sqs: Sqs, number: int) -> None:
     """Have the queue hold so many lifecycle actions, `action-0` and so on."""
     for n in range(number):
         name = f"action-{n}"
-        sqs.put(ONE, MessageId=name, ReceiptHandle=name, Body=json.dumps(LIFECYCLE_ACTION))
+        detail = {**LIFECYCLE_DETAIL, "LifecycleActionToken": f"{n:036}"}
+        body = json.dumps({**LIFECYCLE_ACTION, "detail": detail})
+        sqs.put(ONE, MessageId=name, ReceiptHandle=name, Body=body)

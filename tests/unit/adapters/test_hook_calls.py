@@ -2,6 +2,7 @@
 
 import json
 
+from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, WAITING_MAX
 from reconciler.model.notices import MessageId
 from tests.unit.adapters.queues import (
     LIFECYCLE_ACTION,
@@ -24,6 +25,20 @@ def test_heartbeats_do_not_hold_up_a_notice() -> None:
         sqs.put(ONE, MessageId="spot", ReceiptHandle="spot", Body="")
         acted(reader, lambda: len(reader.held()) == 21)
         assert sqs.asked_of_hook == []
+
+
+def test_heartbeats_for_many_instances_take_turns() -> None:
+    """Those that were told last were told again, and others' hooks timed out."""
+    sqs = Sqs()
+    put_actions(sqs, WAITING_MAX + 30)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == WAITING_MAX + 30)
+        sqs.hooks_answer.clear()
+        sqs.seconds = HEARTBEAT_SECONDS
+        acted(reader, lambda: bool(sqs.extended))
+        sqs.hooks_answer.set()
+        acted(reader, lambda: len(sqs.beaten) == WAITING_MAX + 30)
+        assert len(set(sqs.beaten)) == WAITING_MAX + 30
 
 
 def test_completions_do_not_hold_up_a_notice() -> None:

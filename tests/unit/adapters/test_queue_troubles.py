@@ -1,6 +1,5 @@
 """Which calls for the interruption queue are told to fail, and until when."""
 
-from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, heartbeat_seconds
 from reconciler.adapters.aws.queue_troubles import (
     COMPLETE,
     DELETE,
@@ -64,9 +63,3 @@ def test_queue_that_does_not_answer_is_told_of_until_it_does() -> None:
     told.troubles.end()
     told.troubles.end()
     assert told.calls == [RECEIVE, ""]
-
-
-def test_heartbeats_for_many_instances_are_spread() -> None:
-    """All at once would wait for minutes in the line that the account's limits make of them."""
-    assert heartbeat_seconds(1) == heartbeat_seconds(50) == HEARTBEAT_SECONDS
-    assert heartbeat_seconds(200) == 100.0

@@ -2,7 +2,7 @@
 
 kube-scheduler prefers the nodes with the most room left, which are the next ones that scale-in
 would empty, so without a hint new pods land where they are soon evicted again. A node that is
-unneeded and whose time has not come carries `fleet-reconciler.io/unneeded:PreferNoSchedule`. The
+unneeded and not emptied yet carries `fleet-reconciler.io/unneeded:PreferNoSchedule`. The
 taint refuses no pod: it only puts the node last in kube-scheduler's order, and the simulation
 never counts it when it asks whether a pod fits. Cluster Autoscaler does the same with its
 DeletionCandidateOfClusterAutoscaler taint.
@@ -120,5 +120,5 @@ def _mark(name: NodeName, policy: PolicyName) -> TaintNode:
         node=name,
         taint=Taint(key=UNNEEDED_TAINT, value=policy, effect="PreferNoSchedule"),
         policy=policy,
-        because="unneeded, and its time has not come: new pods should go elsewhere",
+        because="unneeded, and not emptied yet: new pods should go elsewhere",
     )

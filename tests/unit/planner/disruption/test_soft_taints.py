@@ -6,7 +6,7 @@ from typing import Any
 from reconciler.model.actions import UNNEEDED_TAINT, TaintNode, UntaintNode
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.settings import DisruptionBudget, ScaleInSettings
 from tests.builders import make_node, make_pod
 from tests.unit.planner.scale_in.scene import (
     FLEET,
@@ -52,6 +52,15 @@ def test_under_used_node_is_marked_while_its_time_runs() -> None:
     """It would receive the pods of the next node that is emptied."""
     made = planned(FLEET, waiting("a"), on("a"), make_node("b", FLEET), full("b"))
     assert softly(made) == (["a"], [])
+
+
+def test_node_that_a_budget_keeps_is_not_said_to_wait_for_its_time() -> None:
+    """Its time came an hour ago: people would look for a setting of times that is wrong."""
+    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+    made = planned(fleet, unneeded("a", fleet), on("a"), make_node("b", fleet), full("b"))
+    assert kept(made)["a"] == "disruption-budget"
+    (action,) = [a for a in made.actions if isinstance(a, TaintNode)]
+    assert action.because == "unneeded, and not emptied yet: new pods should go elsewhere"
 
 
 def test_node_is_not_marked_in_the_plan_that_starts_its_timer() -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from reconciler.model.actions import SetCapacity
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import HostPort, Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -29,9 +31,9 @@ from tests.properties.reached import asked_for
 from tests.unit.planner.placed import places, raises
 
 
-def _launched(pods: Sequence[Pod], fleets: Sequence[FleetSettings]) -> Snapshot:
+def _launched(pods: Sequence[Pod], fleets: Sequence[FleetSettings], **limits: Any) -> Snapshot:
     """Right after the first plan: its nodes are on their way, and no pod is bound."""
-    settings = make_settings(*fleets)
+    settings = make_settings(*fleets, **limits)
     before = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(each, 0) for each in fleets)))
     return asked_for(before, plan(before, settings))
 
@@ -170,3 +172,21 @@ def test_room_that_the_tighter_packing_leaves_on_launching_nodes_is_used() -> No
     made = plan(make_snapshot(*pods, cloud=cloud), make_settings(fleet))
     assert made.unplaceable == ()
     assert len(places(made)) == len(pods)
+
+
+@pytest.mark.parametrize("of_sector", [False, True])
+def test_launching_nodes_keep_places_for_priorities_that_the_limit_allows_no_more_nodes(
+    *, of_sector: bool
+) -> None:
+    """Places were looked for as if a third node could be bought: the highest priority had none."""
+    most = {"usd_per_hour_max": Decimal("0.80")}
+    limits: dict[str, Any] = {"sectors": {"primary": most}} if of_sector else most
+    fleet = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.37")
+    port = (HostPort(address="0.0.0.0", protocol="TCP", port=80),)  # noqa: S104 - any address
+    high = make_pods(3, "high", cpu="500m", memory="14Gi", priority=100)
+    low = make_pods(3, "low", cpu=3, memory="6Gi", host_ports=port)
+    snapshot = _launched((*high, *low), [fleet], **limits)
+    made = plan(snapshot, make_settings(fleet, **limits))
+    assert raises(made) == {}
+    assert {"high-0", "high-1", "high-2"} < places(made).keys()
+    assert {r.code for u in made.unplaceable for r in u.reasons} == {"max-cost"}

@@ -109,9 +109,13 @@ class Budget:
 
     def allows(self, nano_usd_per_hour: int) -> bool:
         """Return whether one more node at this price may be bought."""
+        return self.holds(nano_usd_per_hour, 1)
+
+    def holds(self, nano_usd_per_hour: int, nodes: int) -> bool:
+        """Return whether so many nodes, which cost this together, may be bought."""
         money = self.nano_usd_per_hour
         return (money is None or nano_usd_per_hour <= money) and (
-            self.nodes is None or self.nodes > 0
+            self.nodes is None or nodes <= self.nodes
         )
 
 

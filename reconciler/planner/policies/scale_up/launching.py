@@ -20,10 +20,15 @@ from reconciler.planner.capacity.bulk import serve_from_all
 from reconciler.planner.capacity.buy import buy
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.problem import Offer
-from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
+from reconciler.planner.capacity.problem.purchase import (
+    UNBOUNDED,
+    Budget,
+    Purchase,
+    PurchaseRequest,
+)
 from reconciler.planner.fleets.new_nodes import NewNode, usual_usd_per_hour
 from reconciler.planner.money import NANO
-from reconciler.planner.offers import offer_of
+from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass
 
@@ -164,7 +169,10 @@ def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _By
 def _bought_for(builder: PlanBuilder, wanting: _BySectors) -> _Outcome:
     """Return what would be bought for these pods; the simulation is left as it was."""
     mark = builder.sim.fork()
-    purchases = [_buy(builder, _new(builder, s), asked, SHARE) for s, asked in wanting.items()]
+    purchases: list[Purchase] = []
+    for sectors, asked in wanting.items():
+        budget = _budget(builder, sectors, purchases)
+        purchases.append(_buy(builder, _new(builder, sectors), asked, SHARE, budget))
     builder.sim.revert(mark)
     return _Outcome(
         left=_left(builder, purchases), nano_usd_per_hour=sum(p.nano_usd for p in purchases)
@@ -207,7 +215,7 @@ def _as_bought(
 ) -> _Packed | None:
     """Search for the purchase again; return None unless all of its nodes are launching.
 
-    While nothing has changed since, it is the same.
+    While nothing has changed since, it is the same: what the nodes cost is left to be spent again.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -215,7 +223,11 @@ def _as_bought(
     purchases = []
     for sectors, asked in wanting.items():
         offers = [_with_those(offer, rows) for offer in _new(builder, sectors)]
-        purchase = _buy(builder, offers, asked)
+        nodes_left = sum(len(each) for each in rows.values())
+        spent = sum(len(rows.get(o.node.key, ())) * o.node.nano_usd_per_hour for o in offers)
+        money = _budget(builder, sectors).less(-spent, 0).nano_usd_per_hour
+        budget = Budget(nano_usd_per_hour=money, nodes=nodes_left)
+        purchase = _buy(builder, offers, asked, budget=budget)
         nodes = Counter(node.key for _, node in purchase.rows)
         if any(count > len(rows.get(key, ())) for key, count in nodes.items()):
             builder.sim.revert(mark)
@@ -233,28 +245,43 @@ def _with_what_could_be_bought(
     wanting: _BySectors,
     launching: _Launching,
 ) -> _Packed:
-    """Return the best purchase of launching and new nodes, where new ones count as dearer."""
+    """Return the best purchase of launching and new nodes, where new ones count as dearer.
+
+    Where limits do not allow all of the new nodes it is one of launching nodes alone.
+    """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
     placed: Placed = []
     purchases = []
-    nano_usd = 0
+    nano_usd, nodes = 0, 0
     for sectors, asked in wanting.items():
-        coming, new = _coming(builder, sectors, rows), _new(builder, sectors)
+        budget = _budget(builder, sectors).less(nano_usd, nodes)
+        coming = _coming(builder, sectors, rows)
+        new = [o for o in _new(builder, sectors) if budget.allows(o.node.nano_usd_per_hour)]
         times = max(map(_times_dearer, new), default=1)
+        own = {id(offer.node) for offer in coming}
+        before = builder.sim.fork()
         offers = [*coming, *(_dearer(offer, times) for offer in new)]
         purchase = _buy(builder, offers, asked, SHARE)
-        own = {id(offer.node) for offer in coming}
+        bought = [n.nano_usd_per_hour // times for _, n in purchase.rows if id(n) not in own]
+        if not budget.holds(sum(bought), len(bought)):
+            builder.sim.revert(before)
+            purchase, bought = _buy(builder, coming, asked, SHARE), []
         row_of = {row: rows[n.key].pop(0) for row, n in purchase.rows if id(n) in own}
         placed += _on_launching(purchase, row_of, asked)
-        paid = sum(n.nano_usd_per_hour for _, n in purchase.rows if id(n) not in own)
-        nano_usd += paid // times
+        nano_usd, nodes = nano_usd + sum(bought), nodes + len(bought)
         purchases.append(purchase)
     builder.sim.revert(mark)
     return _Packed(
         placed=placed,
         outcome=_Outcome(left=_left(builder, purchases), nano_usd_per_hour=nano_usd),
     )
+
+
+def _budget(builder: PlanBuilder, sectors: Sequence[str], after: Sequence[Purchase] = ()) -> Budget:
+    """Return what may be bought of these sectors after purchases; one of several bounds only it."""
+    found = purchase_budget(builder, *(sectors if len(sectors) == 1 else ()))
+    return found.less(sum(p.nano_usd for p in after), sum(len(p.rows) for p in after))
 
 
 def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
@@ -305,13 +332,20 @@ def _dearer(offer: Offer, times: int) -> Offer:
 
 
 def _buy(
-    builder: PlanBuilder, offers: Sequence[Offer], asked: _Wanting, share: float = 1.0
+    builder: PlanBuilder,
+    offers: Sequence[Offer],
+    asked: _Wanting,
+    share: float = 1.0,
+    budget: Budget = UNBOUNDED,
 ) -> Purchase:
-    """Return a purchase, searched for with this share of the budget."""
+    """Return a purchase, searched for with this share of the search budget."""
     wants = [(waiting.pod_class, count) for waiting, count in asked]
     seconds = share * builder.view.settings.search_budget_seconds
     table = OfferTable(builder.sim, offers)
-    return buy(builder.sim, PurchaseRequest(wants=wants, table=table, search_seconds=seconds))
+    return buy(
+        builder.sim,
+        PurchaseRequest(wants=wants, table=table, search_seconds=seconds, budget=budget),
+    )
 
 
 def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...]:

@@ -173,6 +173,16 @@ def test_failed_apply_names_each_resource_and_what_was_done() -> None:
     )
 
 
+def test_failed_launch_template_says_that_it_holds_up_all_fleets() -> None:
+    """Whoever plans again as it is gets the same failure, and none of the other new fleets."""
+    text = HALF_DONE.replace("aws_ec2_fleet", "aws_launch_template")
+    error = terraform.failure("apply", finished(), text)
+    assert str(error).endswith(
+        " (0 changes were carried out and are in the state; no fleet is made or changed until every"
+        " launch template is there: correct what failed, or take that fleet out, and plan again)"
+    )
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [

@@ -240,6 +240,9 @@ def test_gitlab_plans_and_applies_what_changed(
         ("true", "true", "feature", True, "", ""),
         ("true", "true", "main", False, "", ""),
         ("", "true", "main", True, "", "on_success"),
+        # A new cluster has no root module yet; another branch's is not what was applied.
+        ("", "true", "main", False, "", ""),
+        ("", "true", "feature", True, "", ""),
     ],
 )
 def test_gitlab_finishes_removals_on_a_schedule_of_its_own(

@@ -56,7 +56,7 @@ def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
     if _DENIED.search(plain):
         return Forbidden(where, said, "check the AWS credentials and their rights")
     if command == "apply":
-        return ToolError(where, said, _after_apply(finished))
+        return ToolError(where, said, _after_apply(finished, plain))
     hints = (hint for pattern, hint in _HINTS if re.search(pattern, plain, re.IGNORECASE))
     return ToolError(where, said, next(hints, ""))
 
@@ -73,10 +73,19 @@ def _stopped(where: str, finished: Finished) -> ToolError:
     return ToolError(where, "took longer than its limit and was stopped", hint)
 
 
-def _after_apply(finished: Finished) -> str:
-    """Return what an interrupted apply has done all the same, and how to continue."""
-    done = len(_DONE.findall(finished.out))
-    return f"{done} changes were carried out and are in the state; plan again for the rest"
+def _after_apply(finished: Finished, plain: str = "") -> str:
+    """Return what an apply that failed has done all the same, and how to continue.
+
+    Terraform orders resources by their addresses in the configuration, whatever the key of their
+    module: it begins with no fleet after one launch template has failed, nor when it is run again.
+    """
+    done = f"{len(_DONE.findall(finished.out))} changes were carried out and are in the state"
+    if any(".aws_launch_template." in address for address in _RESOURCE.findall(plain)):
+        return (
+            f"{done}; no fleet is made or changed until every launch template is there: correct"
+            " what failed, or take that fleet out, and plan again"
+        )
+    return f"{done}; plan again for the rest"
 
 
 def _locked(where: str, plain: str) -> Conflict:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.config.tree import Plain
-from reconciler.model import cron
+from reconciler.model import cron, ids
 from reconciler.model.quantity import parse_quantity
 
 SECONDS_MAX: Final = 10 * 365 * 86_400
@@ -233,12 +233,9 @@ def secret_url(value: object) -> str:
     return literal
 
 
-REGION_PATTERN: Final = r"^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$"
-
-
 def region(value: str) -> str:
     """Return the name of an AWS Region, checked by its form."""
-    if re.fullmatch(REGION_PATTERN, value, re.ASCII) is None:
+    if re.fullmatch(ids.REGION_PATTERN, value, re.ASCII) is None:
         raise wrong_type(f"must be an AWS Region such as us-west-2, not {quoted(value)}")
     return value
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from reconciler.config import scalars
 from reconciler.config.faults import out_of_range, quoted, wrong_type
+from reconciler.model import ids
 from reconciler.model.host_port import host_and_port
 from reconciler.planner import settings as planner
 
@@ -290,7 +291,7 @@ Region: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.text),
     AfterValidator(scalars.region),
-    _json(type="string", pattern=scalars.REGION_PATTERN),
+    _json(type="string", pattern=ids.REGION_PATTERN),
 ]
 
 

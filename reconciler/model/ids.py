@@ -1,12 +1,14 @@
 """Types of names and ids, so that one is never passed for another."""
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 NodeName = NewType("NodeName", str)
 InstanceId = NewType("InstanceId", str)
 FleetId = NewType("FleetId", str)
 """`fleet-…` for EC2 Fleets, the group's name for Auto Scaling groups."""
+REGION_PATTERN: Final = r"^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$"
+"""What the name of an AWS Region matches."""
 Region = NewType("Region", str)
 ResourceName = str
 """`cpu`, `memory`, `pods`, `ephemeral-storage`, `nvidia.com/gpu` …"""

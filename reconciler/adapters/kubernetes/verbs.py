@@ -173,7 +173,7 @@ class Verbs:
             if decoded is None:
                 continue
             if decoded.value is None:
-                detail = decoded.ignored.detail if decoded.ignored else ""
+                detail = decoded.ignored.detail if decoded.ignored else kind
                 raise Unavailable(reply.where, f"the list cannot be read: {detail}"[:300])
             yield decoded.value
 

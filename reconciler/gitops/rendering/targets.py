@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from reconciler.config.scalars import REGION_PATTERN
 from reconciler.model.errors import UsageError
+from reconciler.model.ids import REGION_PATTERN
 from reconciler.ports.repository import MOVE_IT, NOT_FOLLOWED
 
 DEFAULT_OUTPUT = "terraform"

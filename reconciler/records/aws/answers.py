@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from reconciler.config.scalars import REGION_PATTERN
 from reconciler.model.errors import InputError
-from reconciler.model.ids import Region
+from reconciler.model.ids import REGION_PATTERN, Region
 from reconciler.records.aws.state import ANSWER_KEYS
 from reconciler.records.json_values import json_values
 

@@ -194,11 +194,10 @@ def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
             raise Forbidden(str(place), f"S3 answers {code}", hint) from error
         raise Unavailable(str(place), f"S3 answers {code}") from error
     except (BotoCoreError, ResponseParserError) as error:
-        what = f"S3 was not reached: {type(error).__name__}: {error}"[:_TEXT_MAX]
+        what = f"S3 was not reached: {_said(error)}"
         raise Unavailable(str(place), what) from error
     except (Boto3Error, OSError) as error:  # of a download, and of this machine: its disk, say
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        what = f"S3 could not be asked: {said.lower()}"[:_TEXT_MAX]
+        what = f"S3 could not be asked: {_said(error)}"
         raise Unavailable(str(place), what) from error
     except RuntimeError as error:
         if _STILL_EXPIRED not in str(error):
@@ -206,3 +205,10 @@ def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
         what = "the credentials have expired: they were not renewed in time"
         hint = "check their source and this machine's clock"
         raise Forbidden(str(place), what, hint) from error
+
+
+def _said(error: Exception) -> str:
+    """Return an error in its own words."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return f"{type(error).__name__}: {error}"[:_TEXT_MAX]

@@ -68,7 +68,7 @@ def run() -> str:
 def _slow_answer(request: Request) -> Answer:
     threading.Event().wait(CALL_SECONDS)
     metadata = json.loads(request.body)["metadata"] if request.body else {}
-    return json_answer({"metadata": {"resourceVersion": "2", **metadata}})
+    return json_answer({"metadata": {"uid": "u", "resourceVersion": "2", **metadata}})
 
 
 def _notes(count: int) -> list[AnnotateNode]:

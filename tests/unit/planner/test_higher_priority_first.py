@@ -14,8 +14,13 @@ from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, RaiseLimits
 from tests.builders import (
+    AWAY,
+    HOME,
     HOSTNAME,
     ZONE,
+    capacity_error,
+    make_cloud,
+    make_fleet,
     make_fleet_settings,
     make_pod,
     make_pods,
@@ -159,6 +164,20 @@ def test_what_must_be_near_a_lower_priority_is_served_after_it() -> None:
     pods = [leader, follower, high, *make_pods(8, "low", cpu=4)]
     found = served(fleets, *pods, usd_per_hour_max=Decimal("0.40"))
     assert found == {"high": 1, "leader": 1, "follower": 1}
+
+
+def test_what_must_be_near_a_lower_priority_is_served_in_the_plan_that_buys_for_it() -> None:
+    """Where each priority is bought for on its own, it was asked about before that one only."""
+    regions: dict[str, Any] = {"regions": (HOME, AWAY), "zones": ("us-west-2a", "us-east-1a")}
+    large = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.48", **regions)
+    follower = make_pod("follower-0", cpu=1, priority=HIGH, pod_affinity=(near(ZONE, app="db"),))
+    leader = make_pod("leader-0", cpu=1, labels={"app": "db"})
+    failing = make_fleet(large, capacity_errors=(capacity_error(60),))
+    cloud = make_cloud(failing, make_fleet(large, region=AWAY))
+    settings = make_settings(large, regions=(HOME, AWAY), usd_per_hour_max=Decimal(5))
+    made = plan(make_snapshot(follower, leader, cloud=cloud), settings)
+    assert _served(made) == {"follower": 1, "leader": 1}
+    assert bought(made) == 1
 
 
 def test_many_priorities_are_served_from_the_highest_down() -> None:

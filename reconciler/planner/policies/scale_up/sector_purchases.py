@@ -104,8 +104,8 @@ def _buy_for_group(builder: PlanBuilder, group: SectorGroup, members: list[Waiti
             ]
             if usable and wanting and _buy_tier(builder, group, wanting, usable):
                 group.over_budget.update(w.pod_class.number for w in level)
+        group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in level)
     group.nano_usd_per_hour += builder.purchases.nano_usd_per_hour - before
-    group.asked_at.update((w.pod_class.number, len(builder.reservations)) for w in members)
 
 
 def _tiers(fleets: Sequence[FleetStatus]) -> range:

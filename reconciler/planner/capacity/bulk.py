@@ -20,6 +20,7 @@ from reconciler.planner.capacity.search import (
     Found,
     by_priority,
     cheapest,
+    refilled,
     shortfall,
     within,
 )
@@ -176,7 +177,10 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
     if too_dear:
         packing = by_priority(problem, fair, money)
     over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
-    packing = within(problem, packing, request.budget)
+    affordable = within(problem, packing, request.budget)
+    if len(affordable.bins) < len(packing.bins):
+        # It was packed for all of its nodes: those of higher priority may fit on these.
+        packing = cheapest(problem, (affordable, refilled(problem, affordable)))
     optimal = found.optimal and packing is found.packing
     evened = evened_out(problem, packing)
     if money is None or evened.cost(problem) <= money:

@@ -14,6 +14,7 @@ from reconciler.planner.capacity.packings.first_fit import best_offers, first_fi
 from reconciler.planner.capacity.packings.node_mix import filled_mixes
 from reconciler.planner.capacity.packings.right_size import right_size
 from reconciler.planner.capacity.patterns.columns import improve, small_enough
+from reconciler.planner.capacity.patterns.rounding import top_up
 from reconciler.planner.capacity.patterns.shapes import by_shapes
 from reconciler.planner.capacity.problem.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.problem.effort import Effort
@@ -35,6 +36,8 @@ _NEAR = 1.12
 """Times the worth of all pods: first fit finds no better than a packing by shapes so cheap."""
 _CLOSE = 1.005
 """Times the worth of all pods: mixes of nodes find no better than a packing so cheap."""
+_LEVELS_MAX = 16
+"""Priorities that are put on given nodes one after the other; those below them come together."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 
@@ -249,6 +252,18 @@ def within(problem: Problem, packing: Packing, budget: Budget) -> Packing:
             budget = budget.less(int(prices[node]), 1)
             keep.append(node)
     return packing.only(np.array(sorted(keep), dtype=np.int64))
+
+
+def refilled(problem: Problem, packing: Packing) -> Packing:
+    """Return the nodes of a packing with the pods of higher priorities put on them first."""
+    priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
+    amounts = np.zeros((len(packing.bins), len(problem.items)), dtype=np.int64)
+    highest = sorted(set(priorities.tolist()), reverse=True)[:_LEVELS_MAX]
+    for level in highest:
+        counts = np.where(priorities >= level, problem.counts, 0)
+        top_up(problem, packing.bins, amounts, counts)
+    top_up(problem, packing.bins, amounts, problem.counts)
+    return Packing(bins=packing.bins, amounts=amounts)
 
 
 def _ranked(problem: Problem, packing: Packing, cost: IntArray) -> Sequence[int]:

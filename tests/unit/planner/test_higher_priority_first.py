@@ -84,6 +84,13 @@ def test_the_only_node_of_a_plan_takes_the_highest_priority_first() -> None:
     assert served(fleets, *high, *low, raise_limits=ONE_NODE) == {"high": 2}
 
 
+def test_only_node_of_a_plan_takes_all_of_the_highest_priority_that_fit() -> None:
+    """It was packed for two nodes, a pod of each priority on both."""
+    fleets = [fleet("m2", 2, "0.14"), fleet("m8", 8, "0.37")]
+    pods = [*make_pods(2, "high", cpu=2, priority=HIGH), *make_pods(2, "low", cpu=6)]
+    assert served(fleets, *pods, raise_limits=ONE_NODE) == {"high": 2}
+
+
 def test_pod_that_goes_singly_comes_before_lower_priorities() -> None:
     """It waited for ever, as pods that others need not be near had all the money."""
     fleets = [fleet("m2", 2, "0.10"), fleet("m4", 4, "0.20")]

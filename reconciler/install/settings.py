@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Final
 
 from reconciler.config.rules.names import check_cluster_name
@@ -36,7 +35,9 @@ _IMAGE: Final = re.compile(
 )
 """The image names that container runtimes accept: host and port, a lower-case name, tag and
 digest."""
-_EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
+_EXTRA_PART: Final = r"\.?[\w-]+(?:\.[\w-]+)*"
+_EXTRA_NAME: Final = re.compile(rf"{_EXTRA_PART}(?:/{_EXTRA_PART})*", re.ASCII)
+"""Paths of which no two have one key in a ConfigMap, where `..` stands for `/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +220,7 @@ def extra_paths(config: SectorConfig) -> tuple[str, ...]:
     """
     named = [path for path in (config.descheduler.policy_file, config.catalogue) if path]
     for path in named:
-        inside = _EXTRA_NAME.fullmatch(path) and ".." not in PurePosixPath(path).parts
-        if not inside or path == CONFIG_FILE:
+        if not _EXTRA_NAME.fullmatch(path) or path == CONFIG_FILE:
             raise UsageError(
                 path, "cannot be put into a ConfigMap", "name a file in the config's own folder"
             )

@@ -146,6 +146,7 @@ def test_pods_get_what_the_values_say_of_them(helm: str, tmp_path: Path) -> None
         "affinity": affinity,
         "tolerations": [{"operator": "Exists"}, {"key": "a", "operator": "Exists"}],
         "imagePullSecrets": [{"name": "registry"}],
+        "resources": {"requests": {"cpu": 1, "memory": "2Gi"}},
         "extraEnv": [
             {"name": "NO_PROXY", "value": "a: {b}"},
             {"name": "HTTPS_PROXY", "valueFrom": secret},
@@ -162,6 +163,7 @@ def test_pods_get_what_the_values_say_of_them(helm: str, tmp_path: Path) -> None
         "spot": "true",
     }
     assert (pod["affinity"], pod["tolerations"]) == (affinity, values["tolerations"])
+    assert pod["containers"][0]["resources"] == values["resources"]
     assert pod["containers"][0]["env"][-2:] == values["extraEnv"]
     watch = found["DaemonSet", "fleet-reconciler-node-watch"]["spec"]["template"]["spec"]
     for each in (pod, watch):
@@ -212,6 +214,11 @@ def test_objects_for_prometheus_and_grafana_come_when_asked_for(helm: str, tmp_p
         ({"serviceMonitor": None}, "serviceMonitor"),
         ({"dashboards": None}, "dashboards"),
         ({"extraFiles": None}, "extraFiles"),
+        ({"extraFiles": {"../x": ""}}, "'../x'"),
+        ({"extraFiles": {"a..b": "", "a/b": ""}}, "'a..b'"),
+        ({"extraFiles": {"sectors.yaml": ""}}, "'sectors.yaml'"),
+        ({"resources": {"limits": {"memory": "1 GB"}}}, "resources"),
+        ({"resources": {"limit": {"memory": "1Gi"}}}, "'limit'"),
         ({"tolerations": [{"effect": "NoSchedule"}]}, "key"),
         ({"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "value"),
         ({"nodeSelector": {"sector": "a"}}, "sector"),

@@ -94,6 +94,10 @@ def test_file_without_permission_is_one_line(desk: Desk) -> None:
     [
         ("--now", "yesterday"),
         ("--now", "2026-01-31T12:00:00"),
+        ("--now", "20260131T120000Z"),
+        ("--now", "2026-W05-6T12:00:00Z"),
+        ("--now", "2026-01-31T12Z"),
+        ("--now", "2026-02-30T12:00:00Z"),
         ("--now", "9999-12-31T23:59:59Z"),
         ("--output", "xml"),
         ("--no-such-flag",),

@@ -230,3 +230,14 @@ def test_fleets_of_other_clusters_are_left_alone(desk: Desk) -> None:
     )
     made = desk.plan_of(pod("a"), aws=fleets(foreign, fleet("primary-big")))
     assert [a["id"] for a in made["actions"]] == ["fleet-primary-big"]
+
+
+@pytest.mark.parametrize(
+    "now", ["2026-01-31t12:00:00z", "2026-01-31 12:00:00.000Z", "2026-01-31T13:00+01:00"]
+)
+def test_time_is_read_in_every_form_of_the_rfc(desk: Desk, now: str) -> None:
+    """`date` and other programs write each of them."""
+    file = desk.write("cluster.json", listing(node("n1")))
+    config = str(desk.folder / "sectors.yaml")
+    found = desk.command("plan", "--config", config, "--cluster", file, "--now", now)
+    assert found == desk.plan("--cluster", file)

@@ -1,8 +1,9 @@
 """The options of commands that plan: from live APIs, or offline from files."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +13,10 @@ from reconciler.records.times import YEARS
 if TYPE_CHECKING:
     from reconciler.bootstrap.planning.planning import PlanRequest
 
+_RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+"""A time with an offset; the seconds may be left out."""
 ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
 ClusterOption = Annotated[
     list[str] | None,
@@ -92,10 +97,10 @@ def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper()) if _RFC_3339.fullmatch(text) else None
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None:
         raise UsageError("--now", f"{text!r} is not a time", "for example 2026-01-31T12:00:00Z")
     if moment.year not in YEARS:
         raise UsageError("--now", f"its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}")

@@ -66,9 +66,8 @@ def test_read_of_a_symbolic_link_is_refused(repository: GitRepository, work: Pat
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", ".git/config", "a/../b", "a//b", "", "."])
 def test_path_that_leaves_the_repository_is_refused(repository: GitRepository, path: str) -> None:
     """A hostile output path must not reach outside the repository or into git's files."""
-    tip = repository.fetch()
     with pytest.raises(UsageError):
-        repository.commit(tip.id, [FileChange(path=path, content=b"x")], "Message")
+        repository.commit(repository.fetch().id, [FileChange(path=path, content=b"x")], "M")
 
 
 def test_commit_changes_the_named_files_only(repository: GitRepository, work: Path) -> None:
@@ -393,8 +392,8 @@ def test_remote_that_declines_the_push_is_forbidden(repository: GitRepository, u
     """A protected branch needs another mode, not a retry."""
     hook = Path(url) / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
+    hook.touch(0o755)
     hook.write_text("#!/bin/sh\necho 'protected branch' >&2\nexit 1\n")
-    hook.chmod(0o755)
     made = repository.commit(repository.fetch().id, [FileChange(path="a", content=b"x")], "M")
     assert made is not None
     with pytest.raises(Forbidden):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.ids import InstanceId
@@ -193,6 +193,7 @@ _JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.sampled_from([SPOT, REBALANCE, STATE, HEALTH, LIFECYCLE]), st.data())
 def test_no_message_stops_the_reader(sent: dict[str, Any], data: st.DataObject) -> None:
     """A field of any other form is told, never raised."""

@@ -73,7 +73,9 @@ def _preference(problem: Problem, order: list[int], expander: Expander) -> IntAr
     names = [f"{o.node.key}" for o in problem.offers]
     score: FloatArray
     if expander == "random":
-        seed = ",".join(str(i.pod_class.number) + ":" + str(i.count) for i in problem.items)
+        # By what the pods ask for: the numbers of classes follow the order in which pods come.
+        asked = sorted((i.pod_class.requests.tolist(), i.count) for i in problem.items)
+        seed = ",".join(f"{requests}:{count}" for requests, count in asked)
         score = np.array([float(zlib.crc32(f"{seed}/{name}".encode())) for name in names])
     else:
         alone = [_alone(problem, order, offer) for offer in range(len(problem.offers))]

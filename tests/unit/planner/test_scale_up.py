@@ -228,6 +228,18 @@ def test_random_expander_is_seeded_by_the_snapshot() -> None:
     assert len(set.union(*chosen.values())) > 1
 
 
+def test_random_expander_does_not_read_the_order_of_the_pods() -> None:
+    """Each list that the API server answers with would buy of another fleet."""
+    fleets = [make_fleet_settings(f"f{i}") for i in range(4)]
+    settings = make_settings(*fleets, sectors={"primary": {"expander": "random"}})
+    for count in range(1, 9):
+        running = [make_pod(cpu, cpu=cpu, node="full") for cpu in ("100m", "200m")]
+        pods = [make_pod("a", cpu="100m"), *make_pods(count, "b", cpu="200m"), *running]
+        full = make_node("full", unschedulable=True)
+        ways = (raises(plan(make_snapshot(full, *each), settings)) for each in (pods, pods[::-1]))
+        assert len({tuple(way.items()) for way in ways}) == 1
+
+
 # ---- limits -------------------------------------------------------------------------------
 
 

@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from reconciler.config.loader import DEFAULT_FILE
 from reconciler.gitops.markdown import code
-from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.ports.repository import Commit
 
 CONFIG_TRAILER = "Fleet-Reconciler-Config"
@@ -61,12 +62,17 @@ def output_digest(files: Mapping[str, bytes]) -> str:
 def review_branch(target: RenderTarget, proposed_for: str) -> str:
     """Return the branch on which a render is reviewed, the same in every loop.
 
+    Of the one config of a repository it has the commit's name alone.
+
     Args:
         target: The config and its directory; no other has this branch.
         proposed_for: Abbreviated name of the commit that the render is proposed for.
     """
+    branch = f"reconciler/{proposed_for}"
+    if target == RenderTarget(config_path=DEFAULT_FILE, output_dir=DEFAULT_OUTPUT):
+        return branch
     digest = hashlib.sha256(f"{target.config_path}\0{target.output_dir}".encode()).hexdigest()
-    return f"reconciler/{proposed_for}-{digest[:_BRANCH_DIGITS]}"
+    return f"{branch}-{digest[:_BRANCH_DIGITS]}"
 
 
 def commit_message(source: RenderSource) -> str:

@@ -12,6 +12,7 @@ from reconciler.gitops.repository.commit_message import (
     is_own,
     output_digest,
     request_body,
+    review_branch,
     why_not_again,
 )
 from reconciler.ports.repository import Commit, CommitId
@@ -185,3 +186,15 @@ def test_render_of_a_commit_without_a_pipeline_gets_its_own(marker: str) -> None
     last = commit_message(replace(source(), target=target))
     made = Commit(id=CommitId("c" * 40), subject="Render", message=last)
     assert "different options" in (why_not(replace(source(), target=target), made) or "")
+
+
+def test_branch_of_the_only_config_is_named_by_the_commit_and_others_by_their_path_too() -> None:
+    """Pipelines look for the first; with one branch for several configs only one was proposed."""
+    only = RenderTarget(config_path="sectors.yaml", output_dir="terraform")
+    assert review_branch(only, "abc") == "reconciler/abc"
+    others = [
+        RenderTarget(config_path=f"clusters/{name}/sectors.yaml", output_dir=f"clusters/{name}/tf")
+        for name in "ab"
+    ]
+    branches = {review_branch(each, "abc") for each in (only, *others)}
+    assert len(branches) == 3

@@ -230,8 +230,8 @@ def _queue(seen: Seen) -> Iterator[Cause]:
             level="degraded",
             headline="Interruption queue fails",
             detail=seen.view.queue_trouble,
-            remedy="check interruption.queue_url and the role's rights to the queue; nodes may be"
-            " interrupted unannounced meanwhile",
+            remedy="check interruption.queue_url and the role's rights to the queue and to"
+            " lifecycle hooks; nodes may be interrupted unannounced meanwhile",
         )
 
 

@@ -13,7 +13,8 @@ from typing import Final
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
 from reconciler.adapters.aws.pacing import SHARE
-from reconciler.model.errors import PortError
+from reconciler.adapters.aws.queue_troubles import COMPLETE
+from reconciler.model.errors import OutcomeUnknown, PortError
 from reconciler.model.notices import HeldByHook
 from reconciler.model.throttling import auto_scaling_bucket
 
@@ -75,6 +76,8 @@ class HookCalls:
                 complete_action(self._clients, hook)
             except PortError as found:
                 error = found
+            except Exception as found:  # noqa: BLE001 - its message would be held for ever
+                error = OutcomeUnknown(COMPLETE, f"{type(found).__name__}: {found}")
             ended(error)
 
         self._completions.submit(send)

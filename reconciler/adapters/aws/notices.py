@@ -170,11 +170,13 @@ class SqsNotices:
         while self._wait_until_wanted():
             url = self._url()
             if not url or not self._may_receive():
+                failures = 0
                 self._forget()
                 self._troubles.end()
                 continue
             if url != self._reading:
-                self._troubles.end()  # with another queue
+                failures = 0  # of another queue, and so are the troubles
+                self._troubles.end()
                 self._reading = url
             self._troubles.pass_by()
             received = self._tried(RECEIVE, partial(self._receive_all, url))

@@ -28,8 +28,9 @@ class QueueTroubles:
     """Tells when a call begins to fail, and when all of them work again; thread-safe.
 
     Args:
-        told: Called with the error of a call that works no more, with that of another one that
-            still does not when it works again, and with None when all work.
+        told: Called with the error of a call that works no more, or fails with another kind of
+            error now; with that of another one that still does not when it works again; and with
+            None when all work.
         monotonic: A clock that never jumps.
     """
 
@@ -46,9 +47,9 @@ class QueueTroubles:
     def failed(self, call: str, error: PortError) -> None:
         """Note that a call failed."""
         with self._lock:
-            first = call not in self._failing
+            before = self._failing.get(call)
             self._failing[call] = _Failure(error, self._monotonic())
-            if first:
+            if before is None or type(before.error) is not type(error):
                 self._told(error)
 
     def worked(self, call: str) -> None:

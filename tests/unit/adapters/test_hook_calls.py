@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from reconciler.adapters.aws import hook_calls
 from reconciler.adapters.aws.hook_calls import HEARTBEAT_SECONDS, WAITING_MAX
 from reconciler.model.notices import MessageId
 from tests.unit.adapters.queues import (
@@ -76,3 +79,19 @@ def test_message_stays_hidden_until_its_hook_is_completed() -> None:
         sqs.hooks_answer.set()
         acted(reader, lambda: sqs.deleted == ["new"])
     assert sqs.asked_of_hook == ["complete"]
+
+
+def test_bug_in_a_completion_holds_no_message_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its instance got no heartbeat any more and was not completed again either."""
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(hook_calls, "complete_action", broken)
+    sqs = Sqs()
+    put_actions(sqs, 1)
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(reader.held()) == 1)
+        reader.settle({MessageId("action-0")}, emptied={MessageId("action-0")})
+        acted(reader, lambda: sqs.troubles == ["CompleteLifecycleAction"])
+        assert len(reader.held()) == 1

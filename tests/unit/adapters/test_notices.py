@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from reconciler.adapters.aws import SqsNotices
 from reconciler.adapters.aws.notices import BATCH, HELD_MAX, PARALLEL
 from tests.unit.adapters.queues import (
     LIFECYCLE_ACTION,
@@ -147,6 +150,26 @@ def test_replica_that_stands_by_has_no_trouble_with_the_queue() -> None:
         acted(reader, lambda: len(sqs.troubles) == 1)
         sqs.leads = False
         acted(reader, lambda: sqs.troubles == ["ReceiveMessage", ""])
+
+
+def test_pauses_begin_anew_with_another_queue_and_another_lead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first failure after hours without the lead was followed by a minute's pause."""
+    pauses: list[int] = []
+    monkeypatch.setattr(SqsNotices, "_pause", lambda _, failures: pauses.append(failures))
+    sqs = Sqs()
+    sqs.gone |= {ONE, OTHER}
+    with sqs.reader() as reader:
+        acted(reader, lambda: len(pauses) > 3)
+        sqs.leads = False
+        acted(reader, lambda: sqs.troubles[-1:] == [""])
+        pauses.clear()
+        sqs.leads = True
+        acted(reader, lambda: len(pauses) > 3)
+        assert pauses[0] == 1
+        sqs.url = OTHER
+        acted(reader, lambda: pauses[1:].count(1) == 1)
 
 
 def test_call_under_way_when_the_lead_is_lost_is_no_trouble() -> None:

@@ -7,7 +7,7 @@ from reconciler.adapters.aws.queue_troubles import (
     RECEIVE,
     QueueTroubles,
 )
-from reconciler.model.errors import Forbidden
+from reconciler.model.errors import Forbidden, PortError, Unavailable
 
 
 class Told:
@@ -63,3 +63,12 @@ def test_queue_that_does_not_answer_is_told_of_until_it_does() -> None:
     told.troubles.end()
     told.troubles.end()
     assert told.calls == [RECEIVE, ""]
+
+
+def test_another_kind_of_error_is_told() -> None:
+    """The status named the first for as long as it lasted: the network, not the missing right."""
+    errors: list[PortError | None] = []
+    troubles = QueueTroubles(errors.append)
+    for error in (Unavailable(RECEIVE, "no"), Unavailable(RECEIVE, "so"), Forbidden(RECEIVE, "no")):
+        troubles.failed(RECEIVE, error)
+    assert [type(each) for each in errors] == [Unavailable, Forbidden]

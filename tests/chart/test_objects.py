@@ -312,6 +312,14 @@ def test_namespace_of_others_is_not_made_privileged(
     assert "kind: Namespace" not in done.stdout
 
 
+def test_values_of_an_older_chart_keep_the_node_watchs_namespace(helm: str, tmp_path: Path) -> None:
+    """`--reuse-values` brings no new key, and Helm deletes what the chart has no more."""
+    watch = {"enabled": True, "createNamespace": None}
+    done = template(helm, tmp_path, {**VALUES, "nodeWatch": watch})
+    assert done.returncode == 0, done.stderr
+    assert ("Namespace", "fleet-reconciler-node-watch") in objects(done.stdout)
+
+
 def test_chart_passes_helm_lint(helm: str, tmp_path: Path) -> None:
     """Registries refuse charts that do not."""
     file = tmp_path / "values.json"

@@ -83,6 +83,25 @@ def test_reader_that_ended_leaves_the_exit_code(
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("command", ["frobnicate", "plan --cluster missing.json"])
+def test_reader_of_both_streams_that_ended_leaves_the_exit_code(command: str, folder: Path) -> None:
+    """With `2>&1 | grep -q` wrong usage looked like a failure."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "reconciler", *command.split()],
+            cwd=folder,
+            stdout=writing,
+            stderr=writing,
+            check=False,
+            timeout=120,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 2
+
+
 def test_watch_ends_when_its_reader_has(tmp_path: Path) -> None:
     """It would ask for ever, and show it to nobody."""
     code = """

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from contextlib import suppress
 
 from reconciler.cli.terminal.plain import plain
 from reconciler.model.errors import ReconcilerError
@@ -40,4 +41,5 @@ def _without_secrets(text: str) -> str:
 
 def _write(text: str) -> None:
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(plain(text).encode(encoding, "backslashreplace").decode(encoding))
+    with suppress(OSError):
+        sys.stderr.write(plain(text).encode(encoding, "backslashreplace").decode(encoding))

@@ -4,6 +4,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -50,9 +51,10 @@ class Progress:
             self._stream.flush()
 
     def tell(self, text: str) -> None:
-        """Print a line that stays."""
-        self._stream.write(f"\r\x1b[K{text}\n" if self._shown else f"{text}\n")
-        self._stream.flush()
+        """Print a line that stays; a stream that cannot be written ends nothing."""
+        with suppress(OSError):
+            self._stream.write(f"\r\x1b[K{text}\n" if self._shown else f"{text}\n")
+            self._stream.flush()
 
     def tell_speed(self, found: Json) -> None:
         """Print how long it took, and the peak memory of this process; not part of the report."""

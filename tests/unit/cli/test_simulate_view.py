@@ -1,5 +1,6 @@
 """The progress of a simulation on a terminal."""
 
+import errno
 import io
 
 import pytest
@@ -42,3 +43,16 @@ def test_what_is_told_stays_beside_the_progress(monkeypatch: pytest.MonkeyPatch)
             progress.tell("the API server is away")
     assert "\x1b[Kthe API server is away\n" in terminal.getvalue()
     assert file.getvalue() == "the API server is away\n"
+
+
+class Full(io.StringIO):
+    """A stream into a file on a full disk."""
+
+    @override
+    def write(self, _text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_line_that_cannot_be_written_ends_nothing() -> None:
+    """A recording of days would end with its next outage, as if its own file were at fault."""
+    Progress(Full()).tell("the API server is away")

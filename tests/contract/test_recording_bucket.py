@@ -181,6 +181,13 @@ def test_profile_that_does_not_exist_is_no_bug_of_the_program(
         recorded_demand("s3://records/team", None)
 
 
+def test_endpoint_that_is_no_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for AWS_ENDPOINT_URL without its scheme."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "nowhere")
+    with pytest.raises(Unavailable, match="Invalid endpoint: nowhere"):
+        recorded_demand("s3://records/team", None)
+
+
 def test_lines_of_a_long_outage_are_put_when_it_is_over(s3: Any) -> None:
     """Every line that came while S3 did not answer would be lost, and the end of a pod with it."""
 

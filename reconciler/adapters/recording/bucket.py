@@ -193,7 +193,7 @@ def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
             hint = "reconciler manifest --iam-policy capacity-loop prints the policy"
             raise Forbidden(str(place), f"S3 answers {code}", hint) from error
         raise Unavailable(str(place), f"S3 answers {code}") from error
-    except (BotoCoreError, ResponseParserError) as error:
+    except (BotoCoreError, ResponseParserError, ValueError) as error:  # a wrong endpoint, say
         what = f"S3 was not reached: {_said(error)}"
         raise Unavailable(str(place), what) from error
     except (Boto3Error, OSError) as error:  # of a download, and of this machine: its disk, say

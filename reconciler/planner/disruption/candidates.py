@@ -26,7 +26,12 @@ from reconciler.planner.disruption.drains.actions import (
     rests_until,
 )
 from reconciler.planner.disruption.drains.idleness import counted, in_use, is_empty, unneeded_since
-from reconciler.planner.disruption.drains.overdue import ends_at, tend_clock, until_end
+from reconciler.planner.disruption.drains.overdue import (
+    ends_at,
+    noted_since,
+    tend_clock,
+    until_end,
+)
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -299,9 +304,9 @@ def _tend_clock(
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
-    # A drain that failed may be tried again only in the next window of a budget, or the next day.
-    limit = timedelta(seconds=settings.terminate_after_seconds or 0)
-    kept = kept or last_failure(view, node, within=limit) is not None
+    # A drain that failed may be tried again only in the next window of a budget, or the next day:
+    # until then nothing shows that the node could be emptied.
+    kept = kept or last_failure(view, node, since=noted_since(view, node)) is not None
     tend_clock(context.builder, node, settings, blocked=kept)
 
 

@@ -124,13 +124,17 @@ def drain_started(view: ClusterView, node: Node) -> datetime | None:
     return min(parse_rfc3339(text) or view.at, view.at)
 
 
-def last_failure(
-    view: ClusterView, node: Node, within: timedelta = _FORGOTTEN_AFTER
-) -> Attempts | None:
+def last_failure(view: ClusterView, node: Node, since: datetime | None = None) -> Attempts | None:
     """Return when its last drain failed, and how many failed in a row.
 
-    None when none is remembered, or none was so short a time ago.
+    None when none is remembered.
+
+    Args:
+        view: The facts.
+        node: The node.
+        since: A failure that was remembered then, or came later, is remembered still; None: now.
     """
+    within = _FORGOTTEN_AFTER + (view.at - (since or view.at))
     return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, within)
 
 

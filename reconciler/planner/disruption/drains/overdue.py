@@ -29,12 +29,18 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
         node: The node.
         settings: Its fleet's.
     """
-    since = _noted(view, node)
+    since = noted_since(view, node)
     if since is None or settings.terminate_after_seconds is None:
         return None
     if not _is_expired(view, node, settings):
         return None
     return since + timedelta(seconds=settings.terminate_after_seconds)
+
+
+def noted_since(view: ClusterView, node: Node) -> datetime | None:
+    """Return since when pods keep it, as noted on it; a time in the future counts as now."""
+    since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
+    return None if since is None else min(since, view.at)
 
 
 def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
@@ -50,12 +56,12 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
         builder: The plan.
         node: A node that is not being drained.
         settings: Its fleet's.
-        blocked: Whether its pods keep it now, or its last drain failed not long ago.
+        blocked: Whether its pods keep it now, or its last drain failed.
     """
     view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
     counts = settings.terminate_after_seconds is not None and blocked
     counts = counts and _is_expired(view, node, settings)
-    since = _noted(view, node)
+    since = noted_since(view, node)
     text = node.annotations.get(PODS_BLOCK_SINCE)
     if counts and (since is None or text != rfc3339(since)):
         because = "pods keep it although it has expired"
@@ -108,9 +114,3 @@ def _is_expired(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
     instance = view.inventory.instance_of_node.get(node.name)
     expired = outdated_by_age(node, instance, settings, view.at) is not None
     return expired and not settings.departing
-
-
-def _noted(view: ClusterView, node: Node) -> datetime | None:
-    """Since when pods keep it; a time in the future counts as now."""
-    since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
-    return None if since is None else min(since, view.at)

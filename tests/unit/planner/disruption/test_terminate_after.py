@@ -174,6 +174,26 @@ def test_time_goes_on_while_a_drain_failed_within_it() -> None:
     assert clock(made) == []
 
 
+@pytest.mark.parametrize("ago_seconds", [2 * HOUR - 5, 2 * HOUR + 5, 20 * HOUR])
+def test_time_that_began_with_a_failed_drain_goes_on_until_the_next_one(ago_seconds: float) -> None:
+    """The failure was forgotten a moment before the time was over, or while a window was closed."""
+    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+    failed = {DRAIN_FAILED: f"{rfc3339(ago(ago_seconds + 10))}/1"}
+    node = blocked(ago_seconds, fleet, annotations=failed)
+    made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
+    assert clock(made) == []
+
+
+def test_failure_of_long_ago_begins_no_time() -> None:
+    """A drain for another reason failed days before the node expired."""
+    failed = {DRAIN_FAILED: f"{rfc3339(ago(7 * HOUR))}/1"}
+    for seconds, noted in ((None, []), (30, [None])):
+        fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+        node = blocked(seconds, fleet, annotations=failed)
+        made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
+        assert clock(made) == noted
+
+
 def test_pods_have_a_place_first() -> None:
     """The end of a node is no outage: what takes its pods is there before."""
     crowd = replace(full("a", "3500m"), annotations=PROTECTED)

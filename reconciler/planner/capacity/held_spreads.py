@@ -190,12 +190,10 @@ def _promised_refused(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
 ) -> list[_Refused]:
     """Return the pods with places before it that are refused beside domains that it opened."""
-    opened = _opened(sim, request, purchase, rows) if request.promised else {}
-    if not opened:
-        return []
+    opened = _opened(sim, request, purchase, rows)
     return [
         refused
-        for promised in request.promised
+        for promised in (request.promised() if opened else ())
         for refused in _refused(sim, promised.table, promised.taken, opened)
     ]
 
@@ -205,14 +203,17 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
     if not purchase.rows:
         return {}
     offers = {id(offer.node): offer for offer in request.table.offers}
+    new = np.array([row for row, _ in purchase.rows], dtype=np.int64)
     found: dict[str, dict[int, Offer]] = {}
     for key, topology in sim.topologies.items():
-        if key != HOSTNAME:
-            before = set(topology.domain[:rows].tolist())
-            for row, node in purchase.rows:
-                domain = int(topology.domain[row])
-                if domain >= 0 and domain not in before:
-                    found.setdefault(key, {}).setdefault(domain, offers[id(node)])
+        # Pods may name many keys that no node has.
+        if key == HOSTNAME or not (topology.domain[new] >= 0).any():
+            continue
+        before = set(topology.domain[:rows].tolist())
+        for row, node in purchase.rows:
+            domain = int(topology.domain[row])
+            if domain >= 0 and domain not in before:
+                found.setdefault(key, {}).setdefault(domain, offers[id(node)])
     return found
 
 

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Pod
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.problem.purchase import Promised
 from reconciler.planner.planner import plan
+from reconciler.planner.policies.scale_up import sector_purchases
+from reconciler.planner.policies.scale_up.promised import promised_places
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import (
     ZONE,
@@ -23,6 +28,7 @@ from tests.builders import (
     make_pods,
     make_settings,
     make_snapshot,
+    requiring,
     spread,
 )
 from tests.properties.reached import asked_for
@@ -146,3 +152,35 @@ def test_zone_that_money_closes_to_higher_priorities_stays_closed() -> None:
         made, snapshot = planned(snapshot, settings)
         assert placed(made) == HIGH
         assert codes(made) == {"higher-priority"}
+
+
+def test_promised_places_are_looked_up_for_purchases_that_open_a_zone_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bought for one priority after the other, each purchase looked at all places before it."""
+    asked: list[PlanBuilder] = []
+
+    def counting(builder: PlanBuilder) -> list[Promised]:
+        asked.append(builder)
+        return promised_places(builder)
+
+    monkeypatch.setattr(sector_purchases, "promised_places", counting)
+    fleets = [fleet(zone, sector=sector) for sector in "pq" for zone in (A, B)]
+    limits = {"p": {"usd_per_hour_max": Decimal("4.00")}}
+    either = requiring("sector", "In", "p", "q")
+    pods = [
+        replace(pod, labels=FrozenMap({"app": f"a{n}"}))
+        for n in range(40)
+        for pod in make_pods(
+            1,
+            f"a{n}",
+            cpu=3,
+            priority=n,
+            topology_spread=(spread(ZONE, 1, app=f"a{n}"),),
+            node_affinity=either,
+        )
+    ]
+    settings = make_settings(*fleets, default_sector=None, sectors=limits)
+    made = plan(before(*pods, fleets=fleets), settings)
+    assert len(placed(made)) == 40
+    assert 0 < len(asked) <= 6

@@ -1,6 +1,6 @@
 """What was bought, and how much may be."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -141,8 +141,9 @@ class PurchaseRequest:
     """The time budget of the search, as work: see `Effort`."""
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
-    promised: Sequence[Promised] = ()
-    """Pods that wait for other nodes, whose spreads count the new ones as well."""
+    promised: Callable[[], Sequence[Promised]] = tuple
+    """Pods that wait for other nodes, whose spreads count the new ones as well. Few purchases open
+    a zone: what no other asks for is not looked up."""
 
     def again(self, wants: Sequence[Want], table: OfferTable) -> "PurchaseRequest":
         """Return a second try, for other pods or from other offers, with less to search."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Sequence
+from functools import cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
 
@@ -333,7 +334,7 @@ def _bought(
         expander=next(s.expander for s in sectors if s.name in group.sectors),
         budget=budget,
         search_seconds=builder.view.settings.search_budget_seconds,
-        promised=promised_places(builder),
+        promised=cache(partial(promised_places, builder)),
     )
     return buy_holding_spreads(builder.sim, request)
 

@@ -124,8 +124,9 @@ class GitopsPreparing:
         self, tip: Commit, target: RenderTarget, files: Mapping[str, str]
     ) -> frozenset[str]:
         config, claims = b"", frozenset[str]()
-        with suppress(InputError):  # one that is too large, say
-            config = self._repository.read(tip.id, target.config_path)
+        if target.config_path in files:
+            with suppress(InputError):  # one that is too large, say
+                config = self._repository.read(tip.id, target.config_path)
         older = self._manifests(tip, target, files)
         ours = written_by_renders(target, older) & files.keys()
         for region in older:

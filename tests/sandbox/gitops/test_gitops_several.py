@@ -115,6 +115,21 @@ def test_two_configs_in_one_directory_hold_up_no_other_cluster(loops: Loops, wor
     assert loop.once().clusters[1].state == "committed"
 
 
+def test_missing_config_beside_a_found_one_holds_up_no_other_cluster(
+    loops: Loops, work: Path
+) -> None:
+    """A config that was renamed, and is still looked for by its old name, stopped every cluster."""
+    settings = GitopsSettings(
+        version="1.0.0", configs=("clusters/*/*.yaml", "clusters/b/sectors.yaml")
+    )
+    push(work, "a", config(5, "one"))
+    write_and_push(work, "clusters/b/reports.yaml", config(5, "two"), "Another name")
+    found = {each.target.config_path: each for each in loops(settings).once().clusters}
+    assert found["clusters/a/sectors.yaml"].state == "committed"
+    for name in ("reports", "sectors"):
+        assert "would share clusters/b/terraform" in found[f"clusters/b/{name}.yaml"].detail
+
+
 def test_clusters_of_one_name_in_two_accounts_are_two(loops: Loops, work: Path) -> None:
     """Names of clusters are an account's own affair; subnets are nobody else's."""
     push(work, "a", written("prod", subnet="subnet-1", key="a.tfstate"))

@@ -9,6 +9,7 @@ import orjson
 
 from reconciler.config.document import read_document
 from reconciler.config.loader import Purpose, parse_config
+from reconciler.gitops.rendering.read_back import root_read
 from reconciler.gitops.rendering.render import render
 from reconciler.gitops.rendering.root_module import RootModule, check_home_region, root_modules_of
 from reconciler.gitops.rendering.targets import (
@@ -18,7 +19,6 @@ from reconciler.gitops.rendering.targets import (
     rendered_regions,
 )
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.gitops.terraform_plan.root_files import root_read
 from reconciler.model.errors import ConfigError
 from reconciler.ports.repository import FileChange
 

@@ -12,12 +12,12 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from os import DirEntry, scandir
 from pathlib import Path
-from typing import Any
 
 from reconciler.config.resolve import further_regions_of, home_region_of
 from reconciler.config.schema import SectorConfig
+from reconciler.gitops.rendering.read_back import MAIN, VERSIONS, backend_named, region_named
 from reconciler.gitops.rendering.render import TFVARS, rendered_code
-from reconciler.gitops.rendering.root_module import RootModule, S3Backend
+from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
 from reconciler.gitops.terraform_plan.guard import Finding
@@ -25,10 +25,6 @@ from reconciler.model.errors import InputError, Refused, UsageError
 
 IMPORTS = "imports.tf"
 """What `reconciler import` writes into a root module."""
-MAIN = "main.tf"
-"""The file of a render that has the provider."""
-VERSIONS = "versions.tf"
-"""The file of a render that has the backend."""
 _HARMLESS = frozenset({MANIFEST, ".gitignore", ".gitkeep", "README.md"})
 """Neither Terraform nor a provider reads these."""
 _LOCAL_STATE = re.compile(
@@ -42,11 +38,6 @@ _TFVARS_BYTES_MAX = 64 << 20
 _ENTRIES_MAX = 20_000
 _FINDINGS_MAX = 50
 _DEPTH_MAX = 16
-_STRING = r'"(?:[^"\\\n$%]|\\.|\$\$\{|%%\{|[$%](?!\{))*"'
-_REGION = re.compile(rf"^  region = ({_STRING})$", re.MULTILINE)
-_ARGUMENT = re.compile(
-    rf'^    (\w+) += (?:({_STRING})|(true|false)|\{{ "s3" = ({_STRING}) \}})$', re.MULTILINE
-)
 _IMPORT_BLOCKS = re.compile(
     r'(?:#[^\n\r]*\n|\n|import \{\n  to = module\.fleets\.module\.(?:fleet|group)\["[\w.-]+"\]'
     r"\.\w+\.\w+\n"
@@ -216,52 +207,9 @@ def rendered_region(module: Path) -> str | None:
     return region_named(_text(module / MAIN))
 
 
-def region_named(main: str) -> str | None:
-    """Return the Region that a rendered `main.tf` names for its provider; None: none."""
-    found = _REGION.search(main)
-    return None if found is None else _literal(found[1])
-
-
-def root_read(contents: Mapping[str, bytes]) -> RootModule:
-    """Return a root module from its rendered files, by their path in its folder.
-
-    Raises:
-        ValueError, KeyError, TypeError, RecursionError: The values are not those of a render.
-    """
-    values = json.loads(contents.get(TFVARS, b""))
-    return RootModule(
-        cluster_name=values["cluster_name"],
-        fleets=dict(values["fleets"]),
-        region=region_named(contents.get(MAIN, b"").decode(errors="replace")),
-        backend=_backend_in(contents.get(VERSIONS, b"").decode(errors="replace")),
-    )
-
-
 def _backend_of(module: Path) -> S3Backend | None:
     """Return the backend that the root module seems to have; rendering it again verifies it."""
-    return _backend_in(_text(module / VERSIONS))
-
-
-def _backend_in(versions: str) -> S3Backend | None:
-    arguments: dict[str, Any] = {
-        name: _literal(text) if text else _literal(endpoint) if endpoint else flag == "true"
-        for name, text, flag, endpoint in _ARGUMENT.findall(versions)
-    }
-    arguments["endpoint"] = arguments.pop("endpoints", None)
-    arguments.pop("use_path_style", None)
-    try:
-        return S3Backend(**arguments)
-    except TypeError:
-        return None
-
-
-def _literal(text: str) -> str:
-    """Return the value of an HCL string without interpolation, as `to_hcl` writes it."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    return str(value).replace("$${", "${").replace("%%{", "%{")
+    return backend_named(_text(module / VERSIONS))
 
 
 def _text(file: Path) -> str:

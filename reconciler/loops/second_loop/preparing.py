@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from reconciler.gitops.rendering.read_back import MAIN, VERSIONS, region_named
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.rendering.targets import RenderTarget, directory_of, own_files
 from reconciler.gitops.repository.commit_message import output_digest
@@ -18,7 +19,6 @@ from reconciler.gitops.repository.proposal import (
 )
 from reconciler.gitops.repository.roots import cluster_in
 from reconciler.gitops.repository.status import ClusterStatus
-from reconciler.gitops.terraform_plan.root_files import MAIN, VERSIONS, region_named
 from reconciler.loops.second_loop.named_config import status_of_missing
 from reconciler.model.bugs import bug_in_words
 from reconciler.model.errors import ConfigError, InputError, ReconcilerError, UsageError

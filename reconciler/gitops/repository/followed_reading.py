@@ -1,13 +1,13 @@
 """Reads a repository's config together with the files that it names, as its commit has them."""
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from reconciler.config.catalogue import Catalogue, load_catalogue
 from reconciler.config.loader import Purpose, files_named, parse_config
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.repository.followed import FollowedConfig, is_inside
 from reconciler.machine.private_folder import PrivateFolder
-from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.model.errors import InputError, ReconcilerError, UsageError
 
 
 def read_followed(
@@ -54,6 +54,12 @@ def _catalogue(
     config: SectorConfig, followed: FollowedConfig, name: str, directory: Path
 ) -> Catalogue:
     named = config.catalogue
-    if named is not None and named not in followed.files:
+    if named is None:
+        return load_catalogue()
+    if named not in followed.files:
         raise UsageError(name, f"catalogue {named!r} is not beside the config")
-    return load_catalogue(None if named is None else str(directory / named))
+    try:
+        return load_catalogue(str(directory / named))
+    except InputError as error:
+        where = PurePosixPath(followed.path).parent / named  # the folder here is a temporary one
+        raise InputError(str(where), error.what, error.hint) from error

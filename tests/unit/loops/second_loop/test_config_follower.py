@@ -209,6 +209,16 @@ def test_broken_file_beside_the_config_is_a_fault_of_the_head(
     assert fault in found.trouble
 
 
+def test_broken_catalogue_is_named_by_its_path_in_the_repository_and_told_once() -> None:
+    """The temporary file that it was read from is gone, and each commit gave it another name."""
+    scene, broken = Scene(), {OURS: WITH_CATALOGUE, CATALOGUE: "[oops"}
+    scene.look({OURS: CONFIG})
+    trouble = scene.look(broken).trouble
+    assert trouble.startswith(f"{CATALOGUE}: is not an instance catalogue")
+    scene.look({**broken, "README.md": "x"})
+    assert len(scene.heard) == 2
+
+
 def test_head_that_names_no_file_any_more_leaves_the_newest_files_beside_it() -> None:
     """The policies of the last valid version would be older ones."""
     newest = {OURS: WITH_POLICIES, POLICIES: VALID_POLICIES + "# newest\n"}

@@ -136,7 +136,8 @@ def why_not_again(
     if path != _unskipped(source.target.config_path) and exists(path):
         return (
             f"commit {last.short} rendered it from {_one_line(path)}, another config of the branch;"
-            " are there two loops? Give each config a directory of its own"
+            " are there two loops? Give each config a directory of its own, or remove the config"
+            " that is not used any more"
         )
     if stated[0] != _unskipped(f"{source.target.config_path} {source.blob}"):
         return None
@@ -164,8 +165,10 @@ def _why_not_the_same_again(
 def _version(text: str) -> tuple[tuple[int, ...], int, int]:
     """Return its first three numbers, and whether they are of a release or of what precedes it.
 
-    There are no numbers for an invalid version, which counts as the oldest.
+    There are no numbers for an invalid version, which counts as the oldest. What follows a `+` is
+    the name of a build.
     """
+    text = text.partition("+")[0]
     before = _PRE_RELEASE.search(text)
     stage, number = (before[1], int(before[2])) if before else ("", 0)
     numbers = re.findall(r"\d+", text[: before.start()] if before else text)[:3]

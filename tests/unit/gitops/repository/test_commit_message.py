@@ -152,6 +152,11 @@ def test_release_is_newer_than_what_preceded_it(older: str, newer: str) -> None:
     assert "newer version" in (why_not(source(older), made_by(newer)) or "")
 
 
+def test_name_of_a_build_of_ones_own_is_no_release_candidate() -> None:
+    """With a commit's name such as `1a2b` in it a build would be older than the candidates."""
+    assert why_not(source("0.2.0+1a2b"), made_by("0.2.0rc1")) is None
+
+
 @pytest.mark.parametrize("blob", ["b10b", "another"])
 def test_output_of_another_config_of_the_branch_is_held(blob: str) -> None:
     """Two loops, each with a config of its own in one folder, overwrote each other for ever."""

@@ -62,7 +62,8 @@ def output_digest(files: Mapping[str, bytes]) -> str:
 def review_branch(target: RenderTarget, proposed_for: str) -> str:
     """Return the branch on which a render is reviewed, the same in every loop.
 
-    Of the one config of a repository it has the commit's name alone.
+    That of `sectors.yaml` at the top of the repository, rendered to `terraform`, has the commit's
+    name alone; any other tells the config and its directory as well.
 
     Args:
         target: The config and its directory; no other has this branch.

@@ -1,8 +1,10 @@
 """The examples: each is valid and plans as a whole; what the emulated AWS can serve is applied."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -71,7 +73,10 @@ def test_complete_example_hands_its_fleet_over_unchanged(
         if "test_state" in (found := json.loads(line))
     )
     config = tmp_path / "sectors.yaml"
-    config.write_text(state["outputs"]["sector_config"]["value"])
+    # All subnets of the mocked provider have one name; those of AWS each have their own.
+    number = count(1)
+    text = state["outputs"]["sector_config"]["value"]
+    config.write_text(re.sub(r"subnet-0aa", lambda _: f"subnet-{next(number):03}", text))
     variables = root_module_of(load_config(config)).fleets["primary-small"]
     (fleets,) = [
         m for m in state["root_module"]["child_modules"] if m["address"] == "module.fleets"

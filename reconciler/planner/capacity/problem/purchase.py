@@ -142,8 +142,8 @@ class PurchaseRequest:
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
     promised: Callable[[], Sequence[Promised]] = tuple
-    """Pods that wait for other nodes, whose spreads count the new ones as well. Few purchases open
-    a zone: what no other asks for is not looked up."""
+    """Looks up pods that wait for other nodes, whose spreads count the new ones as well: asked when
+    a purchase opens a zone."""
 
     def again(self, wants: Sequence[Want], table: OfferTable) -> "PurchaseRequest":
         """Return a second try, for other pods or from other offers, with less to search."""

@@ -71,7 +71,7 @@ def _print(status: Json, form: Output) -> None:
 
 
 def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> None:
-    """Show answers until interrupted, or until nobody reads them.
+    """Show answers until interrupted, or until the reader of standard output has ended.
 
     A failed one is shown, and asked for again.
     """

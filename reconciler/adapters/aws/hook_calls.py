@@ -76,7 +76,7 @@ class HookCalls:
                 complete_action(self._clients, hook)
             except PortError as found:
                 error = found
-            except Exception as found:  # noqa: BLE001 - its message would be held for ever
+            except Exception as found:  # noqa: BLE001 - else its message stays held
                 error = OutcomeUnknown(COMPLETE, f"{type(found).__name__}: {found}")
             ended(error)
 

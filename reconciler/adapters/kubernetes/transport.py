@@ -101,7 +101,7 @@ class Transport:
         api_client: The official client, configured.
         read_seconds: The longest pause of the server within an answer.
         fence: Called right before every request that changes something; False: it is not sent.
-        renew: Reads the credentials anew; called when the server does not accept them (401).
+        renew: Reads the credentials again; called when the server does not accept them (401).
     """
 
     def __init__(

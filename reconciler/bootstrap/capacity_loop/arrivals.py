@@ -12,7 +12,7 @@ state changes of every instance of the account."""
 
 
 class InstanceCache(Protocol):
-    """Answers from what a cloud read up to a minute ago, until it is told to read anew."""
+    """Answers from what a cloud read up to a minute ago, until it is told to read again."""
 
     def expect_end(self, ids: Collection[InstanceId]) -> bool:
         """Read these instances again in each observation of the next minute: they are to end.
@@ -24,7 +24,7 @@ class InstanceCache(Protocol):
 
 
 class Arrivals:
-    """Begins a cycle for notices that came, which reads the instances that are ending anew.
+    """Begins a cycle for notices that came, which reads instances that are ending from AWS again.
 
     Notices that ask for no plan are dealt with by whatever cycle comes next, unless they keep
     others from being received.

@@ -67,7 +67,7 @@ def give_up_output() -> None:
 
 
 def reader_ended() -> bool:
-    """Return whether nobody reads standard output any more: a command without end may end."""
+    """Return whether the reader of standard output has ended: commands that watch end then."""
     buffer = getattr(sys.stdout, "buffer", None)
     raw = getattr(buffer, "raw", buffer)
     return isinstance(raw, _StandardOutput) and raw.reader_ended

@@ -145,7 +145,7 @@ class ConfigFollower:
         named = self._named_at(tip.id, path)
         if not named.fault:
             return named
-        with suppress(UsageError):  # of a path that git has and nobody can check out
+        with suppress(UsageError):  # git allows paths that cannot be checked out
             for commit in self._repository.changes(tip.id, [path], VERSIONS_MAX, deep=deep):
                 older = self._named_at(commit, path)
                 if not older.fault:

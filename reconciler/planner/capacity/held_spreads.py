@@ -55,7 +55,7 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Buy as `buy_with_opened_room` does, and promise no place that a new zone takes away."""
     mark = sim.fork()
     purchase, refused = _counting_opened(sim, request)
-    promised = _promised_refused(sim, request, purchase, mark[1])
+    promised = _promised_refused(sim, request, _opened(sim, request, purchase, mark[1]))
     refused = [*refused, *promised]
     level = max((each.pod_class.spec.priority for each in refused), default=None)
     if level is None or not any(want[0].spec.priority < level for want in request.wants):
@@ -65,7 +65,8 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
         return purchase
     sim.revert(mark)
     other = _lower_elsewhere(sim, request, level, _domains(refused))
-    if fewer(_with_promised(other.left, _promised_refused(sim, request, other, mark[1])), left):
+    opened = _opened(sim, request, other, mark[1])
+    if fewer(_with_promised(other.left, _promised_refused(sim, request, opened)), left):
         other.note_held_back(purchase)
         return other
     restore(sim, mark, request.table, purchase)
@@ -92,7 +93,8 @@ def _counting_opened(
     counted: dict[int, Offer] = {}
     mark = sim.fork()
     purchase = buy_with_opened_room(sim, request)
-    first = more = _refused_of(sim, request, purchase, mark[1])
+    opened = _opened(sim, request, purchase, mark[1])
+    first = more = _refused_of(sim, request, purchase, opened)
     for _ in range(TRIES):
         if not more:
             break
@@ -100,7 +102,8 @@ def _counting_opened(
         counted.update((id(o.node), o) for each in more for o in each.openers.values())
         again = request.again(request.wants, request.table)
         purchase = _buy_beside(sim, again, list(counted.values()))
-        more = _refused_of(sim, request, purchase, mark[1])
+        opened = _opened(sim, request, purchase, mark[1])
+        more = _refused_of(sim, request, purchase, opened)
     if more:
         purchase.leave(withdraw_refused(sim, mark, request.table, purchase))
     return purchase, first
@@ -128,9 +131,10 @@ def _lower_elsewhere(
         both = joined(first, buy_with_opened_room(sim, rest), request.wants)
         fill_up(sim, both, both.left)
         both.left = unserved(both, request.wants)
+        opened = _opened(sim, request, both, mark[1])
         refused = [
-            *_refused_of(sim, request, both, mark[1]),
-            *_promised_refused(sim, request, both, mark[1]),
+            *_refused_of(sim, request, both, opened),
+            *_promised_refused(sim, request, opened),
         ]
         if not refused:
             return both
@@ -179,18 +183,14 @@ def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Off
 
 
 def _refused_of(
-    sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
+    sim: Simulation, request: PurchaseRequest, purchase: Purchase, opened: _Opened
 ) -> list[_Refused]:
     """Return the pods of the purchase that are refused beside domains that it opened."""
-    opened = _opened(sim, request, purchase, rows)
     return list(_refused(sim, request.table, purchase.taken, opened)) if opened else []
 
 
-def _promised_refused(
-    sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int
-) -> list[_Refused]:
-    """Return the pods with places before it that are refused beside domains that it opened."""
-    opened = _opened(sim, request, purchase, rows)
+def _promised_refused(sim: Simulation, request: PurchaseRequest, opened: _Opened) -> list[_Refused]:
+    """Return the pods with places before a purchase that are refused beside what it opened."""
     return [
         refused
         for promised in (request.promised() if opened else ())

@@ -11,11 +11,9 @@ def right_size(problem: Problem, packing: Packing) -> Packing:
     if not len(packing.bins):
         return packing
     order = np.lexsort((np.arange(len(problem.prices)), problem.prices))
-    cheapest_first = problem.only(order)
-    holds = _large_enough(cheapest_first, packing) & _allowed(cheapest_first, packing)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    holds[np.arange(len(packing.bins)), rank[packing.bins]] = True
+    holds = _large_enough(problem, packing) & _allowed(problem, packing)
+    holds[np.arange(len(packing.bins)), packing.bins] = True
+    holds = holds[:, order]
     if (problem.limits >= UNLIMITED).all():
         return packing.on_offers(order[holds.argmax(axis=1)])
     return packing.on_offers(_limited(problem, packing, order, holds))

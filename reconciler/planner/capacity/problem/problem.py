@@ -108,10 +108,12 @@ class Problem:
 
     def only(self, offers: IntArray) -> "Problem":
         """Return the same problem with some of the offers."""
+        shape = (len(self.items), len(offers), self.vectors.shape[1])
+        needs = self.needs[:, offers] if self.inflated else self.needs[:, :1]
         return replace(
             self,
             offers=tuple(self.offers[int(i)] for i in offers),
-            needs=self.needs[:, offers, :],
+            needs=np.broadcast_to(needs, shape),
             slots=self.slots[:, offers],
             vectors=self.vectors[offers],
             prices=self.prices[offers],

@@ -5,6 +5,7 @@ from typing import Final
 from reconciler.cli.terminal.output import Output, print_encoded, print_table, print_text
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Cost, Placement, Plan
+from reconciler.planner.explain.held import held_in_words
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
 
@@ -65,12 +66,11 @@ def _actions(plan: Plan) -> None:
 
 
 def _held(plan: Plan) -> None:
-    """Print what would have been ended, and the code of what keeps it."""
+    """Print what would have been ended, and what keeps it."""
     if plan.held:
         print_text("\n")
-        print_table(
-            ("held node or instance", "code"), [(h.node or h.instance, h.code) for h in plan.held]
-        )
+        rows = [(h.node or h.instance, h.code, held_in_words(h)) for h in plan.held]
+        print_table(("held node or instance", "code", "why"), rows)
 
 
 def _placements(plan: Plan) -> None:

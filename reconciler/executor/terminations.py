@@ -10,7 +10,7 @@ from reconciler.model.errors import NotFound, PortError, TerminationProtected
 from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
-from reconciler.planner.fleets.stuck import NodesByInstance
+from reconciler.planner.fleets.instances.stuck import NodesByInstance
 
 End = tuple[OutcomeKind, str, str]
 """The kind of outcome, the detail for people, and the class of the error."""

@@ -29,7 +29,7 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
 from reconciler.model.plan import HeadroomPlan, Held, HeldCode, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
-from reconciler.planner.fleets.stuck_ends import StuckEndLedger
+from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.purchases import Purchases

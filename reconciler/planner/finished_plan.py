@@ -22,13 +22,13 @@ from reconciler.planner.disruption.methods.deschedule import last_descheduled
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
 from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
-from reconciler.planner.fleets.drift import count_drifted
+from reconciler.planner.fleets.instances.protected_instances import still_protected
+from reconciler.planner.fleets.instances.stuck_ends import ends_after
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
-from reconciler.planner.fleets.protected_instances import still_protected
-from reconciler.planner.fleets.stand_ins import find_fallbacks
-from reconciler.planner.fleets.stuck_ends import ends_after
+from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
+from reconciler.planner.fleets.updates.drift import count_drifted
 from reconciler.planner.money import usd
 from reconciler.planner.planning_failure import CODE as PLANNING_FAILED
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of

@@ -19,15 +19,15 @@ from reconciler.planner.demand import (
 )
 from reconciler.planner.disruption.blockers.nodes import termination_protection
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
-from reconciler.planner.fleets.daemons_that_fit import Daemons
 from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
+from reconciler.planner.fleets.instances.protected_instances import still_protected
+from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
-from reconciler.planner.fleets.learned import with_learned
-from reconciler.planner.fleets.new_nodes import NewNode, daemons_of, new_node
-from reconciler.planner.fleets.protected_instances import still_protected
-from reconciler.planner.fleets.spot_return import with_spot_returns
-from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
+from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
+from reconciler.planner.fleets.new_nodes.learned import with_learned
+from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
+from reconciler.planner.fleets.spot.spot_return import with_spot_returns
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass

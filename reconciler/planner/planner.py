@@ -16,9 +16,9 @@ from reconciler.planner.disruption.limits.unproven import (
 )
 from reconciler.planner.finished_plan import finished
 from reconciler.planner.fleets.departing import with_departing
-from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.live import with_config_names
+from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.opening import open_builder
 from reconciler.planner.planning_failure import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up

@@ -9,8 +9,8 @@ from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.new_nodes import NewNode
-from reconciler.planner.fleets.spot_return import SpotReturn
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
+from reconciler.planner.fleets.spot.spot_return import SpotReturn
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import PlannerSettings

@@ -10,7 +10,7 @@ from reconciler.model.demand import DemandLine, NodeFact
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, Region
-from reconciler.planner.fleets.new_nodes import usual_usd_per_hour
+from reconciler.planner.fleets.new_nodes.new_node import usual_usd_per_hour
 from reconciler.planner.placement.kinds import (
     ARCH,
     INSTANCE_TYPE,

@@ -32,7 +32,7 @@ from reconciler.model.saved_state import (
 )
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused
-from reconciler.planner.fleets.protected_instances import with_protected
+from reconciler.planner.fleets.instances.protected_instances import with_protected
 from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
 from reconciler.records.times import rfc3339_exact

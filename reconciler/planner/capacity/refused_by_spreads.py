@@ -14,7 +14,7 @@ import numpy as np
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.purchase import Purchase, Taken, by_class, drop_empty
-from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import SpreadRule

@@ -35,7 +35,7 @@ from reconciler.planner.disruption.drains.overdue import (
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
 

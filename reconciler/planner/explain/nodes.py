@@ -23,7 +23,7 @@ from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.state import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.explain.held import held_in_words
-from reconciler.planner.fleets.drift import drift_of
+from reconciler.planner.fleets.updates.drift import drift_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import judge_of
 

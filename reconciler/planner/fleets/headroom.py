@@ -18,7 +18,7 @@ from reconciler.model.quantity import format_amount
 from reconciler.model.text import counted_noun
 from reconciler.planner.demand import SECTOR
 from reconciler.planner.fleets.inventory import Inventory
-from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.pod_groups import PodGroup
 from reconciler.planner.settings import Headroom, PlannerSettings
 

@@ -16,12 +16,12 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
-from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
-from reconciler.planner.fleets.stuck import (
+from reconciler.planner.fleets.instances.stuck import (
     IN_A_ROW,
     StuckInstance,
     with_stuck,
 )
+from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
 MISSING = "missing"

@@ -15,7 +15,6 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
-from reconciler.planner.fleets.halts import halted_after, with_resumed
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -24,13 +23,14 @@ from reconciler.planner.fleets.health import (
     saved_states_after,
     unavailable,
 )
-from reconciler.planner.fleets.in_service import in_service, names_set_aside
-from reconciler.planner.fleets.interrupted_pools import pools_after
+from reconciler.planner.fleets.instances.in_service import in_service, names_set_aside
+from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
+from reconciler.planner.fleets.instances.stuck import Hidden, StuckInstance, find_unjoined
 from reconciler.planner.fleets.live import live_fleets
-from reconciler.planner.fleets.orphans import Orphans, find_orphans
-from reconciler.planner.fleets.outdated import Outdated, find_outdated
-from reconciler.planner.fleets.rolling_update import Update, find_updates
-from reconciler.planner.fleets.stuck import Hidden, StuckInstance, find_unjoined
+from reconciler.planner.fleets.spot.interrupted_pools import pools_after
+from reconciler.planner.fleets.updates.halts import halted_after, with_resumed
+from reconciler.planner.fleets.updates.outdated import Outdated, find_outdated
+from reconciler.planner.fleets.updates.rolling_update import Update, find_updates
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.duplicate_nodes import (
     DuplicateNodes,

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from reconciler.model.frozen import Labels
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.kinds import HOSTNAME, REGION, ZONE_KEYS
 from reconciler.planner.settings import BalanceSettings
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconciler.planner.capacity.problem.node_rules import NO_RULES, NodeRules, RulesOfItems
-from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Offer
-from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources

@@ -14,8 +14,8 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.text import rfc3339
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import counted, in_use
+from reconciler.planner.fleets.instances.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.protected_instances import EMPTY_WAITS, PODS_STAY
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
 

@@ -14,7 +14,7 @@ from reconciler.model.text import duration, parse_rfc3339, rfc3339
 from reconciler.planner.budgets import Coverage
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate, evictions
-from reconciler.planner.fleets.outdated import outdated_by_age
+from reconciler.planner.fleets.updates.outdated import outdated_by_age
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
 

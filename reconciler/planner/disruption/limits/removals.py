@@ -16,9 +16,9 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.snapshot import CloudState
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.attempts import REPLACEMENT_COUNTS_FOR, read_attempts
-from reconciler.planner.fleets.in_service import in_service
+from reconciler.planner.fleets.instances.in_service import in_service
+from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import is_joining, takes_pods
 from reconciler.planner.placement.arrays import BoolArray, IntArray

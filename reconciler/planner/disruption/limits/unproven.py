@@ -15,7 +15,7 @@ from reconciler.model.errors import InvariantViolated
 from reconciler.model.text import duration
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import CLOCK_SKEW, clock_skew, is_skewed
-from reconciler.planner.fleets.stuck import find_stuck
+from reconciler.planner.fleets.instances.stuck import find_stuck
 
 CODE: Final = "unproven-cluster"
 

@@ -32,11 +32,11 @@ from reconciler.planner.disruption.replacement.successor import (
 )
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import ENOUGH_AT_ONCE, VoluntaryRun
-from reconciler.planner.fleets.batch_mark import BatchMark
-from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.outdated import chosen_by_update
-from reconciler.planner.fleets.rolling_update import Update
+from reconciler.planner.fleets.updates.batch_mark import BatchMark
+from reconciler.planner.fleets.updates.drift import drift_of
+from reconciler.planner.fleets.updates.outdated import chosen_by_update
+from reconciler.planner.fleets.updates.rolling_update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "rolling-update"

@@ -15,7 +15,7 @@ from reconciler.planner.disruption.replacement.awaited import find_awaited
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.removal import Removal
 from reconciler.planner.settings import DisruptionReason
 

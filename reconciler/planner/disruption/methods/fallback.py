@@ -6,7 +6,7 @@
 from reconciler.model.actions import FALLBACK_FROM
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.fleets.stand_ins import find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
 from reconciler.planner.nodes.drain_taints import is_draining
 
 

@@ -23,8 +23,8 @@ from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.spot_return import SpotReturn, chosen_to_return
-from reconciler.planner.fleets.stand_ins import FallbackNode
+from reconciler.planner.fleets.spot.spot_return import SpotReturn, chosen_to_return
+from reconciler.planner.fleets.spot.stand_ins import FallbackNode
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "spot-return"

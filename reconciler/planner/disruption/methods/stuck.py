@@ -10,7 +10,7 @@ from reconciler.planner.disruption.blockers.nodes import (
     termination_protection,
 )
 from reconciler.planner.disruption.limits.removals import target_may_fall
-from reconciler.planner.fleets.stuck_ends import STUCK_CAP
+from reconciler.planner.fleets.instances.stuck_ends import STUCK_CAP
 from reconciler.planner.removal import Removal
 
 UNLISTED_NODE: Final = "unlisted-node"

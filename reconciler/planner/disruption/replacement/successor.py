@@ -9,7 +9,7 @@ from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.fleets.updates.outdated import Outdated
 
 
 def ask_for_successor(

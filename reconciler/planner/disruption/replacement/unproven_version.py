@@ -2,7 +2,7 @@
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.view import ClusterView
 
 

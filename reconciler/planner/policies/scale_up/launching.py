@@ -26,7 +26,7 @@ from reconciler.planner.capacity.problem.purchase import (
     Purchase,
     PurchaseRequest,
 )
-from reconciler.planner.fleets.new_nodes import NewNode, usual_usd_per_hour
+from reconciler.planner.fleets.new_nodes.new_node import NewNode, usual_usd_per_hour
 from reconciler.planner.money import NANO
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import UNLIMITED

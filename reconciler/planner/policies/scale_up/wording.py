@@ -9,7 +9,7 @@ from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import cut
-from reconciler.planner.fleets.daemons_that_fit import Daemon
+from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds

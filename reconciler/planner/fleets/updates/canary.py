@@ -18,9 +18,9 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import duration
 from reconciler.planner.clocks import decided_at, is_skewed
-from reconciler.planner.fleets.crash_loops import crashing_pods, restarted_pods, restarts_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.stuck import StuckInstance
+from reconciler.planner.fleets.instances.stuck import StuckInstance
+from reconciler.planner.fleets.updates.crash_loops import crashing_pods, restarted_pods, restarts_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
 from reconciler.planner.nodes.starting import startup_taint, takes_pods

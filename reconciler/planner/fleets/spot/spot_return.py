@@ -17,8 +17,8 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import counted_noun, duration, parse_rfc3339
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.outdated import Outdated
-from reconciler.planner.fleets.stand_ins import FallbackNode, find_fallbacks
+from reconciler.planner.fleets.spot.stand_ins import FallbackNode, find_fallbacks
+from reconciler.planner.fleets.updates.outdated import Outdated
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.settings import PlannerSettings
 

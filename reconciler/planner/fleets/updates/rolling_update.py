@@ -24,12 +24,12 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.calendar import in_window
-from reconciler.planner.fleets.batch_mark import BatchMark, read_mark
-from reconciler.planner.fleets.canary import Canaries, Canary, stays
-from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.instances.stuck import StuckInstance
 from reconciler.planner.fleets.live import is_told
-from reconciler.planner.fleets.stuck import StuckInstance
+from reconciler.planner.fleets.updates.batch_mark import BatchMark, read_mark
+from reconciler.planner.fleets.updates.canary import Canaries, Canary, stays
+from reconciler.planner.fleets.updates.drift import drift_of
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings, RollingUpdate

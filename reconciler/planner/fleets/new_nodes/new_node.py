@@ -11,9 +11,9 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.model.interning import InternTable
 from reconciler.model.snapshot import Ignored
-from reconciler.planner.fleets.daemons_that_fit import Daemon, Daemons, without_system
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.learned import least_of
+from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon, Daemons, without_system
+from reconciler.planner.fleets.new_nodes.learned import least_of
 from reconciler.planner.money import NANO
 from reconciler.planner.placement.filters import taints
 from reconciler.planner.placement.kinds import (

@@ -10,7 +10,7 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.live import is_told
-from reconciler.planner.fleets.rolling_update import Update
+from reconciler.planner.fleets.updates.rolling_update import Update
 
 
 def halted_after(

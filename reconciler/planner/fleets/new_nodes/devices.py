@@ -13,7 +13,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET
-from reconciler.planner.fleets.learned import FROM_THE_START, least_of
+from reconciler.planner.fleets.new_nodes.learned import FROM_THE_START, least_of
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 

@@ -1,0 +1,1 @@
+"""Instances of a fleet that need a look: stuck, orphaned, protected, or out of service."""

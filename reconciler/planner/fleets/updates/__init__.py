@@ -1,0 +1,1 @@
+"""Rolling updates and expiry: which nodes are outdated, how a version is proven, what halts it."""

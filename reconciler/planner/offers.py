@@ -7,9 +7,9 @@ from reconciler.planner.capacity.balancing import similar_offers
 from reconciler.planner.capacity.problem.problem import Balanced, Offer
 from reconciler.planner.capacity.problem.purchase import Budget
 from reconciler.planner.cost_limits import cost_limits
+from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.similar import likeness_of
-from reconciler.planner.fleets.spot.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.raise_limits import raise_limits

@@ -26,8 +26,8 @@ from reconciler.planner.fleets.health import (
 from reconciler.planner.fleets.instances.in_service import in_service, names_set_aside
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import Hidden, StuckInstance, find_unjoined
+from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.live import live_fleets
-from reconciler.planner.fleets.spot.interrupted_pools import pools_after
 from reconciler.planner.fleets.updates.halts import halted_after, with_resumed
 from reconciler.planner.fleets.updates.outdated import Outdated, find_outdated
 from reconciler.planner.fleets.updates.rolling_update import Update, find_updates

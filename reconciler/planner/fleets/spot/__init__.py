@@ -1,1 +1,1 @@
-"""Spot fleets: pools that EC2 took back, on-demand nodes that stand in, and the way back."""
+"""Where spot is short: on-demand nodes that stand in, and their return to spot."""

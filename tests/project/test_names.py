@@ -21,7 +21,7 @@ OF_A_POD = ("_bystander", "_unserved")
 """Functions of planner/demand.py that return the code of a pod that is left out."""
 TOLD_BY = {"_emit_pod", "_emit_node", "pod_event"}
 """Functions whose second argument is the reason of an Event."""
-PAGES_OF_KEPT = ("names.md", "scale-in.md", "descheduler.md", "spot-rescheduler.md")
+PAGES_OF_KEPT = ("names.md", "why-a-node-stays.md", "descheduler.md", "spot-rescheduler.md")
 
 
 def section(page: str, heading: str) -> str:
@@ -130,8 +130,8 @@ def test_codes_that_are_listed_for_nodes_exist() -> None:
     """A code that nothing gives any more is looked for in vain."""
     written = {text for tree in trees() for text in texts(tree)}
     listed = cells(section("names.md", "Why a node stays"), 0)
-    listed += cells(section("scale-in.md", "Why a node stays"), 0)
-    listed += cells(section("scale-in.md", "What may be moved"), 0)
+    listed += cells(section("why-a-node-stays.md", "The codes"), 0)
+    listed += cells(section("why-a-node-stays.md", "What may be moved"), 0)
     assert [code for code in listed if code not in written] == []
 
 

@@ -1,4 +1,4 @@
-"""What may be moved voluntarily, rule by rule and folded together (docs/scale-in.md)."""
+"""What may be moved voluntarily, rule by rule and folded together (docs/why-a-node-stays.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Drains whose budgets allow some of a node's pods now and the rest later (docs/scale-in.md)."""
+"""Drains whose budgets allow some pods now and the rest later (docs/disruption-limits.md)."""
 
 from dataclasses import replace
 

@@ -205,12 +205,15 @@ class Laws:
     def _deleting(self, call: Call) -> None:
         """Only in the last 30 s of a node that EC2 takes back (docs/interruptions.md).
 
-        Or when the pods of an expired node have had their time (docs/expiry.md).
+        Or when the pods of an expired node have had their time (docs/expiry.md). A stale list may
+        still have a pod that is gone: to delete it does nothing.
         """
         key = call.arguments[0]
         assert isinstance(key, PodKey)
         pod = self._world.objects.find(key)
-        node = self._world.node(pod.node_name) if pod is not None and pod.node_name else None
+        if pod is None:
+            return
+        node = self._world.node(pod.node_name) if pod.node_name else None
         if node is not None and self._had_their_time(node):
             return
         notice = read_notice(node) if node is not None else None

@@ -19,12 +19,16 @@ from reconciler.planner.demand import (
 )
 from reconciler.planner.disruption.blockers.nodes import termination_protection
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
+from reconciler.planner.fleets.departing import with_departing
+from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.displaced import displaced_pods, with_displaced
 from reconciler.planner.fleets.headroom import headroom_pods
 from reconciler.planner.fleets.instances.protected_instances import still_protected
 from reconciler.planner.fleets.instances.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
+from reconciler.planner.fleets.live import with_config_names
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
+from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.fleets.new_nodes.learned import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
 from reconciler.planner.fleets.spot.spot_return import with_spot_returns
@@ -42,6 +46,30 @@ from reconciler.planner.view import ClusterView
 from reconciler.planner.work_shares import STEPS_MAX, World, within_work
 
 _NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
+
+
+def open_plan(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    also: Iterable[Pod] = (),
+    left_out: Mapping[str, str] = _NO_NAMESPACES,
+) -> PlanBuilder:
+    """Open a plan with all that EC2 and the cluster add to the config.
+
+    That is: groups that are found by their tags, names that the config gives to groups, devices
+    that new nodes will have, and fleets that are to go.
+
+    Args:
+        snapshot: What was observed.
+        settings: The sector config, resolved.
+        also: Pods that are not to be placed, about which questions will be asked.
+        left_out: Namespaces whose pending pods are not planned for, and why.
+    """
+    settings = with_discovered(snapshot, settings)
+    named = with_config_names(snapshot, settings)
+    named, unequipped = with_promised_devices(named, settings)
+    departing = with_departing(named, settings)
+    return open_builder(named, departing, also, unequipped, left_out)
 
 
 def open_builder(

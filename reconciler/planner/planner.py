@@ -15,11 +15,7 @@ from reconciler.planner.disruption.limits.unproven import (
     hold_unproven,
 )
 from reconciler.planner.finished_plan import finished
-from reconciler.planner.fleets.departing import with_departing
-from reconciler.planner.fleets.discovered import with_discovered
-from reconciler.planner.fleets.live import with_config_names
-from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
-from reconciler.planner.opening import open_builder
+from reconciler.planner.opening import open_plan
 from reconciler.planner.planning_failure import NOTHING, LeftOut, hold_for_failure
 from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
 from reconciler.planner.policy import PolicySpec
@@ -67,11 +63,7 @@ def decide(
         also: Pods that are not to be placed, about which questions will be asked.
         left_out: What the plan does without.
     """
-    settings = with_discovered(snapshot, settings)
-    named = with_config_names(snapshot, settings)
-    named, unequipped = with_promised_devices(named, settings)
-    departing = with_departing(named, settings)
-    builder = open_builder(named, departing, also, unequipped, left_out.namespaces)
+    builder = open_plan(snapshot, settings, also, left_out.namespaces)
     skewed = is_skewed(snapshot)
     usual = policies_for(builder.view.inventory.binding, skewed=skewed)
     for policy in WITHOUT_REMOVALS if left_out.removals else usual:

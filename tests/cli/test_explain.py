@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli import groups
 from tests.cli.inputs import NOW, Desk, Json, listing, node, pod
 
 LARGE = pod("large", memory="300Gi", spec={"nodeSelector": {"size": "big"}})
@@ -225,3 +226,13 @@ def test_live_apis_are_asked_where_nothing_answers_at_the_address_of_the_environ
     assert asked.code == 1
     assert "nothing answers" not in asked.err
     assert str(desk.folder / "none") in asked.err
+
+
+def test_groups_that_are_found_by_their_tags_are_asked_too(desk: Desk) -> None:
+    """Without sectors in the config the answer named no fleet, and no change would have helped."""
+    desk.write("sectors.yaml", groups.CONFIG)
+    aws = desk.write("aws.json", {"AutoScalingGroups": [groups.group(desired=3)]})
+    waits = pod("large", cpu="2", memory="1Gi")
+    asked = ("--cluster", cluster(desk, waits), "--aws", aws, "--explain", "ns/large")
+    (said,) = desk.plan(*asked).plan["explanations"]["pods"]
+    assert [fleet["fleet"] for fleet in said["fleets"]] == ["workers"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from reconciler.model.actions import (
+    DRAINING_TAINT,
     AnyAction,
     DeleteNode,
     DeletePod,
@@ -24,7 +25,7 @@ from reconciler.planner.disruption.state import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.explain.held import held_in_words
 from reconciler.planner.fleets.updates.drift import drift_of
-from reconciler.planner.nodes.drain_taints import is_draining
+from reconciler.planner.nodes.drain_taints import is_draining, is_draining_by_us
 from reconciler.planner.rules import judge_of
 
 SHOWN_PODS = 10
@@ -130,6 +131,9 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         return "used", "has-pods", on_it + more + _could_not_be_emptied(builder, node, busy)
     if taken is not None:
         return taken
+    if is_draining(node) and not is_draining_by_us(node):
+        asked = f"kubectl taint node {node.name} {DRAINING_TAINT}-"
+        return "kept", "draining", f"its draining taint is not ours: `{asked}` takes it off"
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
     return "kept", "not-a-candidate", "no policy wants it gone"

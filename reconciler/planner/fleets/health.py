@@ -187,7 +187,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
     told = (
         replace(error, at=min(error.at, at))
         for error in live.capacity_errors
-        if at - COOL_OFF_MAX < error.at <= at + SKEW_MAX
+        if at - FORGOTTEN_AFTER < error.at <= at + SKEW_MAX
     )
     new = [error for error in told if counted is None or error.at > counted]
     if not new:

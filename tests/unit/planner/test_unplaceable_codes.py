@@ -238,6 +238,26 @@ def test_more_volumes_than_a_node_attaches_is_volume_limit() -> None:
     assert "2" in found.detail
 
 
+def test_shared_volumes_count_towards_the_limit_that_is_named() -> None:
+    """Of two pods with the same claims the operator would look at regions, not at volumes."""
+    fleet = make_fleet_settings()
+    claims = tuple(
+        PersistentVolumeClaim(namespace="ns", name=f"c{i}", storage_class="gp3") for i in range(3)
+    )
+    snapshot = make_snapshot(
+        make_pod("first", claims=("c0", "c1", "c2")),
+        make_pod("second", claims=("c0", "c1", "c2")),
+        make_node("n", fleet),
+        claims=claims,
+        storage_classes=(GP3,),
+        csi_nodes=(CsiNode(name=NodeName("n"), limits=FrozenMap({"ebs.csi.aws.com": 2})),),
+    )
+    made = plan(snapshot, make_settings(fleet))
+    reasons = [each for refused in made.unplaceable for each in refused.reasons]
+    assert [each.code for each in reasons] == ["volume-limit", "volume-limit"]
+    assert reasons[0].detail == "has 3 volumes of ebs.csi.aws.com, a new node attaches 2"
+
+
 def test_port_that_a_daemon_takes_on_every_new_node_is_host_port() -> None:
     """Nodes would be bought one after the other for a port that none of them has free."""
     port = HostPort(address="0.0.0.0", protocol="TCP", port=9100)  # noqa: S104 - any address

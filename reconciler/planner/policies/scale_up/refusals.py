@@ -64,7 +64,7 @@ def explain(
         refusals = builder.sim.refusals(waiting.pod_class)
         scarcest, hopeless = nothing, None
         if not all(refusals[fleet.kind] for fleet in closed):
-            scarcest = _scarcest(waiting.pod_class.requests, offered)
+            scarcest = _scarcest(_asked(builder, waiting.pod_class), offered)
             hopeless = _hopeless(builder.sim.links(waiting.pod_class))
         reasons = []
         for fleet, column, told in zip(closed, scarcest, known, strict=True):
@@ -138,12 +138,23 @@ def why(
     """Return the code and the numbers of what keeps the class off the fleet's new nodes."""
     fleet = _Fleet.of(builder, status)
     offered = builder.sim.offer_of(fleet.row)
-    (column,) = _scarcest(waiting.pod_class.requests, offered[np.newaxis])
+    (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
     hopeless = _hopeless(builder.sim.links(waiting.pod_class))
     refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
     if refusal:
         return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
     return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
+
+
+def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
+    """Return what a pod takes of an empty node, volumes that it shares with other pods included."""
+    shared = pod_class.volumes.shared
+    if not shared:
+        return pod_class.requests
+    asked = pod_class.requests.copy()
+    for volume in shared:
+        asked[builder.sim.dimensions.attachments(volume.driver)] += 1
+    return asked
 
 
 def _scarcest(requests: IntArray, offered: IntArray) -> list[int | None]:
@@ -276,7 +287,8 @@ def _too_large(
     dimensions = builder.sim.dimensions
     offered = int(builder.sim.offer_of(fleet.row)[column])
     name = dimensions.resource(column, pod_class.spec.requests)
-    asked, has = _stated(pod_class, fleet.row, name, int(pod_class.requests[column]), offered)
+    taken = int(_asked(builder, pod_class)[column])
+    asked, has = _stated(pod_class, fleet.row, name, taken, offered)
     daemons = builder.view.offers[fleet.key].daemons
     what = "" if name in {"cpu", "memory"} else f" {name}"
     code, of = dimensions.code_of(name), name.partition(":")[2]
@@ -284,7 +296,7 @@ def _too_large(
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":
         return code, port_detail(daemons, of)
-    lacking = int(pod_class.requests[column]) - offered
+    lacking = taken - offered
     stated = fleet.status.settings.allocatable is not None
     takers = "" if stated else takers_of(daemons, name, lacking)
     return code, f"requests {asked}{what}, a new node offers {has}{takers}"

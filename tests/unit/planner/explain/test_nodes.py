@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_SINCE
-from reconciler.model.cluster import Node, Owner, Pod, PodDisruptionBudget
+from reconciler.model.actions import DO_NOT_DISRUPT, DRAINING_TAINT, UNNEEDED_SINCE
+from reconciler.model.cluster import Node, Owner, Pod, PodDisruptionBudget, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
@@ -229,3 +229,11 @@ def test_unknown_node_is_a_usage_error() -> None:
     """A slip of the hand gets a hint."""
     with pytest.raises(UsageError, match="did you mean n0"):
         explained(snapshot_of(make_node("n0", FLEET)), node="n00")
+
+
+def test_draining_taint_of_a_person_is_named_with_the_command_that_takes_it_off() -> None:
+    """The node stays for ever, and `it is being emptied` sends the reader to wait for that."""
+    by_hand = Taint(key=DRAINING_TAINT, value="maintenance", effect="NoSchedule")
+    found = explained(snapshot_of(make_node("n0", FLEET, taints=(by_hand,))))
+    assert found.verdict == "kept"
+    assert f"kubectl taint node n0 {DRAINING_TAINT}-" in found.because

@@ -83,6 +83,14 @@ def test_cool_off_doubles_across_restarts_up_to_half_an_hour(failures: int, minu
     assert saved.unavailable_until == ago(10) + timedelta(minutes=minutes)
 
 
+def test_history_of_an_hour_counts_where_nothing_was_remembered() -> None:
+    """A fleet that failed for longer would be asked again sooner after a restart."""
+    errors = tuple(capacity_error(60 * minutes) for minutes in (40, 30, 20, 10))
+    saved = only(planned(make_fleet(FLEET, capacity_errors=errors)))
+    assert saved.failures == 4
+    assert saved.unavailable_until == ago(600) + timedelta(minutes=30)
+
+
 def test_error_counts_once_however_often_it_is_seen() -> None:
     """Every cycle would double the cool-off while the history shows the same line."""
     fleet = make_fleet(FLEET, capacity_errors=(capacity_error(60),))

@@ -1,9 +1,10 @@
 """The DefaultEvictor's arguments in a descheduler/v1alpha2 policy file."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from reconciler.config import scalars
 from reconciler.config.base import Section
 from reconciler.config.descheduler import LabelSelector
 from reconciler.config.faults import wrong_type
@@ -25,6 +26,44 @@ class PriorityThreshold(Section):
         if isinstance(data, dict) and "name" in data:
             raise wrong_type("PriorityClasses are not read: state the priority as `value`")
         return data
+
+
+def _movable(name: str) -> str:
+    if name == "DaemonSetPods":
+        raise wrong_type("DaemonSet pods are never evicted: they would come back")
+    return name
+
+
+def _protected(name: str) -> str:
+    if name == "PodsWithResourceClaims":
+        raise wrong_type("ResourceClaims are not read: annotate those pods do-not-disrupt")
+    return name
+
+
+class PodProtections(Section):
+    """Which kinds of pods are protected from the policies of a profile."""
+
+    default_disabled: tuple[
+        Annotated[
+            Literal["PodsWithLocalStorage", "SystemCriticalPods", "FailedBarePods"],
+            BeforeValidator(scalars.any_text),
+            BeforeValidator(_movable),
+        ],
+        ...,
+    ] = Field(default=(), alias="defaultDisabled")
+    """Kinds that are protected otherwise and may go."""
+    extra_enabled: tuple[
+        Annotated[
+            Literal["PodsWithPVC", "PodsWithoutPDB"],
+            BeforeValidator(scalars.any_text),
+            BeforeValidator(_protected),
+        ],
+        ...,
+    ] = Field(default=(), alias="extraEnabled")
+    """Kinds that may go otherwise and stay."""
+
+
+NO_PROTECTIONS = PodProtections.model_construct()
 
 
 class DefaultEvictor(Section):
@@ -64,6 +103,8 @@ class DefaultEvictor(Section):
     """Whether pods with PersistentVolumeClaims stay."""
     ignore_pods_without_pdb: Boolean = Field(default=False, alias="ignorePodsWithoutPDB")
     """Whether pods without a PodDisruptionBudget stay."""
+    pod_protections: PodProtections = Field(default=NO_PROTECTIONS, alias="podProtections")
+    """The same choices as lists of kinds of pods."""
 
 
 DEFAULT_EVICTOR = DefaultEvictor.model_construct()

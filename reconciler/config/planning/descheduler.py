@@ -42,17 +42,18 @@ def _profile(profile: FileProfile) -> planner.Profile:
 
 
 def _evictor(evictor: DefaultEvictor) -> planner.EvictorSettings:
-    threshold = evictor.priority_threshold
+    threshold, protections = evictor.priority_threshold, evictor.pod_protections
+    movable, staying = protections.default_disabled, protections.extra_enabled
     return planner.EvictorSettings(
         destinations=parse_node_selector(evictor.node_selector),
         selector=_selector(evictor.label_selector),
         namespace_selector=_selector(evictor.namespace_label_selector),
         priority_below=None if threshold is None else threshold.value,
-        local_storage=evictor.evict_local_storage_pods,
-        system_critical=evictor.evict_system_critical_pods,
-        failed_bare_pods=evictor.evict_failed_bare_pods,
-        claims_stay=evictor.ignore_pvc_pods,
-        without_budget_stays=evictor.ignore_pods_without_pdb,
+        local_storage=evictor.evict_local_storage_pods or "PodsWithLocalStorage" in movable,
+        system_critical=evictor.evict_system_critical_pods or "SystemCriticalPods" in movable,
+        failed_bare_pods=evictor.evict_failed_bare_pods or "FailedBarePods" in movable,
+        claims_stay=evictor.ignore_pvc_pods or "PodsWithPVC" in staying,
+        without_budget_stays=evictor.ignore_pods_without_pdb or "PodsWithoutPDB" in staying,
         replicas_min=evictor.min_replicas,
         age_min_seconds=evictor.min_pod_age_seconds,
     )

@@ -62,6 +62,37 @@ def test_policy_file_enables_its_policies_with_their_arguments(tmp_path: Path) -
     assert (descheduler.max_evictions_per_node, descheduler.max_evictions_per_cycle) == (5, 20)
 
 
+def test_pod_protections_say_the_same_as_the_older_arguments(tmp_path: Path) -> None:
+    """The chart's default policy names them; refused, the file's other arguments were lost too."""
+    lists = (
+        "{podProtections: {defaultDisabled: [PodsWithLocalStorage], extraEnabled: [PodsWithPVC]}}"
+    )
+    chart = POLICY.replace("{nodeFit: true, evictLocalStoragePods: true}", lists)
+    older = POLICY.replace("nodeFit: true,", "ignorePvcPods: true,")
+    made, same = (descheduler_settings(load(tmp_path, each).descheduler) for each in (chart, older))
+    assert made == same
+    assert made is not None
+    assert made.profiles[0].evictor.local_storage
+    assert made.profiles[0].evictor.claims_stay
+
+
+@pytest.mark.parametrize(
+    ("protections", "message"),
+    [
+        ("defaultDisabled: [DaemonSetPods]", "DaemonSet pods are never evicted"),
+        ("extraEnabled: [PodsWithResourceClaims]", "ResourceClaims are not read"),
+        ("extraEnabled: [PodsWithLocalStorage]", "should be 'PodsWithPVC' or"),
+    ],
+)
+def test_protections_that_cannot_be_kept_are_refused(
+    protections: str, message: str, tmp_path: Path
+) -> None:
+    """A protection that is passed over evicts what the file protects."""
+    policy = POLICY.replace("nodeFit: true,", f"podProtections: {{{protections}}},")
+    with pytest.raises(ConfigError, match=message):
+        load(tmp_path, policy)
+
+
 def test_limit_of_the_config_wins_over_the_file(tmp_path: Path) -> None:
     """The config is what was reviewed last."""
     config = load(tmp_path, POLICY, "  max_evictions_per_node: 1\n")

@@ -33,7 +33,9 @@ _LISTEN = Flag(
     note="metrics are served by `reconciler run --listen`, with those of everything else"
 )
 _TLS = Flag(note="metrics are served without TLS; a proxy has to add it")
-_TRACES = Flag(note="there are no traces; metrics and the log say how long each part took")
+_TRACES = Flag(
+    note="set `tracing: {endpoint: …}`: whole cycles are traced, evictions are part of them"
+)
 SPOT_DEFAULT_LABELS: Final[Mapping[str, str]] = {
     "on_demand_node_label": "kubernetes.io/role=worker",
     "spot_node_label": "kubernetes.io/role=spot-worker",

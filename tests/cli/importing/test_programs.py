@@ -113,7 +113,7 @@ def test_what_has_no_part_here_is_said(desk: Desk) -> None:
         "--namespace=kube-system: not needed",
         "--colour=red is not known here: nothing was made of it",
         "spot_node_label is kubernetes.io/role=spot-worker, that program's default",
-        "--otel-sample-rate=0.5: there are no traces",
+        "--otel-sample-rate=0.5: set `tracing: {endpoint: …}`",
         "runs the descheduler now and then; here it runs at most once per `interval`",
     ):
         assert words in notes

@@ -205,8 +205,7 @@ class Laws:
     def _deleting(self, call: Call) -> None:
         """Only in the last 30 s of a node that EC2 takes back (docs/interruptions.md).
 
-        Or when the pods of an expired node have had their time (docs/expiry.md). A stale list may
-        still have a pod that is gone: to delete it does nothing.
+        Or when the pods of an expired node have had their time; a pod may be gone already.
         """
         key = call.arguments[0]
         assert isinstance(key, PodKey)

@@ -219,8 +219,6 @@ def _judged(
     halted = saved.halted_because if saved and saved.halted_version == update.version else ""
     if not halted:
         canary = canaries.judge(fleet, update.old, update.new, saved, in_batch=bool(update.batch))
-        if saved is not None and saved.resumed_version == update.version:
-            return replace(canary, failure="")
         if not canary.failure:
             return canary
         halted = canary.failure[:_BECAUSE_MAX]
@@ -325,8 +323,10 @@ def _state(  # noqa: PLR0911 - one return per state
         if not ready:
             return "canary", "the first new node takes no pods yet"
         # One to which no pod came in that time proves nothing: one more node is replaced then.
-        left = (canary.since or min(ready)) + timedelta(seconds=rules.canary_seconds) - now
-        if left > timedelta(0):
+        left = canary.left
+        if left is None:
+            left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
+        if canary.left is not None or left > timedelta(0):
             return "canary", f"the first new node is watched for another {duration(left)}"
     if update.new and not taking:
         return "paused", "none of the new nodes takes pods now"

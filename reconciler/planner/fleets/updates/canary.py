@@ -78,6 +78,7 @@ class Canaries:
         fleets: Iterable[FleetNodes],
         stuck: Sequence[StuckInstance],
         noticed: Collection[NodeName],
+        doubted: Collection[NodeName],
         snapshot: Snapshot,
         settings: PlannerSettings,
     ) -> None:
@@ -87,12 +88,13 @@ class Canaries:
             fleets: All.
             stuck: Instances that never joined, as far as they are to be believed.
             noticed: Nodes that EC2 takes back, or recommends to leave.
+            doubted: Nodes of versions that are not proven.
             snapshot: Pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
         """
         assert settings.rolling_update is not None
         self._fleets = tuple(fleets)
-        self._stuck, self._noticed = stuck, noticed
+        self._stuck, self._noticed, self._doubted = stuck, noticed, doubted
         self._pods = snapshot.cluster.pods
         self._skewed = is_skewed(snapshot)
         self.now = decided_at(snapshot, snapshot.cluster.nodes)
@@ -184,7 +186,7 @@ class Canaries:
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
         ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
-        return find_outages(ours, self.now, self._init_seconds)
+        return find_outages(ours, self.now, self._init_seconds, self._doubted)
 
     def _failure(
         self,

@@ -150,10 +150,12 @@ def find_updates(
     if rules is None:
         return {}
     fleets = tuple(fleets)
-    canaries = Canaries(fleets, stuck, noticed, snapshot, settings)
+    drifts = {fleet.key: _by_drift(fleet, instances) for fleet in fleets}
+    doubted = _doubted(fleets, drifts, saved_states)
+    canaries = Canaries(fleets, stuck, noticed, doubted, snapshot, settings)
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
-        old, new = _by_drift(fleet, instances)
+        old, new = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         if fleet.live is not None and not is_told(fleet.live):
             standing = _standing(fleet, fleet.live.launch_template_version, old, saved, snapshot.at)
@@ -183,9 +185,27 @@ def find_updates(
     return found
 
 
-def _by_drift(
-    fleet: FleetNodes, instances: Mapping[NodeName, Instance]
-) -> tuple[dict[NodeName, str], list[Node]]:
+_OldAndNew = tuple[dict[NodeName, str], list[Node]]
+
+
+def _doubted(
+    fleets: Iterable[FleetNodes],
+    drifts: Mapping[FleetKey, _OldAndNew],
+    saved_states: Mapping[tuple[str, Region], SavedFleetState],
+) -> frozenset[NodeName]:
+    """Return the new nodes of fleets that have old ones and whose version is not proven."""
+    found: set[NodeName] = set()
+    for fleet in fleets:
+        old, new = drifts[fleet.key]
+        saved = saved_states.get((fleet.key.name, fleet.key.region))
+        version = fleet.live.launch_template_version if fleet.live is not None else ""
+        proven = saved is not None and saved.canary_proven and saved.canary_version == version
+        if old and not proven:
+            found.update(node.name for node in new)
+    return frozenset(found)
+
+
+def _by_drift(fleet: FleetNodes, instances: Mapping[NodeName, Instance]) -> _OldAndNew:
     """Return the drifted nodes of a fleet with the reasons, and those that are known not to be."""
     old: dict[NodeName, str] = {}
     new: list[Node] = []

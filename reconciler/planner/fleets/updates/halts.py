@@ -11,7 +11,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.live import is_told
 from reconciler.planner.fleets.updates.canary import Canary
-from reconciler.planner.fleets.updates.rolling_update import Update
+from reconciler.planner.fleets.updates.update import Update
 
 
 def halted_after(

@@ -7,16 +7,12 @@ Such nodes are only replaced by a rolling update (`planner.fleets.updates.rollin
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from reconciler.model.cluster import Node
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import DriftedNodes, DriftReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-
-TEMPLATE_ID_TAG: Final = "aws:ec2launchtemplate:id"
-"""Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
 
 OldAndNew = tuple[dict[NodeName, str], list[Node]]
 

@@ -53,6 +53,7 @@ from reconciler.config.types import (
     matching,
     text_like,
 )
+from reconciler.model.ids import REGION_FORM
 
 
 class Taint(Section):
@@ -168,7 +169,7 @@ Cidr: TypeAlias = Annotated[
 KmsKeyArn: TypeAlias = Annotated[
     Name,
     text_like(
-        r"(arn:aws(-[a-z]+)*:kms:[a-z]{2,3}(-[a-z]+)+-\d:\d{12}:(key|alias)/.+)?",
+        rf"(arn:aws(-[a-z]+)*:kms:{REGION_FORM}:\d{{12}}:(key|alias)/.+)?",
         "the ARN of a KMS key or alias (arn:aws:kms:REGION:ACCOUNT:key/…)",
     ),
 ]

@@ -11,6 +11,7 @@ from reconciler.gitops.rendering.assets import read_policy
 from reconciler.gitops.rendering.root_module import root_modules_of
 from reconciler.install.settings import BUCKET_SCHEME, ROLE
 from reconciler.model.errors import UsageError
+from reconciler.model.ids import REGION_FORM
 
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
 RECORDING_BUCKET: Final = "recording_bucket"
@@ -18,15 +19,24 @@ GROUPS: Final = "groups"
 """The value that includes the rights for Auto Scaling groups."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 _QUEUE: Final = re.compile(
-    r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/(\d{12})/([\w.-]{1,80})"
+    rf"https://sqs(?:-fips)?\.({REGION_FORM})\.[a-z0-9.-]+/(\d{{12}})/([\w.-]{{1,80}})"
 )
-"""The URL of an SQS queue: region, account, name."""
+"""The URL of an SQS queue: region, account, name. Each partition has a domain of its own."""
 QUEUE_ACTIONS: Final = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage")
 """What reading the interruption queue needs; terraform/reconciler grants the same."""
 STATE_KEY: Final = "state_key"
 """The value with the KMS key that encrypts the state: an ARN, which may end in an alias."""
-_PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
-"""By the prefix of a Region's name; all others are in `aws`."""
+_PARTITIONS: Final = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "eu-isoe-": "aws-iso-e",
+    "us-isof-": "aws-iso-f",
+    "eusc-": "aws-eusc",
+}
+"""By the prefix of a Region's name; all others are in `aws` (a test compares them with
+botocore's)."""
 
 
 Values = Mapping[str, str | Sequence[str]]

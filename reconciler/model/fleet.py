@@ -33,6 +33,8 @@ CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
 
 CLUSTER_TAG = "cluster"
 FLEET_TAG = "fleet"
+TEMPLATE_ID_TAG = "aws:ec2launchtemplate:id"
+"""Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
 """The tag of fleets, groups and instances that names the fleet of the config."""
 NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 """Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,

@@ -7,8 +7,10 @@ NodeName = NewType("NodeName", str)
 InstanceId = NewType("InstanceId", str)
 FleetId = NewType("FleetId", str)
 """`fleet-…` for EC2 Fleets, the group's name for Auto Scaling groups."""
-REGION_PATTERN: Final = r"^[a-z]{2,3}(-[a-z]+)+-\d{1,2}$"
-"""What the name of an AWS Region matches."""
+REGION_FORM: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}"
+"""What the name of an AWS Region matches, as a part of other patterns."""
+REGION_PATTERN: Final = f"^{REGION_FORM}$"
+"""The same, as a pattern by itself."""
 Region = NewType("Region", str)
 ResourceName = str
 """`cpu`, `memory`, `pods`, `ephemeral-storage`, `nvidia.com/gpu` …"""

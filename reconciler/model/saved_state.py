@@ -47,8 +47,13 @@ class SavedFleetState:
     """The launch template version whose first new node its rolling update watches, or has
     watched."""
     canary_since: datetime | None = None
-    """Since when; None until pods came to it, and again when no such node takes pods before it was
-    watched for `canary_time`."""
+    """Since when, later by the time in which nothing could be judged; None until pods came to it,
+    and again when no such node takes pods before the version is proven."""
+    canary_seen_at: datetime | None = None
+    """When it was last judged, to the minute; None while it is not watched. Of a program that did
+    not save it, too."""
+    canary_proven: bool = False
+    """Whether it was watched for `canary_time`, and nothing spoke against it then."""
     spot_return_at: datetime | None = None
     """When the latest batch of nodes that replaced this spot fleet's nodes began to be moved
     back."""

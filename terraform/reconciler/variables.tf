@@ -17,7 +17,7 @@ variable "regions" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for region in var.regions : can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", region))])
+    condition     = alltrue([for region in var.regions : can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", region))])
     error_message = "regions must be names of AWS Regions, such as us-west-2."
   }
 }

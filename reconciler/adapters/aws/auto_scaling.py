@@ -53,7 +53,7 @@ class AutoScalingCloud:
         self._now = now
         self._regions = RegionReaders(self._answers)
         self._known = KnownGroups(awake_seconds)
-        self._details = GroupDetails(awake_seconds)
+        self._details = GroupDetails(now, awake_seconds)
         self._refreshes = InTurn()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:

@@ -63,7 +63,7 @@ class Ec2FleetCloud:
         self._regions = RegionReaders(self._answers)
         self._known = KnownInstances(awake_seconds)
         self._unlisted = UnlistedFleets(awake_seconds)
-        self._templates = KnownTemplates(awake_seconds)
+        self._templates = KnownTemplates(now, awake_seconds)
         self._targets = KnownTargets(awake_seconds)
         self._histories = InTurn()
 

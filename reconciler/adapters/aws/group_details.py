@@ -7,6 +7,7 @@ missing or may not be read is left out; then nothing is known of an empty group'
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -43,12 +44,15 @@ class GroupDetails:
     Entries of groups that are gone are dropped.
 
     Args:
+        now: The wall clock.
         monotonic: A clock that never jumps.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._monotonic = monotonic
-        self._templates = KnownTemplates(monotonic)
+        self._templates = KnownTemplates(now, monotonic)
         self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
         """Answers by question, and until when they are valid."""
         self._failures: dict[_Key, int] = {}

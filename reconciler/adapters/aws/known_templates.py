@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from reconciler.adapters.aws.paging import chunks
@@ -20,7 +21,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import Region
 from reconciler.model.text import counted_noun
-from reconciler.records.aws import TEMPLATES_NOT_TOLD, Answer
+from reconciler.records.aws import TEMPLATES_NOT_TOLD, TOLD_AT, Answer
 
 TEMPLATE_NAMES: Final = ("LaunchTemplateId", "LaunchTemplateName")
 """What a fleet may call its launch template by."""
@@ -28,7 +29,8 @@ AT_ONCE: Final = 200
 """Templates of one call. Source: EC2 API reference, DescribeLaunchTemplates, `MaxResults`."""
 COUNTS_SECONDS: Final = 600.0
 """How long an answer counts while there is no newer one. A later number would be a guess: nodes
-that are launched meanwhile may be of a newer version."""
+that are launched meanwhile may be of a newer version. One that is seen ends it sooner: each answer
+says when EC2 gave it."""
 UNKNOWN_SECONDS: Final = 60.0
 """How long a template is left out of the question after EC2 did not know it."""
 AGAIN_SECONDS: Final = 2.0
@@ -45,7 +47,7 @@ Ask = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
 class _Known:
     at: float
     entry: Mapping[str, Any] | None
-    """None: EC2 does not know it."""
+    """With `TOLD_AT`; None: EC2 does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,14 @@ class KnownTemplates:
     """What EC2 answered about launch templates, per region; thread-safe.
 
     Args:
+        now: The wall clock.
         monotonic: A clock that never jumps.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now = now
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._known: dict[tuple[Region, Template], _Known] = {}
@@ -119,8 +125,9 @@ class KnownTemplates:
 
     def _ask(self, region: Region, by: str, names: Sequence[str], ask: Ask) -> None:
         """Ask for all at once; when EC2 does not know one of them, for each half by itself."""
+        told_at = self._now()
         try:
-            found = {str(each.get(by)): each for each in ask(by, names)}
+            found = {str(each.get(by)): {**each, TOLD_AT: told_at} for each in ask(by, names)}
         except NotFound:
             if len(names) > 1:
                 half = len(names) // 2

@@ -21,7 +21,7 @@ from reconciler.adapters.aws.queue_troubles import (
     QueueTroubles,
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Refused, Unavailable
-from reconciler.model.ids import Region
+from reconciler.model.ids import REGION_FORM, Region
 from reconciler.model.notices import Arrival, HeldByHook, MessageId, Notice
 from reconciler.records.aws.events import decode_message
 
@@ -41,7 +41,7 @@ may bring a few more."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
 _REGION_OF_HOST: Final = re.compile(
-    r"https?://(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\."
+    rf"https?://(?:sqs(?:-fips)?\.({REGION_FORM})|({REGION_FORM})\.queue)\."
 )
 
 

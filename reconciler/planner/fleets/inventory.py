@@ -30,7 +30,8 @@ from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.updates.halts import halted_after, with_resumed
 from reconciler.planner.fleets.updates.outdated import Outdated, find_outdated
-from reconciler.planner.fleets.updates.rolling_update import Update, find_updates
+from reconciler.planner.fleets.updates.rolling_update import find_updates
+from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.duplicate_nodes import (
     DuplicateNodes,

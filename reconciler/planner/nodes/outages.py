@@ -1,11 +1,11 @@
 """Regions in which so many nodes do not answer that the nodes are not to blame."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node
-from reconciler.model.ids import Region
+from reconciler.model.ids import NodeName, Region
 from reconciler.planner.nodes.starting import is_joining
 
 UNREADY_ALWAYS = 3
@@ -15,7 +15,10 @@ UNREADY_PERCENT_MAX = 45
 
 
 def find_outages(
-    nodes: Iterable[tuple[Region, Node]], at: datetime, init_seconds: float
+    nodes: Iterable[tuple[Region, Node]],
+    at: datetime,
+    init_seconds: float,
+    doubted: Collection[NodeName] = frozenset(),
 ) -> Mapping[Region, str]:
     """Return the Regions with an outage, and what shows it, in words.
 
@@ -23,24 +26,42 @@ def find_outages(
         nodes: Our nodes, each with its Region.
         at: The clock.
         init_seconds: `instance_init_time`: nodes that may still be on their way are not silent.
+        doubted: Nodes of a version that may not work. Those that fell silent within
+            `init_seconds` after they joined show no outage by themselves: as large a part of the
+            other nodes, if there are any, must be silent, too.
     """
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
+    others: Counter[Region] = Counter()
+    others_silent: Counter[Region] = Counter()
     for region, node in nodes:
+        is_silent = not (node.ready or is_joining(node, at, init_seconds))
         ours[region] += 1
-        silent[region] += not (node.ready or is_joining(node, at, init_seconds))
+        silent[region] += is_silent
+        if not (is_silent and node.name in doubted and _fell_silent_early(node, init_seconds)):
+            others[region] += 1
+            others_silent[region] += is_silent
     return {
         region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
         "the API server's, and none is ended for it"
         for region, count in ours.items()
-        if _is_outage(silent[region], count)
+        if silent[region] > UNREADY_ALWAYS
+        and _are_many(silent[region], count)
+        and (not others[region] or _are_many(others_silent[region], others[region]))
     }
 
 
-def _is_outage(unready: int, nodes: int) -> bool:
+def _fell_silent_early(node: Node, init_seconds: float) -> bool:
+    """Whether a node that is not Ready has never been, or not for long."""
+    if node.created_at is None or node.ready_changed_at is None:
+        return True
+    return node.ready_changed_at - node.created_at < timedelta(seconds=init_seconds)
+
+
+def _are_many(unready: int, nodes: int) -> bool:
     """Return whether so many nodes are not Ready that the network or the API server is to blame.
 
     Source: Cluster Autoscaler's --ok-total-unready-count and --max-total-unready-percentage, from
     which on it does nothing; the node lifecycle controller evicts from no zone that is all silent.
     """
-    return unready > UNREADY_ALWAYS and unready * 100 > nodes * UNREADY_PERCENT_MAX
+    return unready * 100 > nodes * UNREADY_PERCENT_MAX

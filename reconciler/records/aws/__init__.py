@@ -3,7 +3,7 @@
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
-from reconciler.records.aws.fleets import TEMPLATES_NOT_TOLD
+from reconciler.records.aws.fleets import TEMPLATES_NOT_TOLD, TOLD_AT
 from reconciler.records.aws.group_descriptions import read_group_descriptions
 from reconciler.records.aws.groups import REFRESH_UNKNOWN, is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
@@ -16,6 +16,7 @@ __all__ = [
     "FLEET_ID_TAG",
     "REFRESH_UNKNOWN",
     "TEMPLATES_NOT_TOLD",
+    "TOLD_AT",
     "Answer",
     "decode_cloud",
     "decode_instances",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
+from reconciler.model.fleet import FLEET_TAG, TEMPLATE_ID_TAG, Fleet, FleetEvent, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
@@ -26,6 +26,9 @@ Count = Annotated[int, Meta(ge=0, lt=2**31)]
 TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
 """Beside `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version EC2
 does not tell, and `Why`."""
+
+TOLD_AT = "ToldAt"
+"""In each entry of `LaunchTemplates` in the answers of our adapters: when EC2 told it."""
 
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
 """The event types of errors in a fleet's history, in the CLI's documentation and in the API."""
@@ -102,6 +105,7 @@ class _TemplateWire(Wire):
     launch_template_name: str | None = None
     latest_version_number: Count | None = None
     default_version_number: Count | None = None
+    told_at: Any = None
 
 
 class _NotToldWire(Wire):
@@ -128,6 +132,8 @@ class LaunchTemplates:
     ids_by_name: dict[str, str] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
     default: dict[str, int] = field(default_factory=dict)
+    told_at: dict[str, datetime] = field(default_factory=dict)
+    """When EC2 told the two; templates of files have none."""
     instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
     """By id and version number."""
 
@@ -165,6 +171,8 @@ class LaunchTemplates:
                 self.latest[each.launch_template_id] = each.latest_version_number
             if each.default_version_number is not None:
                 self.default[each.launch_template_id] = each.default_version_number
+            if (told_at := moment_of(each.told_at)) is not None:
+                self.told_at[each.launch_template_id] = told_at
         for silent in read_entries(
             answer.get(TEMPLATES_NOT_TOLD), _NotToldWire, "LaunchTemplate", "Name", ignored
         ):
@@ -175,6 +183,30 @@ class LaunchTemplates:
             versions, _TemplateVersionWire, "LaunchTemplateVersion", id_key, ignored
         ):
             self._read_version(version)
+
+    def forget_outdated(self, instances: Iterable[Instance], ignored: list[Ignored]) -> None:
+        """Forget what the words mean of templates that have a newer version than EC2 has told.
+
+        An instance shows it that was launched from a higher one than the latest, after that was
+        told: the answer is some minutes old where EC2 does not answer, and the default version may
+        have moved as well. A higher one of before says nothing: versions may be deleted.
+        """
+        for instance in instances:
+            template_id = instance.tags.get(TEMPLATE_ID_TAG, "")
+            version, latest = instance.launch_template_version, self.latest.get(template_id)
+            told_at, launched_at = self.told_at.get(template_id), instance.launched_at
+            if latest is None or told_at is None or launched_at is None:
+                continue
+            if version.isdigit() and int(version) > latest and launched_at > told_at:
+                del self.latest[template_id]
+                self.default.pop(template_id, None)
+                why = (
+                    f"its version is not told: {instance.id} was launched from version {version},"
+                    f" and {latest} was the latest when EC2 last told it"
+                )
+                ignored.append(
+                    Ignored(code="unreadable", kind="LaunchTemplate", name=template_id, detail=why)
+                )
 
     def _name(self, template_id: str, name: str | None) -> None:
         if name:

@@ -118,11 +118,15 @@ class _RegionState:
     """An empty list of instances proves nothing: it must not make nodes look gone."""
 
     def read(self, answers: list[Answer]) -> "_RegionState":
-        """Read details first, then fleets, then the instances that belong to them."""
+        """Read instances and details first, then fleets, then which instances belong to them."""
         templates, details = LaunchTemplates(), GroupDetails()
         for answer in answers:
             templates.read(answer, self.ignored)
             details.read(answer, self.ignored)
+            for instance in read_instances(answer, self.region, self.ignored):
+                self.instances_seen = True
+                self.instances[instance.id] = instance
+        templates.forget_outdated(self.instances.values(), self.ignored)
         groups: list[GroupWire] = []
         for answer in answers:
             for fleet in read_fleets(answer, self.region, self.cluster, templates, self.ignored):
@@ -134,10 +138,6 @@ class _RegionState:
                 if self._add_group(group, templates, details)
             )
         self._read_errors(answers, details)
-        for answer in answers:
-            for instance in read_instances(answer, self.region, self.ignored):
-                self.instances_seen = True
-                self.instances[instance.id] = instance
         for answer in answers:
             self._join_fleet_members(answer)
         for group in groups:

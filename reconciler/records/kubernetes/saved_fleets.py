@@ -42,6 +42,8 @@ class SavedFleetWire(Struct, gc=False, omit_defaults=True):
     resumed_version: str = ""
     canary_version: str = ""
     canary_since: datetime | None = None
+    canary_seen_at: datetime | None = None
+    canary_proven: bool = False
     spot_return_at: datetime | None = None
 
 
@@ -66,6 +68,8 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         resumed_version=printable(each.resumed_version),
         canary_version=printable(each.canary_version),
         canary_since=utc(each.canary_since),
+        canary_seen_at=utc(each.canary_seen_at),
+        canary_proven=each.canary_proven,
         spot_return_at=utc(each.spot_return_at),
     )
 
@@ -109,5 +113,7 @@ def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
         resumed_version=each.resumed_version,
         canary_version=each.canary_version,
         canary_since=each.canary_since,
+        canary_seen_at=each.canary_seen_at,
+        canary_proven=each.canary_proven,
         spot_return_at=each.spot_return_at,
     )

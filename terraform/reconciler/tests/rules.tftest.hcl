@@ -24,6 +24,14 @@ run "rejects_a_region_that_is_none" {
   }
 }
 
+run "accepts_regions_of_every_partition" {
+  command = plan
+
+  variables {
+    regions = ["us-west-2", "us-gov-west-1", "cn-northwest-1", "us-isob-east-1", "eusc-de-east-1"]
+  }
+}
+
 run "rejects_an_unknown_identity" {
   command         = plan
   expect_failures = [var.identity]

@@ -1,6 +1,7 @@
 """What is known of an empty group's nodes, while AWS does not answer."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ from reconciler.adapters.aws.group_details import Group, GroupDetails
 from reconciler.model.ids import Region
 
 WEST = Region("us-west-2")
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GROUP = {
     "AutoScalingGroupName": "plain",
     "LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "1"},
@@ -24,7 +26,7 @@ class Ec2:
         self.code = ""
         self.calls = 0
         self.seconds = 0.0
-        self.details = GroupDetails(lambda: self.seconds)
+        self.details = GroupDetails(lambda: NOW, lambda: self.seconds)
 
     def ec2(self, _region: Region) -> "Ec2":
         """The client."""

@@ -329,7 +329,7 @@ class Details:
     def __init__(self) -> None:
         self.account = Account()
         self.seconds = 0.0
-        self.details = GroupDetails(lambda: self.seconds)
+        self.details = GroupDetails(lambda: NOW, lambda: self.seconds)
 
     def numbers(self, *names: str) -> dict[str, int]:
         """The latest versions of these groups' launch templates, as far as they are known."""

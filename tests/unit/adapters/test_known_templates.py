@@ -1,6 +1,7 @@
 """What is known of launch templates while EC2 does not know one, or does not answer."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,10 +13,15 @@ from reconciler.adapters.aws.known_templates import (
 )
 from reconciler.model.errors import Forbidden, NotFound, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
-from reconciler.records.aws import TEMPLATES_NOT_TOLD
+from reconciler.records.aws import TEMPLATES_NOT_TOLD, TOLD_AT
 
 WEST = Region("us-west-2")
 ID = "LaunchTemplateId"
+
+
+def at(seconds: float) -> datetime:
+    """The wall clock."""
+    return datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
 class Ec2:
@@ -26,7 +32,7 @@ class Ec2:
         self.error: PortError | None = None
         self.calls: list[list[str]] = []
         self.seconds = 0.0
-        self.known = KnownTemplates(lambda: self.seconds)
+        self.known = KnownTemplates(lambda: at(self.seconds), lambda: self.seconds)
         self.not_told: list[Mapping[str, str]] = []
 
     def ask(self, by: str, names: Sequence[str]) -> list[Mapping[str, object]]:
@@ -125,3 +131,13 @@ def test_regions_have_templates_of_their_own() -> None:
     (answer,) = ec2.known.read(Region("eu-west-1"), [(ID, "lt-1")], ec2.ask)
     assert answer["LaunchTemplates"] == []
     assert ec2.read("lt-1") == {"lt-1": 8}
+
+
+def test_answer_says_when_ec2_gave_it() -> None:
+    """A number of before an apply counted for ten minutes, and its new nodes were rolled back."""
+    ec2 = Ec2("lt-1")
+    ec2.read("lt-1", after=30)
+    ec2.error = Throttled("x", "slow")
+    ec2.seconds = 90
+    (answer,) = ec2.known.read(WEST, [(ID, "lt-1")], ec2.ask)
+    assert [each[TOLD_AT] for each in answer["LaunchTemplates"]] == [at(30)]

@@ -2,9 +2,12 @@
 
 import pytest
 from botocore.session import Session
+from pydantic import TypeAdapter
 
 from reconciler.config.check import check_reading
 from reconciler.config.loader import read_config
+from reconciler.config.terraform import KmsKeyArn
+from reconciler.config.types import Region
 from reconciler.config.warnings.places import REGIONS
 from tests.unit.config.documents import COMPLETE, with_fleets
 
@@ -188,3 +191,11 @@ def test_regions_of_botocore_are_known() -> None:
         for region in session.get_available_regions("ec2", partition, allow_non_regional=False)
     }
     assert known <= REGIONS
+
+
+@pytest.mark.parametrize("region", sorted(REGIONS))
+def test_region_that_aws_has_may_be_named(region: str) -> None:
+    """A whole partition was refused as no Region: the name of the newest has four letters first."""
+    assert TypeAdapter(Region).validate_python(region) == region
+    key = f"arn:aws:kms:{region}:123456789012:key/a-b"
+    assert TypeAdapter(KmsKeyArn).validate_python(key) == key

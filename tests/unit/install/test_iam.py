@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.session import Session
 
 from tests.unit.install.command import CONFIG, ROLE, run
 
@@ -22,6 +23,21 @@ def test_policy_of_the_loop_names_its_cluster_and_partition(tmp_path: Path) -> N
     limits = {"aws:ResourceTag/cluster": "analytics", "aws:RequestedRegion": ["cn-north-1"]}
     assert conditions == [{"StringEquals": limits}] * 2
     assert "arn:aws-cn:ec2:*:*:fleet/*" in done.stdout
+
+
+@pytest.mark.parametrize("partition", Session().get_available_partitions())
+def test_policy_of_the_loop_is_of_its_partition(tmp_path: Path, partition: str) -> None:
+    """Each partition has ARNs and a domain of its own; the policy named those of another."""
+    session = Session()
+    region = session.get_available_regions("ec2", partition)[0]
+    session.set_credentials("key", "secret")
+    sqs = session.create_client("sqs", region_name=region).meta.endpoint_url
+    queue = f"interruption: {{queue_url: '{sqs}/123456789012/notices'}}\n"
+    config = CONFIG + f"regions: [{region}]\n" + queue
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 0, done.stderr
+    assert f'"arn:{partition}:sqs:{region}:123456789012:notices"' in done.stdout
+    assert f"arn:{partition}:ec2:*:*:fleet/*" in done.stdout
 
 
 def test_policy_of_the_loop_names_every_region_of_its_fleets(tmp_path: Path) -> None:

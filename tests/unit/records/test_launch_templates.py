@@ -7,7 +7,14 @@ import pytest
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
 from reconciler.records.aws import decode_cloud
-from tests.unit.records.aws_answers import Json, fleet_json, group_json
+from tests.unit.records.aws_answers import (
+    Json,
+    fleet_json,
+    group_json,
+    instance_json,
+    reservations,
+    tags,
+)
 
 
 def decoded(*answers: Json) -> CloudState:
@@ -64,3 +71,55 @@ def test_fleet_that_is_not_planned_with_is_known_to_be_there(
 ) -> None:
     """What it launched would look left behind, and be ended."""
     assert decoded({"Fleets": [fleet_json(**changed)]}).other_fleets == others
+
+
+TOLD = "2026-01-31T12:00:00Z"
+EARLIER, LATER = "2026-01-31T11:59:59Z", "2026-01-31T12:00:01Z"
+
+
+def named_by(word: str, *, number: str, launched: str, told: str | None = TOLD) -> CloudState:
+    """A fleet whose version is 7, the latest and the default, and its instance of another one."""
+    specification = {"LaunchTemplateId": "lt-1", "Version": word}
+    fleet = fleet_json(LaunchTemplateConfigs=[{"LaunchTemplateSpecification": specification}])
+    numbers = {"LatestVersionNumber": 7, "DefaultVersionNumber": 7}
+    template = {"LaunchTemplateId": "lt-1", **numbers, **({"ToldAt": told} if told else {})}
+    own = tags(
+        **{
+            "aws:ec2:fleet-id": "fleet-1",
+            "aws:ec2launchtemplate:id": "lt-1",
+            "aws:ec2launchtemplate:version": number,
+        }
+    )
+    instance = instance_json(LaunchTime=launched, Tags=own)
+    return decoded({"LaunchTemplates": [template]}, {"Fleets": [fleet]}, reservations(instance))
+
+
+@pytest.mark.parametrize("word", ["$Latest", "$Default"])
+def test_instance_of_a_later_version_shows_that_the_number_is_old(word: str) -> None:
+    """After an apply the new nodes were replaced by others of the same version, to reach 7."""
+    state = named_by(word, number="8", launched=LATER)
+    (fleet,) = state.fleets
+    assert fleet.launch_template_version == word
+    (ignored,) = [each for each in state.ignored if each.kind == "LaunchTemplate"]
+    assert ignored.name == "lt-1"
+    assert ignored.detail.startswith("its version is not told: i-1 was launched from version 8")
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        {"number": "8", "launched": EARLIER},
+        {"number": "6", "launched": LATER},
+        {"number": "7", "launched": LATER},
+        {"number": "8", "launched": LATER, "told": None},
+    ],
+    ids=["version-deleted", "of-a-fixed-number", "of-this-one", "of-a-file"],
+)
+@pytest.mark.parametrize("word", ["$Latest", "$Default"])
+def test_other_instances_do_not_show_that_the_number_is_old(
+    word: str, instance: dict[str, Any]
+) -> None:
+    """Whoever went back to an earlier version had no rolling update any more."""
+    state = named_by(word, **instance)
+    assert [each.launch_template_version for each in state.fleets] == ["7"]
+    assert state.ignored == ()

@@ -107,13 +107,18 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
 def test_lease_gives_back_which_version_is_watched() -> None:
     """After each restart a proven version would be on trial again, and be halted by any restart."""
     saved = SavedFleetState(
-        fleet="a", region=Region("us-west-2"), canary_version="17", canary_since=AT
+        fleet="a",
+        region=Region("us-west-2"),
+        canary_version="17",
+        canary_since=AT,
+        canary_seen_at=AT,
+        canary_proven=True,
     )
     text = encode_fleet_state([saved])
     assert decode(lease(fleet_state=text)).fleet_states == (saved,)
     newer = text.replace('"canary_version"', '"canary_of_later":{"x":[1]},"canary_version"')
     assert decode(lease(fleet_state=newer)).fleet_states == (saved,), "of a newer version"
-    begun = replace(saved, canary_since=None)
+    begun = replace(saved, canary_since=None, canary_seen_at=None, canary_proven=False)
     assert decode(lease(fleet_state=encode_fleet_state([begun]))).fleet_states == (begun,)
 
 

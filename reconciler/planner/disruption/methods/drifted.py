@@ -1,7 +1,8 @@
 """Drifted nodes: a rolling update replaces them batch by batch (docs/rolling-updates.md).
 
-`planner.fleets.rolling_update` says when a batch may begin and what its nodes wait for. Here nodes
-are chosen for a batch, new nodes are asked for, and the nodes whose time has come are drained.
+`planner.fleets.updates.rolling_update` says when a batch may begin and what its nodes wait for.
+Here nodes are chosen for a batch, new nodes are asked for, and the nodes whose time has come are
+drained.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
 from reconciler.planner.fleets.updates.drift import drift_of
 from reconciler.planner.fleets.updates.outdated import chosen_by_update
-from reconciler.planner.fleets.updates.rolling_update import Update
+from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "rolling-update"

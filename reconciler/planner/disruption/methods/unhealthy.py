@@ -49,13 +49,16 @@ def propose(builder: PlanBuilder) -> None:
 def _outages(view: ClusterView) -> Mapping[Region, str]:
     """Regions where so many nodes are silent that none of them is ended, and why.
 
-    Before a second full list agrees the safety stop holds them all.
+    Before a second full list agrees the safety stop holds them all. Nodes of a version whose
+    rolling update is halted are no sign of an outage by themselves.
     """
     if view.snapshot.cluster.relists < 2:
         return {}
     owners, leaving = view.inventory.fleet_of_node.items(), view.inventory.leaving
     ours = ((key.region, view.nodes[name]) for name, key in owners if name not in leaving)
-    return find_outages(ours, view.at, view.settings.instance_init_seconds)
+    halted = (update for update in view.inventory.updates.values() if update.halted)
+    doubted = frozenset(node.name for update in halted for node in update.new)
+    return find_outages(ours, view.at, view.settings.instance_init_seconds, doubted)
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:

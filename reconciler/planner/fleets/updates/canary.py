@@ -1,15 +1,18 @@
 """The canary of a version: since when its first new node is watched, and what speaks against it.
 
-A version is proven when a new node took pods for `canary_time` after the first batch was gone. What
-its pods do before that shows whether it works: a node without pods shows nothing. The Lease keeps
-since when it is watched (`SavedFleetState.canary_since`), so that a proven version stays proven
-whatever its nodes do later, and so that pods may be short.
+A version is proven when a new node took pods, and was watched, for `canary_time` after the first
+batch was gone, and nothing speaks against it then. What its pods do before that shows whether it
+works: a node without pods shows nothing. Time counts as watched only around the plans that could
+judge: not while this program was away, EC2 did not tell the version, the Region had an outage, or
+the clocks differed. The Lease keeps since when it is watched (`SavedFleetState.canary_since`), so
+that pods may be short, and that it is proven, so that it stays so whatever its nodes do later.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Final
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
@@ -20,11 +23,22 @@ from reconciler.model.text import duration
 from reconciler.planner.clocks import decided_at, is_skewed
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
-from reconciler.planner.fleets.updates.crash_loops import crashing_pods, restarted_pods, restarts_of
+from reconciler.planner.fleets.updates.crash_loops import (
+    crashing_pods,
+    is_crashing,
+    restarted_pods,
+    restarts_of,
+)
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
 from reconciler.planner.nodes.starting import startup_taint, takes_pods
 from reconciler.planner.settings import PlannerSettings
+
+LOOK_COUNTS: Final = timedelta(minutes=2)
+"""For how long before a plan its look at the nodes counts as watched, at most."""
+_SAVED_AFTER: Final = timedelta(minutes=1)
+"""How old the saved last look may be: less than the above, and the Lease need not be written in
+each cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +49,12 @@ class Canary:
     """As `SavedFleetState.canary_version`: empty while nothing can be noted."""
     since: datetime | None = None
     """As `SavedFleetState.canary_since`."""
+    seen_at: datetime | None = None
+    """As `SavedFleetState.canary_seen_at`."""
     proven: bool = False
-    """Whether it was watched for `canary_time`."""
+    """As `SavedFleetState.canary_proven`."""
+    left: timedelta | None = None
+    """How much longer it is to be watched; None while its watch has not begun."""
     failure: str = ""
     """What shows that its nodes do not work, in words; empty when nothing does."""
 
@@ -60,6 +78,7 @@ class Canaries:
         fleets: Iterable[FleetNodes],
         stuck: Sequence[StuckInstance],
         noticed: Collection[NodeName],
+        doubted: Collection[NodeName],
         snapshot: Snapshot,
         settings: PlannerSettings,
     ) -> None:
@@ -69,12 +88,13 @@ class Canaries:
             fleets: All.
             stuck: Instances that never joined, as far as they are to be believed.
             noticed: Nodes that EC2 takes back, or recommends to leave.
+            doubted: Nodes of versions that are not proven.
             snapshot: Pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
         """
         assert settings.rolling_update is not None
         self._fleets = tuple(fleets)
-        self._stuck, self._noticed = stuck, noticed
+        self._stuck, self._noticed, self._doubted = stuck, noticed, doubted
         self._pods = snapshot.cluster.pods
         self._skewed = is_skewed(snapshot)
         self.now = decided_at(snapshot, snapshot.cluster.nodes)
@@ -92,7 +112,7 @@ class Canaries:
     ) -> Canary:
         """Return what is known of a fleet's version.
 
-        While the clocks differ nothing new is.
+        While its Region has an outage, or the clocks differ, nothing new is.
 
         Args:
             fleet: The fleet; EC2 tells its version.
@@ -103,29 +123,44 @@ class Canaries:
         """
         assert fleet.live is not None
         version = fleet.live.launch_template_version
-        known = saved is not None and saved.canary_version == version
-        since = saved.canary_since if saved is not None and known else None
-        if self._is_over(since) or self._skewed:
-            noted = version if known else ""
-            return Canary(version=noted, since=since, proven=self._is_over(since))
+        known = saved if saved is not None and saved.canary_version == version else None
+        if known is not None and known.canary_proven:
+            return Canary(version=version, since=known.canary_since, proven=True)
+        if self._skewed or fleet.key.region in self._outages:
+            return self._unjudged(known)
+        lifted = saved is not None and saved.resumed_version == version
         staying = [node for node in new if stays(node, self._noticed)]
         shown = min(filter(None, map(self._pods_since, staying)), default=None)
-        if not known:
-            # From its beginning it would be known: what the nodes show is all that there is.
-            since = shown if self._is_over(shown) or not in_batch else None
-        elif not staying:
-            since = None
-        elif since is not None:
-            since = min(since, self.now)
-        elif shown is not None and not in_batch:
-            since = self.now
-        if self._is_over(since):
+        # Without a last look nothing but the nodes shows what happened: the Lease was lost, or is
+        # of a program that noted none.
+        seen_at = known.canary_seen_at if known is not None else None
+        since = known.canary_since if known is not None else shown
+        if since is not None and seen_at is None and self.now - since >= self._watched:
+            failure = "" if lifted else self._failure(fleet, old, new, only_now=True)
+            return Canary(version=version, since=since, proven=not failure, failure=failure)
+        if not staying or since is None or seen_at is None:
+            since = self.now if shown is not None and not in_batch else None
+            seen_at = since
+        else:
+            unwatched = self.now - seen_at - LOOK_COUNTS
+            since = min(since + max(unwatched, timedelta(0)), self.now)
+            if abs(self.now - seen_at) >= _SAVED_AFTER:
+                seen_at = self.now
+        failure = "" if lifted else self._failure(fleet, old, new)
+        left = None if since is None else since + self._watched - self.now
+        if left is not None and left <= timedelta(0) and not failure:
             return Canary(version=version, since=since, proven=True)
-        return Canary(version=version, since=since, failure=self._failure(fleet, old, new))
+        return Canary(version=version, since=since, seen_at=seen_at, left=left, failure=failure)
 
-    def _is_over(self, since: datetime | None) -> bool:
-        """Whether what has been watched since then is proven."""
-        return since is not None and self.now - since >= self._watched
+    def _unjudged(self, known: SavedFleetState | None) -> Canary:
+        """Return what the Lease says of a version that is not proven; None: it says nothing."""
+        if known is None:
+            return Canary()
+        since, seen_at = known.canary_since, known.canary_seen_at
+        left = None
+        if since is not None:
+            left = max(self._watched - ((seen_at or since) - since), timedelta(0))
+        return Canary(version=known.canary_version, since=since, seen_at=seen_at, left=left)
 
     def _pods_since(self, node: Node) -> datetime | None:
         """Since when the first of the node's pods is there; None without any.
@@ -151,15 +186,27 @@ class Canaries:
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
         ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
-        return find_outages(ours, self.now, self._init_seconds)
+        return find_outages(ours, self.now, self._init_seconds, self._doubted)
 
-    def _failure(self, fleet: FleetNodes, old: Collection[NodeName], new: Sequence[Node]) -> str:
+    def _failure(
+        self,
+        fleet: FleetNodes,
+        old: Collection[NodeName],
+        new: Sequence[Node],
+        *,
+        only_now: bool = False,
+    ) -> str:
         """Return what shows that nodes of the new version do not work; empty when nothing does.
 
-        Nothing does in an outage: nodes and pods of the old version fail then, too.
+        Args:
+            fleet: The fleet.
+            old: Its drifted nodes.
+            new: Its nodes of the version.
+            only_now: Whether restarts count only of pods that are in a crash loop now: the others
+                may be days old.
         """
-        found = self._never_joined(fleet) or self._crashing(old, new) or self._not_ready(new)
-        return "" if found and fleet.key.region in self._outages else found
+        crashing = self._crashing(old, new, only_now=only_now)
+        return self._never_joined(fleet) or crashing or self._not_ready(new)
 
     def _never_joined(self, fleet: FleetNodes) -> str:
         assert fleet.live is not None
@@ -170,10 +217,13 @@ class Canaries:
                 return f"instance {each.instance.id} never became a node within {limit}"
         return ""
 
-    def _crashing(self, old: Collection[NodeName], new: Sequence[Node]) -> str:
+    def _crashing(self, old: Collection[NodeName], new: Sequence[Node], *, only_now: bool) -> str:
         if not new:
             return ""
-        crashing = crashing_pods(self._restarted, old, self.now)
+        restarted = self._restarted
+        if only_now:
+            restarted = [pod for pod in restarted if is_crashing(pod, self.now)]
+        crashing = crashing_pods(restarted, old, self.now)
         for node in new:
             pod = crashing.get(node.name)
             if pod is not None:

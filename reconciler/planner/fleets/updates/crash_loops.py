@@ -53,7 +53,7 @@ def crashing_pods(
         now: The time that the API server has at least.
     """
     everywhere = {
-        _controller(pod) for pod in restarted if pod.node_name in old and _is_crashing(pod, now)
+        _controller(pod) for pod in restarted if pod.node_name in old and is_crashing(pod, now)
     } - {None}
     return {
         pod.node_name: pod
@@ -62,7 +62,13 @@ def crashing_pods(
     }
 
 
-def _is_crashing(pod: Pod, now: datetime) -> bool:
+def is_crashing(pod: Pod, now: datetime) -> bool:
+    """Return whether a container of the pod is in a crash loop at a time.
+
+    Args:
+        pod: The pod.
+        now: The time that the API server has at least.
+    """
     return any(_is_in_crash_loop(each, now) for each in pod.containers)
 
 

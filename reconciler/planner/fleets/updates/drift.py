@@ -1,21 +1,20 @@
 """Which nodes their fleet would no longer launch as they are, and why.
 
 The version of the launch template stands for the image and the user data, which are part of it.
-Such nodes are only replaced by a rolling update (`planner.fleets.rolling_update`).
+Such nodes are only replaced by a rolling update (`planner.fleets.updates.rolling_update`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import DriftedNodes, DriftReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 
-TEMPLATE_ID_TAG: Final = "aws:ec2launchtemplate:id"
-"""Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
+OldAndNew = tuple[dict[NodeName, str], list[Node]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +87,27 @@ def _why_not_comparable(live: Fleet, instance: Instance) -> str:
     if template and live.launch_template_id and not present:
         return f"it was launched from {template}, the fleet's first is {live.launch_template_id}"
     return ""
+
+
+def old_and_new(
+    fleet: FleetNodes, live: Fleet | None, instances: Mapping[NodeName, Instance]
+) -> OldAndNew:
+    """Return the drifted nodes of a fleet with the reasons, and those that are known not to be.
+
+    Args:
+        fleet: The fleet; one that is to go as a whole has neither.
+        live: What it launches.
+        instances: By node.
+    """
+    old: dict[NodeName, str] = {}
+    new: list[Node] = []
+    for node in () if fleet.settings.departing else fleet.nodes:
+        drift = drift_of(live, instances.get(node.name))
+        if drift.reasons:
+            old[node.name] = ", ".join(drift.reasons.values())
+        elif not drift.unknown:
+            new.append(node)
+    return old, new
 
 
 def count_drifted(

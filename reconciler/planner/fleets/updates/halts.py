@@ -10,7 +10,8 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.live import is_told
-from reconciler.planner.fleets.updates.rolling_update import Update
+from reconciler.planner.fleets.updates.canary import Canary
+from reconciler.planner.fleets.updates.update import Update
 
 
 def halted_after(
@@ -40,15 +41,24 @@ def halted_after(
         if version and known.resumed_version not in {"", version}:
             saved = replace(saved, resumed_version="")
         if version and known.canary_version not in {"", version}:
-            saved = replace(saved, canary_version="", canary_since=None)
+            saved = _watching(saved, Canary())
         if update is not None and update.halted:
             saved = replace(saved, halted_version=update.version, halted_because=update.because)
         if update is not None and update.canary.version:
-            canary = update.canary
-            saved = replace(saved, canary_version=canary.version, canary_since=canary.since)
+            saved = _watching(saved, update.canary)
         if saved != known:
             after[place] = saved
     return after
+
+
+def _watching(saved: SavedFleetState, canary: Canary) -> SavedFleetState:
+    return replace(
+        saved,
+        canary_version=canary.version,
+        canary_since=canary.since,
+        canary_seen_at=canary.seen_at,
+        canary_proven=canary.proven,
+    )
 
 
 def with_resumed(

@@ -15,7 +15,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.text import duration
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
-from reconciler.planner.fleets.updates.rolling_update import Update
+from reconciler.planner.fleets.updates.update import Update
 from reconciler.planner.nodes.interruptions import InterruptionNotice
 from reconciler.planner.settings import DisruptionReason, FleetSettings
 

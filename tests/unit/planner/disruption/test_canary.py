@@ -1,7 +1,6 @@
 """The first new node of a version is watched before others follow."""
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,11 +17,16 @@ from tests.unit.planner.disruption.updated_fleet import (
     node,
     remembered,
     state,
+    watched,
 )
 from tests.unit.planner.scale_in.scene import full, on
 
 DAY = 86_400
-PROVEN: dict[str, Any] = {"canary_version": NEW, "canary_since": ago(2 * DAY)}
+PROVEN: dict[str, Any] = {
+    "canary_version": NEW,
+    "canary_since": ago(2 * DAY),
+    "canary_proven": True,
+}
 RESTARTED = on("c", "app", restarts=3)
 NOT_READY = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoExecute")
 
@@ -138,11 +142,11 @@ def test_new_node_to_which_no_pod_came_proves_nothing() -> None:
 @pytest.mark.parametrize(("seconds", "batch"), [(599, 0), (600, 2)])
 def test_short_pods_do_not_begin_the_watch_again(seconds: float, batch: int) -> None:
     """In a fleet of short jobs the canary never came to its end."""
-    watched = remembered(canary_version=NEW, canary_since=ago(seconds))
+    known = watched(seconds)
     objects: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b"), node("c", 900)]
     job = on("c", started_at=ago(5), scheduled_at=ago(6))
     for pods in ((), (job,)):
-        made = made_of(*objects, *pods, new="c", fleet_states=watched)
+        made = made_of(*objects, *pods, new="c", fleet_states=known)
         assert len(marked(made)) == batch
         assert saved(made) == (NEW, seconds)
 
@@ -150,10 +154,10 @@ def test_short_pods_do_not_begin_the_watch_again(seconds: float, batch: int) -> 
 @pytest.mark.parametrize("gone", [True, False])
 def test_watch_begins_again_when_no_new_node_takes_pods(gone: bool) -> None:
     """Ten minutes of which it was silent for nine prove nothing."""
-    watched = remembered(canary_version=NEW, canary_since=ago(300))
+    known = watched(300)
     objects: list[Node | Pod] = [node("a"), full("a")]
     silent = [] if gone else [node("c", 900, ready=False, ready_changed_at=ago(60))]
-    made = made_of(*objects, *silent, new="c", fleet_states=watched)
+    made = made_of(*objects, *silent, new="c", fleet_states=known)
     assert saved(made) == (NEW, None)
     made = made_of(*objects, node("c", 900), on("c"), new="c", fleet_states=made.fleet_states)
     assert saved(made) == (NEW, 0)
@@ -171,9 +175,9 @@ def test_version_that_was_proven_before_is_known_by_its_pods() -> None:
 
 def test_halt_begins_the_watch_again() -> None:
     """A person let the update go on, and as many nodes as ever followed at once."""
-    watched = remembered(canary_version=NEW, canary_since=ago(300))
+    known = watched(300)
     objects: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b"), node("c", 900)]
-    halted = made_of(*objects, RESTARTED, new="c", fleet_states=watched)
+    halted = made_of(*objects, RESTARTED, new="c", fleet_states=known)
     assert state(halted) == "halted"
     assert saved(halted) == (NEW, None)
     states: dict[str, Any] = {"fleet_states": halted.fleet_states}
@@ -193,10 +197,10 @@ def test_nothing_is_noted_while_ec2_does_not_tell_the_version() -> None:
 @pytest.mark.parametrize("changed", [{"server_time": ago(3600)}, {"server_time": ago(-3600)}])
 def test_nothing_fails_or_is_proven_while_the_clocks_differ(changed: dict[str, Any]) -> None:
     """A machine that was suspended had its clock wrong for one plan, and the update was halted."""
-    watched = remembered(canary_version=NEW, canary_since=ago(30))
+    known = watched(30)
     objects: list[Node | Pod] = [node("a", 9000), full("a")]
     late = node("c", 3630, ready=False)
-    for states in ((), watched):
+    for states in ((), known):
         made = made_of(*objects, late, RESTARTED, new="c", fleet_states=states, **changed)
         assert state(made) == "canary"
         assert made.fleet_states == states or saved(made)[1] == 30
@@ -204,7 +208,7 @@ def test_nothing_fails_or_is_proven_while_the_clocks_differ(changed: dict[str, A
 
 def test_watch_that_a_clock_noted_ahead_of_its_time_begins_now() -> None:
     """The update would stand still until the clock has caught up."""
-    ahead = remembered(canary_version=NEW, canary_since=NOW + timedelta(days=1))
+    ahead = watched(-DAY, seen=-DAY)
     made = made_of(node("a"), full("a"), node("c", 900), on("c"), new="c", fleet_states=ahead)
     assert saved(made) == (NEW, 0)
 

@@ -7,20 +7,30 @@ import pytest
 from reconciler.model.actions import DRAIN_STARTED, EvictPod
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.text import rfc3339
 from tests.builders import ago
 from tests.unit.planner.disruption.interrupted_nodes import targets
 from tests.unit.planner.disruption.updated_fleet import (
     NEW,
+    OLD,
     TAINT,
     made_of,
     marked,
     node,
     remembered,
     state,
+    watched,
 )
 from tests.unit.planner.placed import drained
-from tests.unit.planner.scale_in.scene import annotations_set, full, kept, on, told
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
 
 OBJECTS: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b")]
 
@@ -91,3 +101,52 @@ def test_no_batch_begins_while_the_number_is_unknown() -> None:
     made = unknown(*OBJECTS, types=("m7g.large",))
     assert (state(made), marked(made), targets(made)) == ("paused", {}, [])
     assert kept(made)["a"] == "rolling-update"
+
+
+EXPIRING = make_scene_fleet(expire_after_seconds=86_400.0)
+EXPIRED = [node(name, 3 * 86_400, fleet=EXPIRING) for name in ("a", "b", "p")]
+
+
+def expiring(states: tuple[SavedFleetState, ...], *objects: Node | Pod) -> Plan:
+    """The plan of three expired nodes with pods, and others of version 8."""
+    new = " ".join(each.name for each in objects if isinstance(each, Node))
+    pods = [full(each.name) for each in EXPIRED]
+    return unknown(*EXPIRED, *pods, *objects, new=new, fleet=EXPIRING, fleet_states=states)
+
+
+NEW_NODE: tuple[Node | Pod, ...] = (node("c", 900, fleet=EXPIRING), on("c", cpu="2500m"))
+
+
+def test_canary_outlasts_cycles_without_the_number() -> None:
+    """Expired nodes were replaced by nodes of the version whose first one was still watched."""
+    made = expiring(watched(100), *NEW_NODE)
+    assert (state(made), made.updates[0].version) == ("canary", NEW)
+    assert "EC2 does not tell" in made.updates[0].because
+    assert (targets(made), marked(made), drained(made)) == ([], {}, [])
+    assert kept(made)["a"] == "rolling-update"
+    assert [m.canary_since for m in made.fleet_states if m.canary_version] == [ago(100)]
+
+
+def test_batch_of_a_canary_outlasts_cycles_without_the_number() -> None:
+    """Its node had not joined yet, and the expired ones had others asked for."""
+    marks = node("m", 3 * 86_400, mark=1, fleet=EXPIRING)
+    made = unknown(marks, full("m"), fleet=EXPIRING, fleet_states=remembered(canary_version=NEW))
+    assert (state(made), targets(made)) == ("canary", [])
+
+
+@pytest.mark.parametrize(
+    ("states", "objects"),
+    [
+        (remembered(canary_version=NEW, canary_since=ago(9000), canary_proven=True), NEW_NODE),
+        (remembered(canary_version=NEW), ()),
+        (remembered(canary_version=OLD, canary_since=ago(100)), ()),
+    ],
+    ids=["proven", "not-begun", "finished"],
+)
+def test_expired_nodes_go_on_without_the_number_when_no_canary_is_watched(
+    states: tuple[SavedFleetState, ...], objects: tuple[Node | Pod, ...]
+) -> None:
+    """Whoever lacks the right to read launch templates would keep all nodes for good."""
+    made = expiring(states, *objects)
+    assert made.updates == ()
+    assert len(targets(made)) == 1

@@ -111,6 +111,19 @@ def remembered(**changed: Any) -> tuple[SavedFleetState, ...]:
     return (SavedFleetState(fleet=FLEET.name, region=HOME, **changed),)
 
 
+def watched(seconds: float, *, seen: float = 20, **changed: Any) -> tuple[SavedFleetState, ...]:
+    """What the Lease says of a fleet whose canary has been watched for so many seconds.
+
+    Args:
+        seconds: How long ago that began.
+        seen: How long ago it was judged last.
+        changed: Further fields.
+    """
+    return remembered(
+        canary_version=NEW, canary_since=ago(seconds), canary_seen_at=ago(seen), **changed
+    )
+
+
 def marked(made: Plan) -> dict[str, str | None]:
     """The marks that the plan sets or takes off, without their times."""
     return {

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import DriftedNodes
 from reconciler.planner.explain.explain import explain
-from reconciler.planner.fleets.updates.drift import TEMPLATE_ID_TAG, drift_of
+from reconciler.planner.fleets.updates.drift import drift_of
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOME,

@@ -1,0 +1,97 @@
+"""Rolling updates while EC2 does not tell which version of its launch template a fleet launches."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import NodeName
+from reconciler.model.saved_state import SavedFleetState
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.updates.batch_mark import read_mark
+from reconciler.planner.fleets.updates.canary import stays
+from reconciler.planner.fleets.updates.drift import old_and_new
+from reconciler.planner.fleets.updates.update import Update
+
+_UNTOLD: Final = (
+    "EC2 does not tell the number of its launch template version: nothing begins until it does"
+)
+
+
+def standing_update(
+    fleet: FleetNodes,
+    instances: Mapping[NodeName, Instance],
+    saved: SavedFleetState | None,
+    at: datetime,
+) -> Update | None:
+    """Return the update of a fleet whose version EC2 does not tell; None when it has none.
+
+    What was known last holds: its halt, its canary, and the batch whose nodes are marked. The nodes
+    that came since that began count as those for which the batch waits, but none of it is emptied
+    for them: they may be of a later version.
+
+    Args:
+        fleet: The fleet.
+        instances: By node.
+        saved: What the Lease says of it.
+        at: The clock.
+    """
+    assert fleet.live is not None
+    old, _ = old_and_new(fleet, fleet.live, instances)
+    marks = {n.name: mark for n in fleet.nodes if (mark := read_mark(n, at)) is not None}
+    halted = saved is not None and bool(saved.halted_version)
+    watched = _old_of_watched(fleet, instances, saved, in_batch=bool(marks))
+    if fleet.settings.departing or not (halted or old or marks or watched):
+        return None
+    update = Update(
+        key=fleet.key,
+        version=fleet.live.launch_template_version,
+        state="paused",
+        because=_UNTOLD,
+        old=old,
+        batch={},
+        new=(),
+        spare=0,
+        may_go=frozenset(),
+        batch_max=0,
+        version_told=False,
+    )
+    if saved is not None and halted:
+        because = saved.halted_because
+        return replace(update, version=saved.halted_version, state="halted", because=because)
+    if marks:
+        latest, began = max(m.at for m in marks.values()), min(m.at for m in marks.values())
+        newer = (n for n in fleet.nodes if n.name not in marks and n.name not in old)
+        came = tuple(n for n in newer if n.created_at is not None and n.created_at >= began)
+        update = replace(
+            update,
+            version=next(m.version for m in marks.values() if m.at == latest),
+            old={**dict.fromkeys(marks, "it was drifted when its batch began"), **old},
+            batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
+            new=came,
+            staying=frozenset(n.name for n in came if stays(n, ())),
+        )
+    if saved is not None and watched:
+        version, old = saved.canary_version, {**watched, **update.old}
+        update = replace(update, version=version, state="canary", old=old)
+    return update
+
+
+def _old_of_watched(
+    fleet: FleetNodes,
+    instances: Mapping[NodeName, Instance],
+    saved: SavedFleetState | None,
+    *,
+    in_batch: bool,
+) -> Mapping[NodeName, str]:
+    """Return the drifted nodes of a fleet whose canary is not proven yet; none without a canary.
+
+    The version that was known last is the one that the canary is of.
+    """
+    if saved is None or saved.canary_proven or not saved.canary_version:
+        return {}
+    assert fleet.live is not None
+    live = replace(fleet.live, launch_template_version=saved.canary_version)
+    old, new = old_and_new(fleet, live, instances)
+    return old if new or in_batch else {}

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -33,7 +32,16 @@ from tests.builders import (
     make_settings,
 )
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, begun, noticed, targets
-from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
+from tests.unit.planner.disruption.queued_notices import (
+    change,
+    changed_node,
+    recommended,
+    results,
+    seen,
+    spot,
+    withdrawn,
+    written,
+)
 from tests.unit.planner.scale_in.scene import full, on, told
 
 SETTINGS = make_settings(FLEET)
@@ -104,11 +112,6 @@ def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> No
     assert written(made) == {}
 
 
-def recommended(left_seconds: float) -> Notice:
-    """EC2 recommends, or has recommended, to leave the instance of node a."""
-    return spot("a", left_seconds, kind="rebalance", action="")
-
-
 @pytest.mark.parametrize("left_seconds", [-60, -600, -86_400])
 def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds: float) -> None:
     """One older than five minutes was deleted before its node carried it, and lost by a crash."""
@@ -125,7 +128,7 @@ def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds
 @pytest.mark.parametrize(
     ("annotation", "result"),
     [
-        (f"scheduled-change/{rfc3339(ago(-3600))}", "acted"),
+        (f"terminate/{rfc3339(ago(-3600))}", "acted"),
         (f"scheduled-change/{rfc3339(ago(3600))}", "waiting"),
         (f"rebalance-recommendation/{rfc3339(ago(900))}", "acted"),
         (f"rebalance-recommendation/{rfc3339(ago(300))}", "waiting"),
@@ -139,23 +142,6 @@ def test_recommendation_is_done_when_its_node_carries_what_outranks_it(
     made = plan(seen(node, full("a"), notices=(recommended(-600),)), SETTINGS)
     assert results(made) == [result]
     assert bool(written(made)) == (result == "waiting")
-
-
-def change(left_seconds: float, message: str = "m-1", **changed: Any) -> Notice:
-    """EC2 announces, or takes back, a change of the instance of node a."""
-    stated: dict[str, Any] = {"kind": "scheduled-change", "action": "AWS_EC2_INSTANCE_STOP"}
-    return spot("a", left_seconds, message, **{**stated, **changed})
-
-
-def withdrawn(left_seconds: float, message: str = "m-2") -> Notice:
-    """EC2 takes a change of the instance of node a back."""
-    return change(left_seconds, message, kind="change-withdrawn")
-
-
-def changed_node(left_seconds: float) -> Node:
-    """Node a, which carries the announcement of a change."""
-    text = f"scheduled-change/{rfc3339(ago(-left_seconds))}"
-    return make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: text}))
 
 
 def test_withdrawn_change_is_taken_off_its_node_and_done_when_that_is_seen() -> None:

@@ -1,8 +1,9 @@
 """Writes and reads the value of the node annotation `fleet-reconciler.io/interruption`.
 
 Its form is `<action>/<RFC 3339>`. The node watch writes it from instance metadata, the capacity
-loop from the interruption queue, and the planner reads it. Standard library only, so that the
-node watch stays small.
+loop from the interruption queue, and the planner reads it. Notices that it outranks are in
+`fleet-reconciler.io/further-interruptions`, which the capacity loop alone writes: they hold when
+that one is withdrawn. Standard library only, so that the node watch stays small.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ OVER_AFTER: Final = timedelta(minutes=5)
 """This long after its time a notice has not come true, or was delivered far too late."""
 LENGTH_MAX: Final = 64
 """Characters; the longest action has 24 and an RFC 3339 time at most 35."""
+FURTHER_MAX: Final = 8
+"""So many notices are remembered beside the one that applies, a recommendation among them; EC2
+rarely announces two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,3 +92,9 @@ def read_annotation(text: str) -> AnnotatedNotice | None:
     except ValueError:
         return None
     return annotated_notice(action, at)
+
+
+def read_further(text: str) -> tuple[AnnotatedNotice, ...]:
+    """Return the notices in the value of the other annotation; what cannot be read is left out."""
+    parts = text.split(",", FURTHER_MAX)[:FURTHER_MAX]
+    return tuple(notice for part in parts if (notice := read_annotation(part)) is not None)

@@ -4,7 +4,8 @@ A node in a zone that had none makes the zone count for every spread over zones 
 nodes, also of pods that may not go there: the least filled zone is then an empty one, and
 kube-scheduler refuses pods for which nodes were bought. Such a purchase is made again, with
 these zones counted from the start. Where that leaves pods of higher priority, those of lower
-priority get no node in such a zone, and neither do they while nodes for the higher ones launch.
+priority get no node in such a zone, and neither do they while nodes for the higher ones launch. Nor
+does any node come there that waiting pods do not need: headroom, or one in the place of another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from reconciler.planner.capacity.opened_room import buy_with_opened_room
 from reconciler.planner.capacity.problem.offer_table import OfferTable, Want
 from reconciler.planner.capacity.problem.problem import Offer
 from reconciler.planner.capacity.problem.purchase import (
+    Promised,
     Purchase,
     PurchaseRequest,
     Taken,
@@ -71,6 +73,32 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
         return other
     restore(sim, mark, request.table, purchase)
     return purchase
+
+
+def takes_places_away(sim: Simulation, offer: Offer, promised: Sequence[Promised]) -> bool:
+    """Return whether one more node of the offer has spreads refuse pods the places that they have.
+
+    Args:
+        sim: The simulation; nothing is changed.
+        offer: The node.
+        promised: Pods with places on nodes that are not there yet.
+    """
+    if not promised or not _opens(sim, offer):
+        return False
+    mark = sim.fork()
+    opened = _opened_by(sim, [(sim.add_row(_empty_row(offer)), offer)], mark[1])
+    refused = any(any(_refused(sim, each.table, each.taken, opened)) for each in promised)
+    sim.revert(mark)
+    return refused
+
+
+def _opens(sim: Simulation, offer: Offer) -> bool:
+    """Return whether a node of the offer would be the first in one of its domains."""
+    for key, topology in sim.topologies.items():
+        domain = -1 if key == HOSTNAME else topology.place_of(offer.node.row.variants)
+        if domain >= 0 and not (topology.domain == domain).any():
+            return True
+    return False
 
 
 def _with_promised(left: Sequence[Want], refused: Sequence[_Refused]) -> list[Want]:
@@ -203,17 +231,28 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
     if not purchase.rows:
         return {}
     offers = {id(offer.node): offer for offer in request.table.offers}
-    new = np.array([row for row, _ in purchase.rows], dtype=np.int64)
+    return _opened_by(sim, [(row, offers[id(node)]) for row, node in purchase.rows], rows)
+
+
+def _opened_by(sim: Simulation, came: Sequence[tuple[int, Offer]], rows: int) -> _Opened:
+    """Return the domains in which new rows are and the rows before had none.
+
+    Args:
+        sim: The simulation.
+        came: The new rows, and of which offers they are.
+        rows: How many rows there were before.
+    """
+    new = np.array([row for row, _ in came], dtype=np.int64)
     found: dict[str, dict[int, Offer]] = {}
     for key, topology in sim.topologies.items():
         # Pods may name many keys that no node has.
         if key == HOSTNAME or not (topology.domain[new] >= 0).any():
             continue
         before = set(topology.domain[:rows].tolist())
-        for row, node in purchase.rows:
+        for row, offer in came:
             domain = int(topology.domain[row])
             if domain >= 0 and domain not in before:
-                found.setdefault(key, {}).setdefault(domain, offers[id(node)])
+                found.setdefault(key, {}).setdefault(domain, offer)
     return found
 
 

@@ -28,7 +28,7 @@ from reconciler.planner.disruption.drains.actions import (
 from reconciler.planner.disruption.drains.idleness import counted, in_use, is_empty, unneeded_since
 from reconciler.planner.disruption.drains.overdue import (
     ends_at,
-    noted_since,
+    failed_since_expiry,
     tend_clock,
     until_end,
 )
@@ -304,9 +304,7 @@ def _tend_clock(
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
-    # A drain that failed may be tried again only in the next window of a budget, or the next day:
-    # until then nothing shows that the node could be emptied.
-    kept = kept or last_failure(view, node, since=noted_since(view, node)) is not None
+    kept = kept or failed_since_expiry(view, node, settings)
     tend_clock(context.builder, node, settings, blocked=kept)
 
 

@@ -19,6 +19,7 @@ from reconciler.planner.nodes.drain_taints import (
     is_draining_by_us,
     is_draining_voluntarily,
 )
+from reconciler.planner.promised import KeptPlaces
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -33,6 +34,8 @@ class DisruptionContext:
     room: FleetRoom
     reserve: DemandReserve
     ledger: EvictionLedger
+    kept_places: KeptPlaces
+    """Places of waiting pods that nodes in the place of others must not take away."""
     sets: SetsUnderWay
     """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
@@ -127,6 +130,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         room=FleetRoom(builder),
         reserve=DemandReserve(builder),
         ledger=EvictionLedger(view, builder.budgets),
+        kept_places=KeptPlaces(builder),
         sets=SetsUnderWay(view),
         draining=draining,
         draining_before=sum(

@@ -50,6 +50,7 @@ from reconciler.planner.disruption.drains.rounds import timed_out
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.limits.removals import minimum_stays
+from reconciler.planner.disruption.reasons_gone import reason_gone
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.spot_rules import (
@@ -139,7 +140,7 @@ class _Drains:
             kept = Blocker("in-use", "it is used again")
         else:
             kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, key, drain)
-            kept = kept or _update_halted(view, key, drain)
+            kept = kept or reason_gone(view, node, key, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif in_use(pods):
@@ -303,19 +304,6 @@ class _Drains:
             return
         builder.block(node, *halted)
         builder.mark(*_noted(builder.view, node, drain, (0, 0)))
-
-
-def _update_halted(view: ClusterView, key: FleetKey, drain: Disruption) -> Blocker | None:
-    """Return why a node stays whose drain a rolling update began that was halted since.
-
-    What is left there would move to nodes that do not work; given back, the node can take again
-    what has moved. None for other drains.
-    """
-    update = view.inventory.updates.get(key)
-    if drain.policy != "rolling-update" or update is None or not update.halted:
-        return None
-    because = f"the rolling update is halted: {update.because}"
-    return Blocker("rolling-update-halted", because)
 
 
 def _too_long(

@@ -4,7 +4,7 @@ EC2 keeps a pool of spot capacity per instance type and zone. A pool out of whic
 just taken is likelier than others to lose the next one as well.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -76,7 +76,8 @@ def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[Inte
     for node in snapshot.cluster.nodes:
         if node.name not in spot_nodes:
             continue
-        notice = notice_of(node, told, snapshot.at)
+        messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
+        notice = notice_of(node, messages, snapshot.at)
         if notice is None or notice.action not in SPOT_ACTIONS:
             continue
         place = _place(node, instances.get(node.instance_id) if node.instance_id else None)
@@ -85,10 +86,12 @@ def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[Inte
 
 
 def _of_instances(
-    told: Mapping[InstanceId, InterruptionNotice], instances: Mapping[InstanceId, Instance]
+    told: Mapping[InstanceId, Sequence[InterruptionNotice]],
+    instances: Mapping[InstanceId, Instance],
 ) -> Iterator[InterruptedPool]:
     """Yield the pools of instances that the queue tells of, be they nodes or not."""
-    for name, notice in told.items():
+    for name, notices in told.items():
+        notice = min(notices, key=lambda each: each.rank)
         one = instances.get(name)
         ours = one is not None and one.fleet_id is not None and one.lifecycle == "spot"
         if one is not None and ours and notice.action in SPOT_ACTIONS:

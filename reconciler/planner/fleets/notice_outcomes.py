@@ -12,8 +12,9 @@ from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import InstanceId
 from reconciler.model.interruption_annotation import (
-    RANKS,
+    FURTHER_MAX,
     REBALANCE_RECOMMENDATION,
+    SCHEDULED_CHANGE,
     is_over,
 )
 from reconciler.model.notices import SPOT_ACTIONS, STAYING, Notice, NoticeOutcome, NoticeResult
@@ -21,7 +22,7 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     carries_withdrawn,
-    read_notice,
+    read_notices,
     withdrawn_changes,
 )
 
@@ -103,13 +104,22 @@ def _knows_all_instances(cloud: CloudState | None) -> bool:
 
 
 def _is_acted_on(notice: Notice, node: Node | None, at: datetime) -> bool:
-    """Return whether the node says of itself what the message says, or what outranks it."""
-    known = read_notice(node) if node is not None else None
-    if node is None or known is None or notice.at is None:
+    """Return whether the node says of itself what the message says, or what outranks it for good.
+
+    A scheduled change may be withdrawn, so what it outranks has to be on the node as well, of
+    changes the first `FURTHER_MAX`.
+    """
+    if node is None or notice.at is None:
         return False
-    if notice.kind == "rebalance":
-        return not known.is_over(at) and known.rank <= (RANKS[REBALANCE_RECOMMENDATION], notice.at)
-    if known.action in SPOT_ACTIONS and notice.kind != "spot-interruption":
+    known = [each for each in read_notices(node) if not each.is_over(at)]
+    ends = [each.deadline for each in known if each.action in SPOT_ACTIONS]
+    if notice.kind == "spot-interruption":
+        begun = "interruption" in drain_reasons(node)
+        return begun and bool(ends) and min(ends) <= notice.at
+    if ends:
         return True
-    begun = notice.kind != "spot-interruption" or "interruption" in drain_reasons(node)
-    return begun and known.deadline <= notice.at
+    action = REBALANCE_RECOMMENDATION if notice.kind == "rebalance" else SCHEDULED_CHANGE
+    of_kind = [each.deadline for each in known if each.action == action]
+    if notice.kind == "rebalance":
+        return bool(of_kind) and min(of_kind) <= notice.at
+    return notice.at in of_kind or sum(each <= notice.at for each in of_kind) >= FURTHER_MAX

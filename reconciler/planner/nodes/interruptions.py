@@ -9,22 +9,24 @@ Source: EC2 user guide, "Spot Instance interruption notices", "EC2 instance reba
 recommendations" and "Scheduled events for your instances".
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.model.actions import INTERRUPTION
+from reconciler.model.actions import FURTHER_INTERRUPTIONS, INTERRUPTION
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (
+    FURTHER_MAX,
     REBALANCE_RECOMMENDATION,
     SCHEDULED_CHANGE,
     AnnotatedNotice,
     read_annotation,
+    read_further,
 )
-from reconciler.model.notices import Notice
+from reconciler.model.notices import SPOT_ACTIONS, Notice
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import rfc3339
 from reconciler.planner.clocks import is_skewed
@@ -33,6 +35,7 @@ FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
 HOOK_LASTS: Final = timedelta(minutes=10)
 """How long the pods of a node have that its Auto Scaling group ends: AWS names no time."""
+_ANNOTATIONS: Final = frozenset({INTERRUPTION, FURTHER_INTERRUPTIONS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class InterruptionNotice:
     action: str
     deadline: datetime
     """When EC2 begins with it, or when it recommended it; aware."""
+    further: tuple["InterruptionNotice", ...] = field(default=(), compare=False)
+    """Those of its node that it outranks, by rank: they hold when it is withdrawn."""
 
     def __str__(self) -> str:
         """For people."""
@@ -77,6 +82,11 @@ class InterruptionNotice:
         return str(self.annotated)
 
     @property
+    def further_annotation(self) -> str:
+        """Return the value of the annotation for the notices that it outranks; may be empty."""
+        return ",".join(each.annotation for each in self.further)
+
+    @property
     def annotated(self) -> AnnotatedNotice:
         """Return what the node's annotation says."""
         return AnnotatedNotice(action=self.action, at=self.deadline)
@@ -85,20 +95,31 @@ class InterruptionNotice:
 def read_notice(node: Node) -> InterruptionNotice | None:
     """Return the notice on a node; None without one, or where it cannot be read."""
     found = read_annotation(node.annotations.get(INTERRUPTION, ""))
-    return InterruptionNotice(action=found.action, deadline=found.at) if found is not None else None
+    return _of_annotated(found) if found is not None else None
+
+
+def read_notices(node: Node) -> tuple[InterruptionNotice, ...]:
+    """Return all notices on a node: the one that applied last, and those that it outranks."""
+    first = read_notice(node)
+    further = map(_of_annotated, read_further(node.annotations.get(FURTHER_INTERRUPTIONS, "")))
+    return (*further,) if first is None else (first, *further)
+
+
+def _of_annotated(found: AnnotatedNotice) -> InterruptionNotice:
+    return InterruptionNotice(action=found.action, deadline=found.at)
 
 
 def told_interruptions(
     notices: Iterable[Notice], at: datetime, *, rebalance: bool
-) -> Mapping[InstanceId, InterruptionNotice]:
-    """Return what the interruption queue tells of each instance: the notice that outranks others.
+) -> Mapping[InstanceId, Sequence[InterruptionNotice]]:
+    """Return what the interruption queue tells of each instance.
 
     Args:
         notices: Of the queue.
         at: The clock; what is over by then is left out.
         rebalance: Whether rebalance recommendations count.
     """
-    told: dict[InstanceId, InterruptionNotice] = {}
+    told: dict[InstanceId, list[InterruptionNotice]] = {}
     notices = tuple(notices)
     withdrawn = withdrawn_changes(notices)
     for each in notices:
@@ -112,9 +133,8 @@ def told_interruptions(
         if action == SCHEDULED_CHANGE and (each.instance, each.at) in withdrawn:
             continue
         notice = InterruptionNotice(action=action, deadline=each.at)
-        known = told.get(each.instance)
-        if not notice.is_over(at) and (known is None or notice.rank < known.rank):
-            told[each.instance] = notice
+        if not notice.is_over(at):
+            told.setdefault(each.instance, []).append(notice)
     return told
 
 
@@ -128,31 +148,54 @@ def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, 
 
 
 def carries_withdrawn(node: Node, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
-    """Return whether the node's annotation announces a change that is taken back."""
-    known = read_notice(node)
-    if known is None or known.action != SCHEDULED_CHANGE or node.instance_id is None:
+    """Return whether the node's annotations announce a change that is taken back."""
+    return any(_is_withdrawn(node, each, withdrawn) for each in read_notices(node))
+
+
+def _is_withdrawn(
+    node: Node,
+    notice: InterruptionNotice,
+    withdrawn: Collection[tuple[InstanceId, datetime]],
+) -> bool:
+    if notice.action != SCHEDULED_CHANGE or node.instance_id is None:
         return False
-    return (node.instance_id, known.deadline) in withdrawn
+    return (node.instance_id, notice.deadline) in withdrawn
 
 
 def notice_of(
     node: Node,
-    told: Mapping[InstanceId, InterruptionNotice],
+    told: Sequence[InterruptionNotice],
     at: datetime,
     withdrawn: Collection[tuple[InstanceId, datetime]] = (),
 ) -> InterruptionNotice | None:
-    """Return the notice that holds for a node, of annotation and queue; None without one.
+    """Return the notice that holds for a node, of annotations and queue; None without one.
 
     Args:
         node: The node.
-        told: What the queue tells.
+        told: What the queue tells of its instance.
         at: The clock.
         withdrawn: The scheduled changes that the queue takes back.
     """
-    known = None if carries_withdrawn(node, withdrawn) else read_notice(node)
-    message = told.get(node.instance_id) if node.instance_id is not None else None
-    found = [each for each in (known, message) if each is not None and not each.is_over(at)]
-    return min(found, key=lambda each: each.rank, default=None)
+    known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
+    found = [each for each in (*known, *told) if not each.is_over(at)]
+    if not found:
+        return None
+    first = min(found, key=lambda each: each.rank)
+    # Nothing comes after the end of the instance: no more is written for that than there is.
+    others = known if first.action in SPOT_ACTIONS else found
+    return replace(first, further=_further(first, [n for n in others if not n.is_over(at)]))
+
+
+def _further(
+    first: InterruptionNotice, others: Iterable[InterruptionNotice]
+) -> tuple[InterruptionNotice, ...]:
+    """Return what is remembered beside a notice: other changes, and the first recommendation."""
+    ranked = sorted({each for each in others if each != first}, key=lambda each: each.rank)
+    changes = [each for each in ranked if each.action == SCHEDULED_CHANGE]
+    recommended = [each for each in ranked if each.action == REBALANCE_RECOMMENDATION]
+    if first.action == REBALANCE_RECOMMENDATION:
+        recommended = []
+    return (*changes[: FURTHER_MAX - 1], *recommended[:1])
 
 
 def _ended_by_group(snapshot: Snapshot) -> Mapping[InstanceId, InterruptionNotice]:
@@ -180,15 +223,15 @@ def find_noticed(
     found: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):
         return found
-    told = {
-        **_ended_by_group(snapshot),
-        **told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance),
-    }
+    told = dict(told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance))
+    for instance, ends in _ended_by_group(snapshot).items():
+        told[instance] = (ends, *told.get(instance, ()))
     withdrawn = withdrawn_changes(snapshot.notices)
     for node in snapshot.cluster.nodes:
-        announced = INTERRUPTION in node.annotations or node.instance_id in told
+        messages = told.get(node.instance_id, ()) if node.instance_id is not None else ()
+        announced = messages or not node.annotations.keys().isdisjoint(_ANNOTATIONS)
         if announced and node.name in ours and node.name not in leaving:
-            notice = notice_of(node, told, snapshot.at, withdrawn)
+            notice = notice_of(node, messages, snapshot.at, withdrawn)
             if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):
                 found[node.name] = notice
     return dict(sorted(found.items()))

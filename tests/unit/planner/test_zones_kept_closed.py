@@ -9,16 +9,23 @@ import pytest
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.problem.purchase import Promised
 from reconciler.planner.planner import plan
 from reconciler.planner.policies.scale_up import sector_purchases
-from reconciler.planner.policies.scale_up.promised import promised_places
-from reconciler.planner.settings import FleetSettings, PlannerSettings
+from reconciler.planner.promised import promised_places
+from reconciler.planner.settings import (
+    FleetSettings,
+    Headroom,
+    PlannerSettings,
+    ScaleInSettings,
+)
 from tests.builders import (
     ZONE,
+    ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -32,6 +39,7 @@ from tests.builders import (
     spread,
 )
 from tests.properties.reached import asked_for
+from tests.unit.planner.scale_in.scene import unneeded
 
 A, B, C = "us-west-2a", "us-west-2b", "us-west-2c"
 
@@ -184,3 +192,69 @@ def test_promised_places_are_looked_up_for_purchases_that_open_a_zone_alone(
     made = plan(before(*pods, fleets=fleets), settings)
     assert len(placed(made)) == 40
     assert 0 < len(asked) <= 6
+
+
+HEADROOM = Headroom(sector="q", cpu_milli=1500, memory_bytes=2**30)
+
+
+def at_work(fleets: Sequence[FleetSettings], counts: Sequence[int], *pods: Pod) -> Snapshot:
+    """A cluster with so many nodes of each fleet, named by fleet and number."""
+    live = [make_fleet(each, count) for each, count in zip(fleets, counts, strict=True)]
+    nodes = [
+        (unneeded(f"{each.name}-{n}", each, 7200, zone=each.zone, created_at=ago(7200)), of)
+        for each, of in zip(fleets, live, strict=True)
+        for n in range(of.target_capacity)
+    ]
+    instances = [make_instance(node, of) for node, of in nodes]
+    cloud = make_cloud(*live, instances=instances)
+    return make_snapshot(*(node for node, _ in nodes), *pods, cloud=cloud)
+
+
+def test_headroom_opens_no_zone_while_pods_wait_for_their_nodes() -> None:
+    """It is below every pod: two of four were refused for good, and their nodes stood idle."""
+    settings = make_settings(*IN_ANOTHER_SECTOR, headroom=(HEADROOM,))
+    snapshot = before(*high(priority=-5), fleets=IN_ANOTHER_SECTOR)
+    for _ in range(3):
+        made, snapshot = planned(snapshot, settings)
+        assert placed(made) == HIGH
+        (kept_free,) = made.headroom
+        assert kept_free.missing == 1
+        assert "have spreads refuse pods that wait for nodes" in kept_free.because
+    nodes = [NodeName(f"p-{zone}-4-{n}") for zone in (A, B) for n in range(2)]
+    running = [
+        replace(pod, node_name=name, phase="Running")
+        for pod, name in zip(high(priority=-5), nodes, strict=True)
+    ]
+    made, _ = planned(at_work(IN_ANOTHER_SECTOR, (2, 2, 0), *running), settings)
+    assert [each.missing for each in made.headroom] == [0]
+
+
+DEAR = fleet(A, cpu=4, price="0.80", sector="q")
+
+
+@pytest.mark.parametrize(
+    ("changed", "settings", "code"),
+    [
+        ({}, {"consolidation": True}, "consolidation"),
+        ({"expire_after_seconds": 3600.0}, {}, "replacement"),
+    ],
+    ids=["consolidation", "expiry"],
+)
+@pytest.mark.parametrize("waits", [True, False])
+def test_node_in_the_place_of_another_opens_no_zone_while_pods_wait_for_their_nodes(
+    changed: dict[str, Any], settings: dict[str, Any], code: str, waits: bool
+) -> None:
+    """A cheaper node for one that runs took their places from pods of any priority."""
+    old = replace(DEAR, max_capacity=1, scale_in=ScaleInSettings(), **changed)
+    fleets = (*IN_ANOTHER_SECTOR, old)
+    works = make_pod("works", cpu="1500m", node_selector={"sector": "q"}, node=f"{old.name}-0")
+    pods = high() if waits else ()
+    made, _ = planned(
+        at_work(fleets, (0, 0, 0, 1), works, *pods), make_settings(*fleets, **settings)
+    )
+    assert placed(made) == (HIGH if waits else set())
+    targets = {f.fleet: f.target for f in made.fleets}
+    assert targets[IN_ANOTHER_SECTOR[2].name] == (0 if waits else 1)
+    (told,) = [each for each in made.kept if each.node == f"{old.name}-0"]
+    assert ("have spreads refuse pods" in told.detail) == waits
+    assert not waits or told.code == code

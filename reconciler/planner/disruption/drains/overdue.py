@@ -13,7 +13,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.text import duration, parse_rfc3339, rfc3339
 from reconciler.planner.budgets import Coverage
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.drains.actions import annotate, evictions
+from reconciler.planner.disruption.drains.actions import annotate, evictions, last_failure
 from reconciler.planner.fleets.updates.outdated import outdated_by_age
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView
@@ -32,7 +32,7 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
     since = noted_since(view, node)
     if since is None or settings.terminate_after_seconds is None:
         return None
-    if not _is_expired(view, node, settings):
+    if not _is_expired(view, node, settings, view.at):
         return None
     return since + timedelta(seconds=settings.terminate_after_seconds)
 
@@ -56,11 +56,11 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
         builder: The plan.
         node: A node that is not being drained.
         settings: Its fleet's.
-        blocked: Whether its pods keep it now, or its last drain failed.
+        blocked: Whether its pods keep it now, or `failed_since_expiry`.
     """
     view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
     counts = settings.terminate_after_seconds is not None and blocked
-    counts = counts and _is_expired(view, node, settings)
+    counts = counts and _is_expired(view, node, settings, view.at)
     since = noted_since(view, node)
     text = node.annotations.get(PODS_BLOCK_SINCE)
     if counts and (since is None or text != rfc3339(since)):
@@ -70,6 +70,22 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
     elif noted and not counts:
         because = "no pod keeps it now, or it has no time limit"
         builder.mark(annotate(node, PODS_BLOCK_SINCE, None, POLICY, because))
+
+
+def failed_since_expiry(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
+    """Return whether the node's last drain failed, and failed when the node had expired.
+
+    Such a drain may be tried again only in the next window of a budget, or the next day: until then
+    nothing shows that the node could be emptied. A drain that failed before, for another reason,
+    says nothing of what keeps the expired node.
+
+    Args:
+        view: The facts.
+        node: A node that is not being drained.
+        settings: Its fleet's.
+    """
+    failure = last_failure(view, node, since=noted_since(view, node))
+    return failure is not None and _is_expired(view, node, settings, failure.latest)
 
 
 def until_end(view: ClusterView, end: datetime | None) -> str:
@@ -109,8 +125,8 @@ def evictions_and_deletions(
     return [*evictions(node, allowed, grace, POLICY, because), *deleted]
 
 
-def _is_expired(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
-    """Return whether it is too old, whatever else it is to be replaced for."""
+def _is_expired(view: ClusterView, node: Node, settings: FleetSettings, at: datetime) -> bool:
+    """Return whether it is too old at that time, whatever else it is to be replaced for."""
     instance = view.inventory.instance_of_node.get(node.name)
-    expired = outdated_by_age(node, instance, settings, view.at) is not None
+    expired = outdated_by_age(node, instance, settings, at) is not None
     return expired and not settings.departing

@@ -12,6 +12,7 @@ from typing import Final
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
+    FURTHER_INTERRUPTIONS,
     INTERRUPTION,
     REPLACEMENT_ASKED,
     AnnotateNode,
@@ -49,6 +50,7 @@ from reconciler.planner.rules import comes_back
 from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"
+_NOTICES: Final = (INTERRUPTION, FURTHER_INTERRUPTIONS)
 _READ_FOR: Final = timedelta(days=1)
 """An older purchase in the node's place counts no more."""
 LAST_CALL = timedelta(seconds=30)
@@ -59,7 +61,7 @@ For the first half of it the pods of Jobs are evicted, as far as budgets allow."
 def propose(builder: PlanBuilder) -> None:
     """Empty the nodes that EC2 takes back, and give back those that it did not take."""
     view = builder.view
-    _write_later_notices(builder)
+    _write_notices(builder)
     _remove_withdrawn(builder)
     replaced = _replaced_now(builder)
     for name, notice in view.inventory.interrupted.items():
@@ -94,13 +96,20 @@ def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
     return tuple(found)
 
 
-def _write_later_notices(builder: PlanBuilder) -> None:
-    """Write notices that are not in force yet onto their nodes; messages are then done with."""
+def _write_notices(builder: PlanBuilder) -> None:
+    """Write notices that are not in force yet onto their nodes; messages are then done with.
+
+    Those that another one outranks as well: they hold when that one is withdrawn.
+    """
     inventory = builder.view.inventory
     for name, notice in inventory.noticed.items():
         node = builder.view.nodes[name]
         if name not in inventory.interrupted and read_notice(node) != notice:
             builder.mark(annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice)))
+        further = notice.further_annotation
+        if node.annotations.get(FURTHER_INTERRUPTIONS, "") != further:
+            because = f"{notice}, before what else EC2 has announced"
+            builder.mark(annotate(node, FURTHER_INTERRUPTIONS, further or None, POLICY, because))
 
 
 def _remove_withdrawn(builder: PlanBuilder) -> None:
@@ -112,7 +121,8 @@ def _remove_withdrawn(builder: PlanBuilder) -> None:
             continue
         if carries_withdrawn(node, withdrawn) and not _begun(node):
             because = "AWS Health says that the change is cancelled, or done"
-            builder.mark(annotate(node, INTERRUPTION, None, POLICY, because))
+            carried = [key for key in _NOTICES if key in node.annotations]
+            builder.mark(*(annotate(node, key, None, POLICY, because) for key in carried))
 
 
 def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool) -> None:
@@ -282,9 +292,13 @@ def _rows_without_pods(builder: PlanBuilder) -> set[int]:
 
 
 def _give_back(builder: PlanBuilder, node: Node) -> None:
-    """Give a node back whose notice was withdrawn, or whose time passed."""
+    """Give a node back whose notice was withdrawn, or whose time passed.
+
+    What else is announced stays on it.
+    """
     because = "no notice of an interruption is in force any more"
-    marks = (INTERRUPTION, REPLACEMENT_ASKED)
+    stays = node.name in builder.view.inventory.noticed
+    marks = (REPLACEMENT_ASKED,) if stays else (*_NOTICES, REPLACEMENT_ASKED)
     noted = [annotate(node, key, None, POLICY, because) for key in marks if key in node.annotations]
     builder.cancel_drain((*give_back(node, POLICY, because), *noted))
 

@@ -30,6 +30,7 @@ from reconciler.planner.money import usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.promised import TAKES_PLACES
 from reconciler.planner.view import ClusterView
 
 SAVING_PERCENT_MIN = 5
@@ -159,11 +160,14 @@ class Consolidator:
         cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
 
-    def held_by_update(self, candidate: Candidate) -> Blocker | None:
+    def held_back(self, candidate: Candidate) -> Blocker | None:
         """Return why a fleet that may have one more node gives none; None when nothing holds it."""
         view = self._context.view
         for status in view.inventory.fleets if self._is_replaced(candidate) else ():
             why = unproven_version(view, status.key, candidate.outdated)
+            if why is None and self._context.kept_places.taken_by(status.key):
+                code = "replacement" if candidate.must_go else "consolidation"
+                why = Blocker(code, f"no node comes in its place now: {TAKES_PLACES}")
             if why is not None and self._may_grow(candidate, status):
                 return why
         return None
@@ -280,7 +284,9 @@ class Consolidator:
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Whether one more node of the fleet may come in its place."""
-        return self._is_proven(candidate, status.key) and self._may_grow(candidate, status)
+        if not (self._is_proven(candidate, status.key) and self._may_grow(candidate, status)):
+            return False
+        return not self._context.kept_places.taken_by(status.key)
 
     def _is_proven(self, candidate: Candidate, key: FleetKey) -> bool:
         return unproven_version(self._context.view, key, candidate.outdated) is None

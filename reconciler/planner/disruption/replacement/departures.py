@@ -109,7 +109,7 @@ class Departures:
                 if isinstance(found, Relocation):
                     return NewNodes(key=key, count=count)
                 blocker = blocker or found
-        return blocker or self.consolidator.held_by_update(candidate)
+        return blocker or self.consolidator.held_back(candidate)
 
     def why_not_for_successor(
         self, candidate: Candidate, *, some_zone: bool = False

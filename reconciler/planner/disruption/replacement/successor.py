@@ -10,6 +10,7 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.updates.outdated import Outdated
+from reconciler.planner.promised import TAKES_PLACES
 
 
 def ask_for_successor(
@@ -112,4 +113,6 @@ def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | N
     price = builder.view.offers[key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
         return Blocker("max-cost", "a node in its place would cost more than a limit allows")
+    if context.kept_places.taken_by(key):
+        return Blocker("replacement", f"no node can come in its place now: {TAKES_PLACES}")
     return None

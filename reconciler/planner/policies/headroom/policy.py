@@ -24,6 +24,7 @@ from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.promised import TAKES_PLACES, KeptPlaces
 
 PIECES_MAX = 10_000
 """Bought for one item in one plan; the rest is missing. A config that asks for more by mistake must
@@ -32,21 +33,21 @@ not cost the memory of as many nodes."""
 
 def propose(builder: PlanBuilder) -> None:
     """Keep every piece free, as far as maximum, money and EC2 allow."""
-    view = builder.view
+    view, kept_places = builder.view, KeptPlaces(builder)
     for pieces in headroom_pieces(
         view.settings, view.inventory, view.offers, view.running, _placed(builder)
     ):
         pod_class = view.table.of(pieces.pod, bound=False)
         missing = pieces.count - _found(builder, pieces, pod_class)
         if missing:
-            missing -= _bought(builder, pieces, pod_class, min(missing, PIECES_MAX))
+            missing -= _bought(builder, kept_places, pieces, pod_class, min(missing, PIECES_MAX))
         builder.note_headroom(
             HeadroomPlan(
                 sector=pieces.sector,
                 asked=pieces.asked,
                 pieces=pieces.count,
                 missing=missing,
-                because=_why_missing(builder, pieces) if missing else "",
+                because=_why_missing(builder, kept_places, pieces) if missing else "",
             )
         )
 
@@ -94,11 +95,20 @@ def _staying(builder: PlanBuilder) -> BoolArray:
     return staying
 
 
-def _bought(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass, missing: int) -> int:
-    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold."""
+def _bought(
+    builder: PlanBuilder,
+    kept_places: KeptPlaces,
+    pieces: HeadroomPieces,
+    pod_class: PodClass,
+    missing: int,
+) -> int:
+    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold.
+
+    Fleets are left out whose nodes would take away places that pods have been promised.
+    """
     view = builder.view
     (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
-    usable = _usable(builder, pieces.sector)
+    usable = [s for s in _usable(builder, pieces.sector) if not kept_places.taken_by(s.key)]
     if not usable:
         return 0
     request = PurchaseRequest(
@@ -141,7 +151,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
         builder.keep_free(pieces.sector, taken.pod_class, list(amounts))
 
 
-def _why_missing(builder: PlanBuilder, pieces: HeadroomPieces) -> str:
+def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces) -> str:
     """Return what keeps the rest from being bought."""
     usable = _usable(builder, pieces.sector)
     if not usable:
@@ -149,4 +159,6 @@ def _why_missing(builder: PlanBuilder, pieces: HeadroomPieces) -> str:
     full = [s for s in usable if s.max is not None and builder.size_of(s.key) >= s.max]
     if len(full) == len(usable):
         return "every fleet of the sector is at its max_capacity"
+    if any(kept_places.taken_by(status.key) for status in usable):
+        return f"{TAKES_PLACES}; it is bought when these run"
     return "max_hourly_usd or raise_limits allow no further node, or no fleet's nodes are so large"

@@ -34,7 +34,6 @@ from reconciler.planner.policies.scale_up.overflow import (
     silent_for_a_moment,
 )
 from reconciler.planner.policies.scale_up.place import fill_untorn
-from reconciler.planner.policies.scale_up.promised import promised_places
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.policies.scale_up.sector_bounds import note_bounds
 from reconciler.planner.policies.scale_up.sector_groups import (
@@ -43,6 +42,7 @@ from reconciler.planner.policies.scale_up.sector_groups import (
     nodes_are_short,
     sector_groups,
 )
+from reconciler.planner.promised import promised_places
 from reconciler.planner.removal import TargetReason
 from reconciler.planner.reservations import WaitingClass
 

@@ -2,18 +2,26 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from reconciler.model.actions import INTERRUPTION, EvictPod, TaintNode, UntaintNode
-from reconciler.model.cluster import Node
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    INTERRUPTION,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
 from reconciler.model.notices import Notice, NoticeKind, settled_messages
 from reconciler.model.snapshot import CloudState
 from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import PlannerSettings
 from tests.builders import (
     AWAY,
     HOME,
@@ -24,10 +32,20 @@ from tests.builders import (
     make_settings,
 )
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, begun, noticed, targets
-from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
-from tests.unit.planner.scale_in.scene import full
+from tests.unit.planner.disruption.queued_notices import (
+    change,
+    changed_node,
+    recommended,
+    results,
+    seen,
+    spot,
+    withdrawn,
+    written,
+)
+from tests.unit.planner.scale_in.scene import full, on, told
 
 SETTINGS = make_settings(FLEET)
+PASSED_OVER = make_settings(FLEET, drains_for_rebalance=False)
 
 
 def test_notice_is_written_onto_its_node_and_acted_on_in_the_same_plan() -> None:
@@ -94,11 +112,6 @@ def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> No
     assert written(made) == {}
 
 
-def recommended(left_seconds: float) -> Notice:
-    """EC2 recommends, or has recommended, to leave the instance of node a."""
-    return spot("a", left_seconds, kind="rebalance", action="")
-
-
 @pytest.mark.parametrize("left_seconds", [-60, -600, -86_400])
 def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds: float) -> None:
     """One older than five minutes was deleted before its node carried it, and lost by a crash."""
@@ -115,7 +128,7 @@ def test_recommendation_is_done_only_when_a_later_snapshot_shows_it(left_seconds
 @pytest.mark.parametrize(
     ("annotation", "result"),
     [
-        (f"scheduled-change/{rfc3339(ago(-3600))}", "acted"),
+        (f"terminate/{rfc3339(ago(-3600))}", "acted"),
         (f"scheduled-change/{rfc3339(ago(3600))}", "waiting"),
         (f"rebalance-recommendation/{rfc3339(ago(900))}", "acted"),
         (f"rebalance-recommendation/{rfc3339(ago(300))}", "waiting"),
@@ -129,23 +142,6 @@ def test_recommendation_is_done_when_its_node_carries_what_outranks_it(
     made = plan(seen(node, full("a"), notices=(recommended(-600),)), SETTINGS)
     assert results(made) == [result]
     assert bool(written(made)) == (result == "waiting")
-
-
-def change(left_seconds: float, message: str = "m-1", **changed: Any) -> Notice:
-    """EC2 announces, or takes back, a change of the instance of node a."""
-    stated: dict[str, Any] = {"kind": "scheduled-change", "action": "AWS_EC2_INSTANCE_STOP"}
-    return spot("a", left_seconds, message, **{**stated, **changed})
-
-
-def withdrawn(left_seconds: float, message: str = "m-2") -> Notice:
-    """EC2 takes a change of the instance of node a back."""
-    return change(left_seconds, message, kind="change-withdrawn")
-
-
-def changed_node(left_seconds: float) -> Node:
-    """Node a, which carries the announcement of a change."""
-    text = f"scheduled-change/{rfc3339(ago(-left_seconds))}"
-    return make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: text}))
 
 
 def test_withdrawn_change_is_taken_off_its_node_and_done_when_that_is_seen() -> None:
@@ -167,6 +163,55 @@ def test_drain_for_a_change_ends_when_it_is_withdrawn() -> None:
     assert written(made) == {"a": None}
     assert [each.node for each in made.actions if isinstance(each, UntaintNode)] == ["a"]
     assert [each for each in made.actions if isinstance(each, EvictPod)] == []
+
+
+def leaving(node: Node) -> Node:
+    """The node while it is drained gracefully for what EC2 announced."""
+    taint = Taint(key=DRAINING_TAINT, value="rebalance", effect="NoSchedule")
+    started = {**node.annotations, DRAIN_STARTED: rfc3339(ago(60))}
+    return replace(node, taints=(taint,), annotations=FrozenMap(started))
+
+
+RECOMMENDED = f"rebalance-recommendation/{rfc3339(ago(3 * 86_400))}"
+
+
+@pytest.mark.parametrize("pods", [[on("a"), on("b")], [on("b")]], ids=["pods", "empty"])
+@pytest.mark.parametrize(
+    ("node", "notices", "settings", "given_back"),
+    [
+        (changed_node(86_400), (withdrawn(86_400),), SETTINGS, True),
+        (make_node("a", FLEET), (withdrawn(86_400),), SETTINGS, True),
+        (changed_node(86_400), (), SETTINGS, False),
+        (changed_node(86_400), (withdrawn(7200),), SETTINGS, False),
+        (make_node("a", FLEET, annotations={INTERRUPTION: RECOMMENDED}), (), SETTINGS, False),
+        (make_node("a", FLEET, annotations={INTERRUPTION: RECOMMENDED}), (), PASSED_OVER, True),
+        (make_node("a", FLEET), (), SETTINGS, True),
+        (make_node("a", FLEET), (change(86_400),), SETTINGS, False),
+    ],
+    ids=[
+        "withdrawn",
+        "withdrawn a plan ago",
+        "announced",
+        "another is withdrawn",
+        "recommended days ago",
+        "recommendations are passed over",
+        "taken off the node",
+        "not written yet",
+    ],
+)
+def test_graceful_drain_goes_on_while_a_notice_asks_for_it(
+    node: Node,
+    notices: tuple[Notice, ...],
+    settings: PlannerSettings,
+    given_back: bool,
+    pods: list[Pod],
+) -> None:
+    """A node was emptied and ended for maintenance that AWS Health had cancelled."""
+    snapshot = seen(leaving(node), make_node("b", FLEET), *pods, notices=notices)
+    made = plan(snapshot, settings)
+    assert told(made, UntaintNode) == (["a"] if given_back else [])
+    goes_on = told(made, EvictPod) + told(made, TerminateInstance)
+    assert bool(goes_on) != given_back
 
 
 def test_withdrawal_takes_back_the_announcement_that_came_with_it_and_no_other() -> None:

@@ -194,6 +194,16 @@ def test_failure_of_long_ago_begins_no_time() -> None:
         assert clock(made) == noted
 
 
+def test_drain_that_failed_before_the_node_expired_begins_no_time() -> None:
+    """Scale-in's drain failed hours before; three days later a pod was deleted against its PDB."""
+    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+    for expired, noted, cleared in ((60, None, []), (72 * HOUR, 72 * HOUR - 60, [None])):
+        failed = {DRAIN_FAILED: f"{rfc3339(ago(expired + 5 * HOUR))}/1"}
+        node = replace(blocked(noted, fleet, annotations=failed), created_at=ago(DAY + expired))
+        made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
+        assert clock(made) == cleared
+
+
 def test_pods_have_a_place_first() -> None:
     """The end of a node is no outage: what takes its pods is there before."""
     crowd = replace(full("a", "3500m"), annotations=PROTECTED)

@@ -1,10 +1,17 @@
 """Pods with places on nodes that are not there yet, which nodes for others must not take away."""
 
+from typing import Final
+
+from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.held_spreads import takes_places_away
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Promised, Taken, taken_by_row
 from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.offers import offer_of, purchase_budget
+
+TAKES_PLACES: Final = "a node in a new zone would have spreads refuse pods that wait for nodes"
+"""Why none is bought that waiting pods do not need."""
 
 
 def promised_places(builder: PlanBuilder) -> list[Promised]:
@@ -26,6 +33,36 @@ def promised_places(builder: PlanBuilder) -> list[Promised]:
         Promised(taken=taken, table=_may_be_bought(builder, sectors))
         for sectors, taken in by_sectors.items()
     ]
+
+
+class KeptPlaces:
+    """Fleets that get no node which waiting pods do not need: it would take others' places away.
+
+    Such nodes are headroom, and those that come in the place of others.
+
+    Args:
+        builder: The plan; its demand has been served.
+    """
+
+    def __init__(self, builder: PlanBuilder) -> None:
+        self._builder = builder
+        self._promised: list[Promised] | None = None
+        self._taken_by: dict[FleetKey, bool] = {}
+
+    def taken_by(self, key: FleetKey) -> bool:
+        """Return whether one more node of the fleet has spreads refuse pods their places.
+
+        It may come once these pods run: a spread moves no pod that does.
+        """
+        if self._promised is None:
+            self._promised = promised_places(self._builder)
+        if not self._promised:
+            return False
+        if key not in self._taken_by:
+            offer = offer_of(self._builder, self._builder.view.statuses[key])
+            found = takes_places_away(self._builder.sim, offer, self._promised)
+            self._taken_by[key] = found
+        return self._taken_by[key]
 
 
 def _may_be_bought(builder: PlanBuilder, sectors: tuple[str, ...]) -> OfferTable:

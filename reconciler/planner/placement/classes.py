@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import (
+    HostPort,
     Namespace,
     Pod,
     PodAffinityTerm,
@@ -126,8 +127,11 @@ class ClassTable:
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
         choosing: dict[int, PodSpec] = {}
+        ports: dict[str, set[HostPort]] = {}
         for pod in pods:
             spec = self._intern(pod.spec)
+            if spec.host_ports:
+                ports.setdefault(pod.key.namespace, set()).update(spec.host_ports)
             # A DaemonSet's pods each name their node, and are never placed again.
             if not (pod.node_name and (pod.daemon or pod.mirror)):
                 choosing[id(spec)] = spec
@@ -147,9 +151,8 @@ class ClassTable:
         self._pod_label_keys = selector_keys(specs)
         self._by_namespace = any(terms_of(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}
-        self.dimensions = dimensions_for(
-            specs, drivers, None if offered is None else offered.resources
-        )
+        resources = None if offered is None else offered.resources
+        self.dimensions = dimensions_for(specs, drivers, ports.values(), resources)
         self.classes: list[PodClass] = []
         self.daemons: set[int] = set()
         """Numbers of the classes whose pods new nodes come with."""

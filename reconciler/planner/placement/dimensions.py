@@ -28,11 +28,16 @@ BEYOND = AMOUNT_MAX + 1
 How much larger than the limit a pod and a node are cannot be compared, so no node takes it.
 """
 _ROWS_MAX = 4096
-"""Pods' rows that are remembered, twice over."""
+"""Pods' rows that are remembered, twice over, as far as they have no more than"""
+_USUAL_COLUMNS = 64
+"""this many columns; larger ones count as several."""
 PodRow = tuple[IntArray, IntArray]
 """Amounts, and the columns that are not zero."""
 NOWHERE = "(none)"
 """The one column of all resources that pods ask for and no node has or would have."""
+PORTS_MAX = 1024
+"""Different host ports of one namespace that are counted: a column each, on every node's row."""
+OTHER_PORTS = "(other)"
 _PORT = "host-port:"
 _VOLUMES = "attach:"
 
@@ -42,7 +47,8 @@ class Dimensions:
 
     Args:
         extended: The resources beside the basic ones.
-        ports: The host ports that any pod asks for.
+        ports: The host ports that are counted. Pods that ask for any other one fit nowhere, and
+            take none where they run.
         drivers: The CSI drivers of any volume.
     """
 
@@ -57,9 +63,11 @@ class Dimensions:
             for name, addresses in sorted(self._addresses.items())
             for column in (name, *(f"{name}@{a}" for a in sorted(addresses - {ANY_ADDRESS})))
         ]
+        others = [f"{_PORT}{OTHER_PORTS}"] if port_columns else []
         self.names: tuple[str, ...] = (
             *BASIC,
             *sorted(extended),
+            *others,
             *port_columns,
             *(f"{_VOLUMES}{driver}" for driver in sorted(set(drivers))),
         )
@@ -72,6 +80,8 @@ class Dimensions:
         """Return what a node has of a column that its allocatable does not name."""
         if name.startswith(_VOLUMES):
             return UNLIMITED
+        if name == f"{_PORT}{OTHER_PORTS}":
+            return 0
         if name.startswith(_PORT):
             return 1 if "@" in name else len(self._addresses[name] | {ANY_ADDRESS})
         return 0
@@ -127,7 +137,8 @@ class Dimensions:
             row = self._made(requests, ports, volumes)
             if takes_all:
                 row = self._all_taken(row)
-            known = self._rows.put(key, (row, row.nonzero()[0]))
+            weight = 1 + len(row) // _USUAL_COLUMNS
+            known = self._rows.put(key, (row, row.nonzero()[0]), weight)
         return known
 
     def _made(
@@ -158,7 +169,9 @@ class Dimensions:
     def _take_port(self, row: IntArray, port: HostPort) -> None:
         """Add what a host port takes: its address and one share, or all shares for 0.0.0.0."""
         name = _port_name(port)
-        if port.address == ANY_ADDRESS:
+        if port.address not in self._addresses.get(name, ()):
+            row[self.column[f"{_PORT}{OTHER_PORTS}"]] = 1
+        elif port.address == ANY_ADDRESS:
             row[self.column[name]] = self.shares(port)
         else:
             row[self.column[name]] += 1
@@ -206,20 +219,25 @@ class Dimensions:
 
 
 def dimensions_for(
-    specs: Collection[PodSpec], drivers: Iterable[str], offered: frozenset[str] | None = None
+    specs: Collection[PodSpec],
+    drivers: Iterable[str],
+    ports_of_namespaces: Iterable[Collection[HostPort]] = (),
+    offered: frozenset[str] | None = None,
 ) -> Dimensions:
     """Return the columns that these specs and volumes need; the same object for the same columns.
 
     Args:
         specs: Of all pods.
         drivers: The CSI drivers of any volume.
+        ports_of_namespaces: The host ports that pods ask for, by namespace. Of each namespace the
+            first `PORTS_MAX` are counted, whatever other namespaces ask for.
         offered: Resources that any node has or would have: only these get a column of their own.
     """
     asked = {name for spec in specs for name in spec.requests}.difference(BASIC)
     extended = asked if offered is None else asked & offered
     if len(extended) < len(asked):
         extended.add(NOWHERE)
-    ports = {port for spec in specs for port in spec.host_ports}
+    ports = {port for each in ports_of_namespaces for port in sorted(each)[:PORTS_MAX]}
     return _dimensions(frozenset(extended), frozenset(ports), frozenset(drivers))
 
 

@@ -1,6 +1,6 @@
 """Pods that ask for more than is planned for: they wait alone, and where they run they count."""
 
-from reconciler.model.cluster import PodAffinityTerm
+from reconciler.model.cluster import ANY_ADDRESS, HostPort, PodAffinityTerm
 from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.explain.explain import explain
@@ -98,3 +98,29 @@ def test_reason_stays_short_however_long_what_it_names_is() -> None:
     assert reasons["node-affinity"].startswith("requires disk In (ssdssd")
     told = explain(snapshot, settings, made, pods=["ns/disk", "ns/sector"]).pods
     assert max(len(each.because) + sum(map(len, each.change)) for each in told) < 4 * DETAIL_MAX
+
+
+def test_host_ports_of_one_namespace_are_counted_up_to_a_limit_and_others_get_theirs() -> None:
+    """Each port is a column of every node: 470 pods made a plan of twenty seconds and 7 GiB."""
+    ports = [HostPort(address=ANY_ADDRESS, protocol="TCP", port=p) for p in range(1000, 3048)]
+    node = make_node("n", SMALL)
+    own = [
+        make_pod(
+            f"h{at:04}", namespace="hostile", cpu="10m", host_ports=tuple(ports[at : at + 128])
+        )
+        for at in range(0, len(ports), 128)
+    ]
+    theirs = [
+        make_pod(f"a{port.port}", namespace="team", cpu="10m", memory="1Mi", host_ports=(port,))
+        for port in (ports[0], ports[-1])
+    ]
+    made = plan(make_snapshot(node, *own, *theirs), make_settings(SMALL))
+    placed = {p.pod.namespace for p in made.placements}
+    assert placed == {"hostile", "team"}
+    assert {p.pod.name for p in made.placements if p.pod.namespace == "team"} == {"a1000", "a3047"}
+    refused = [u for u in made.unplaceable if u.pod.namespace == "hostile"]
+    assert len(refused) == 8
+    details = {(r.code, r.detail) for u in refused for r in u.reasons}
+    assert details == {
+        ("host-port", "its namespace's pods use over 1024 host ports, and no more are counted")
+    }

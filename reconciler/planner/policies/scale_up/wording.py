@@ -10,6 +10,7 @@ from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.text import cut
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon
+from reconciler.planner.placement.dimensions import OTHER_PORTS, PORTS_MAX
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
@@ -87,6 +88,8 @@ def takers_of(daemons: Sequence[Daemon], name: str, lacking: int) -> str:
 
 def port_detail(daemons: Iterable[Daemon], port: str) -> str:
     """Return which DaemonSet takes a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
+    if port == OTHER_PORTS:
+        return f"its namespace's pods use over {PORTS_MAX} host ports, and no more are counted"
     wanted, taker = port.partition("@")[0], "a DaemonSet"
     for daemon in daemons:
         if any(f"{each.protocol}/{each.port}" == wanted for each in daemon.spec.host_ports):

@@ -1,6 +1,8 @@
 """Nodes kept because the pods of a more expensive node will need a node of the same kind."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import islice
+from typing import Final
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
@@ -10,6 +12,10 @@ from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, arrivals_of, grouped
 from reconciler.planner.placement.classes import Group
+
+TRIED_MAX: Final = 20
+"""Candidates that are moved, one after the other, to find out about one node: each of fifty beside
+each of the others would take the plan of a large cluster many seconds."""
 
 
 class ReplacementConflict:
@@ -59,14 +65,22 @@ class ReplacementConflict:
             return None
         mark = self._simulator.mark()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
-        found = next((c for c in others if self._conflicts(c, candidate, arrived)), None)
+        found = self._first(others, candidate, arrived)
         self._simulator.undo(mark)
         if found is None:
             idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
             self._simulator.spread(moves, idle)
-            found = next((c for c in others if self._conflicts(c, candidate, {})), None)
+            found = self._first(others, candidate, {})
             self._simulator.undo(mark)
         return found
+
+    def _first(
+        self, others: Sequence[Candidate], candidate: Candidate, arrived: Mapping[int, list[Pod]]
+    ) -> Candidate | None:
+        """Return the first that conflicts, of as many as one plan has time to move."""
+        able = (c for c in others if self._may_conflict(c, candidate, arrived))
+        tried = islice(able, TRIED_MAX)
+        return next((c for c in tried if self._conflicts(c, candidate, arrived)), None)
 
     def _served_by(self, key: FleetKey) -> Sequence[Candidate]:
         """Return the candidates whose pods a node of the fleet should rather have; found once."""
@@ -75,26 +89,31 @@ class ReplacementConflict:
             self._served[key] = [c for c in self._candidates if better(c, key)]
         return self._served[key]
 
+    def _may_conflict(
+        self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
+    ) -> bool:
+        """Return whether the other could leave for a new node of the candidate's fleet.
+
+        A node that receives pods of further nodes stays, and so does not conflict.
+        """
+        view = self._context.view
+        alone = view.row_of[other.node.name] in arrived or self._simulator.staying_alone(other.node)
+        return (
+            alone
+            and self._consolidator.might_buy(other, candidate.status.key)
+            and may_go_in_time(self._context, other)
+        )
+
     def _conflicts(
         self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> bool:
         """Return whether the other's pods fit nowhere but on a new node of the candidate's fleet.
 
-        Pods that have just come to the other are counted in. A node that receives pods of further
-        nodes stays, and so does not conflict.
+        Pods that have just come to the other are counted in.
         """
         view = self._context.view
         come = arrived.get(view.row_of[other.node.name], [])
-        alone = bool(come) or self._simulator.staying_alone(other.node)
-        key = candidate.status.key
-        # Whether it fits is asked last: that takes longest.
-        if not (
-            alone
-            and self._consolidator.might_buy(other, key)
-            and may_go_in_time(self._context, other)
-        ):
-            return False
         groups = grouped(view, [*other.placed, *come]) if come else self._grouped(other)
         return self._consolidator.move(
             other, groups
-        ) is None and self._consolidator.fits_with_one_more(other, groups, key)
+        ) is None and self._consolidator.fits_with_one_more(other, groups, candidate.status.key)

@@ -28,8 +28,8 @@ def find_outages(
         at: The clock.
         settings: Its `instance_init_time`: nodes that may still be on their way are not silent.
         doubted: Nodes of a version that may not work. Those that fell silent within
-            `instance_init_time` after they joined show no outage by themselves: as large a part of the
-            other nodes, if there are any, must be silent, too.
+            `instance_init_time` after they joined show no outage by themselves: as large a part of
+            the other nodes, if there are any, must be silent, too.
     """
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()

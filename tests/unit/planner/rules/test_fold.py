@@ -97,6 +97,34 @@ def test_started_job_is_never_moved_but_by_its_owners_word() -> None:
     assert ruled(running(owner="Job", phase="Succeeded"))[0] is Verdict.SKIP
 
 
+@pytest.mark.parametrize("owner", ["Pod", "Workflow", "TaskRun", "PyTorchJob"])
+def test_pod_that_its_controller_runs_to_completion_is_a_jobs(owner: str) -> None:
+    """Executors of Spark and steps of Argo and Tekton lost hours of work as Jobs never do."""
+    step: dict[str, Any] = {"owner": owner, "ends_by_itself": True}
+    assert ruled(running(**step)) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(**step, phase="Pending")) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(**step, annotations={SAFE: "true"}))[0] is Verdict.OK
+    assert ruled(running(**step, phase="Failed"))[0] is Verdict.SKIP
+    assert ruled(running(owner=owner))[0] is Verdict.OK, "restartPolicy Always: a service"
+
+
+def test_ruling_of_a_pod_that_runs_to_completion_names_its_owner() -> None:
+    """Who asks why the node stays looks for a Job that is not there."""
+    ruling = fold(Subject(pod=running(owner="Workflow", ends_by_itself=True)), Terms())
+    assert ruling.reason == (
+        "it has started, belongs to a controller of kind Workflow and runs to completion"
+    )
+    longest = fold(Subject(pod=running(owner="W" * 1_000, ends_by_itself=True)), Terms())
+    assert len(longest.reason) < 200
+
+
+def test_bare_pod_that_ends_by_itself_is_ruled_as_a_bare_pod() -> None:
+    """`move_bare_pods` says that such pods may be lost."""
+    bare: dict[str, Any] = {"owner": None, "ends_by_itself": True}
+    assert ruled(running(**bare)) == (Verdict.BLOCK, "no-controller")
+    assert ruled(running(**bare), move_bare_pods=True)[0] is Verdict.OK
+
+
 def test_kube_system_pod_with_a_budget_may_move() -> None:
     """A node with DNS on it would stay for ever although DNS says how many it can spare."""
     assert ruled(running(namespace="kube-system"), budgets=1)[0] is Verdict.OK

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, DRAINING_TAINT
+from reconciler.model.actions import DO_NOT_DISRUPT, DO_NOT_DRAIN, DRAINING_TAINT
 from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
-from tests.builders import make_pod, selecting
+from tests.builders import make_pod, make_spec, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
@@ -45,6 +45,30 @@ def test_annotation_of_any_autoscaler_keeps_the_pod(key: str, value: str) -> Non
     assert ruled(running(annotations={key: value})) == (Verdict.BLOCK, "do-not-disrupt")
     other = "false" if value == "true" else "true"
     assert ruled(running(annotations={key: other}))[0] is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("value", "stays"), [("true", True), ("True", True), ("1", True), ("false", False), ("", False)]
+)
+def test_label_of_kubernetes_ec2_autoscaler_keeps_the_pod(value: str, *, stays: bool) -> None:
+    """Its users protect training runs with it, and would lose them at the switch-over."""
+    pod = running(labels={DO_NOT_DRAIN: value})
+    assert ruled(pod)[1] == ("do-not-disrupt" if stays else "")
+    daemon = running(owner="DaemonSet", labels={DO_NOT_DRAIN: value})
+    assert ruled(daemon)[1] == ("do-not-disrupt" if stays else ruled(running(owner="DaemonSet"))[1])
+
+
+def test_label_that_keeps_a_pod_keeps_none_of_its_replicas() -> None:
+    """Rulings are remembered for pods that share their spec, whatever labels they have."""
+    spec = make_spec()
+    pods = [running(spec=spec), running(spec=spec, labels={DO_NOT_DRAIN: "true"})]
+    judge = judge_of(Terms(), BudgetLedger(()).coverage)
+    assert [judge.ruling(pod).code for pod in (*pods, *reversed(pods))] == [
+        "",
+        "do-not-disrupt",
+        "do-not-disrupt",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(

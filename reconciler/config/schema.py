@@ -89,6 +89,9 @@ class SectorConfig(Section):
     """Labels that alone decide whether fleets are similar; none: all labels and the resources."""
     instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
     """From launch to Ready before an instance counts as stuck."""
+    startup_taints: tuple[LabelKey, ...] = ()
+    """Keys of taints that something takes off a new node before pods come to it, beside the usual
+    ones: a new node with one still counts as launching, and no pod need tolerate it."""
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")
     """How long a node may be NotReady before it is replaced."""
     stuck_ends: StuckEnds = StuckEnds.model_construct()

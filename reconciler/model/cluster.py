@@ -130,6 +130,8 @@ class PodSpec:
     """False with preemptionPolicy Never: it does not displace balloon pods."""
     scheduler_name: str = "default-scheduler"
     termination_grace_seconds: int = 30
+    ends_by_itself: bool = False
+    """Whether its restartPolicy is OnFailure or Never: it does some work and ends."""
     local_storage: bool = False
     """Whether it has an emptyDir on disk or a hostPath; an emptyDir in memory does not count."""
     too_complex: str = ""
@@ -239,6 +241,16 @@ class Pod:
     def daemon(self) -> bool:
         """Return whether a DaemonSet made the pod."""
         return self.owner is not None and self.owner.kind == "DaemonSet"
+
+    @property
+    def runs_to_completion(self) -> bool:
+        """Return whether its controller made it for some work that ends, as Jobs make theirs.
+
+        So do Spark, Argo, Tekton and Kubeflow. Pods of ReplicaSets, StatefulSets and DaemonSets
+        have restartPolicy Always, which the API server demands.
+        """
+        owner = self.owner
+        return owner is not None and (owner.kind == "Job" or self.spec.ends_by_itself)
 
 
 def _traits_of(pod: Pod) -> PodTraits:

@@ -215,6 +215,7 @@ class FleetSettings:
     labels: Labels = NO_LABELS
     """Every label that a new node will carry, ours included."""
     taints: tuple[Taint, ...] = ()
+    """Those that a new node keeps: start-up taints are gone before pods come to it."""
     options: tuple[InstanceOption, ...]
     """What EC2 may choose from; at least one."""
     allocatable: Resources | None = None
@@ -343,6 +344,9 @@ class PlannerSettings:
     raise_limits: RaiseLimits | None = None
     """None: targets rise as far as demand asks; the config always sets limits."""
     instance_init_seconds: float = 900
+    startup_taints: frozenset[str] = frozenset()
+    """Keys of taints that are gone from a new node before pods come to it, beside those that are
+    known (`planner.nodes.starting`)."""
     unready_seconds: float = 600
     drains_for_rebalance: bool = True
     """Whether a rebalance recommendation empties its node; else it is passed over."""

@@ -152,10 +152,7 @@ class History:
 
     def _succeeded(self, before: Pod, _after: Pod) -> None:
         """Note a pod that a controller made in place of one that was evicted or lost."""
-        owner = before.owner
-        self.jobs_ended += (
-            owner is not None and owner.kind == "Job" and before.node_name is not None
-        )
+        self.jobs_ended += before.runs_to_completion and before.node_name is not None
 
     def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
         """Record the moment of a plan."""

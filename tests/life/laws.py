@@ -27,7 +27,7 @@ from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
 from tests.life.asked_in_place import is_replaced, is_taken_back, new_nodes_of_sets
 from tests.life.happenings import Happenings
-from tests.life.left_alone import is_left_alone
+from tests.life.left_alone import does_work_that_ends, is_left_alone
 from tests.life.stage import Stage
 
 LAST_CALL_SECONDS = 30.0
@@ -168,8 +168,8 @@ class Laws:
             return
         if pod.owner is None:
             yield "it has no controller"
-        elif pod.owner.kind == "Job" and not pod.finished:
-            yield "its Job has started"
+        elif does_work_that_ends(pod) and not pod.finished:
+            yield "its work has started"
         if pod.daemon or pod.mirror:
             yield "it lives and ends with its node"
         if pod.spec.local_storage:
@@ -395,6 +395,5 @@ class Laws:
         if counted and silent < self._stage.process.planned_with.unready_seconds:
             yield f"{node.name} is silent for {silent:g} s only"
         for pod in counted:
-            job = pod.owner is not None and pod.owner.kind == "Job"
-            if not pod.deleting and (job or self._was_guarded(pod.key.uid)):
+            if not pod.deleting and (does_work_that_ends(pod) or self._was_guarded(pod.key.uid)):
                 yield f"{pod.key} may still run on {node.name}"

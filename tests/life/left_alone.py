@@ -1,4 +1,4 @@
-"""Which pods of a node that EC2 takes back are not evicted."""
+"""Which pods do work that ends, and which of a node that EC2 takes back are not evicted."""
 
 from datetime import datetime, timedelta
 
@@ -9,9 +9,14 @@ LAST_CALL = timedelta(seconds=30)
 """With so little time left the pods of Jobs have to leave too: they cannot finish there."""
 
 
+def does_work_that_ends(pod: Pod) -> bool:
+    """Whether a Job made it, or another controller that does not want it restarted for ever."""
+    owner = pod.owner
+    return owner is not None and (owner.kind == "Job" or pod.spec.ends_by_itself)
+
+
 def is_left_alone(pod: Pod, node: Node, now: datetime) -> bool:
     """Whether the pod stays: a DaemonSet's to the end, a Job's as long as it may finish."""
-    kind = pod.owner.kind if pod.owner is not None else ""
     notice = read_notice(node)
     is_last_call = notice is not None and notice.deadline - now <= LAST_CALL
-    return kind == "DaemonSet" or (kind == "Job" and not is_last_call)
+    return pod.daemon or (does_work_that_ends(pod) and not is_last_call)

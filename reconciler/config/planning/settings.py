@@ -1,6 +1,6 @@
 """Makes the planner's settings from a sector config and the catalogue."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -25,6 +25,7 @@ from reconciler.model.fleet import InstanceOption, InstanceType, PriceSource, Us
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.planner import settings as planner
+from reconciler.planner.nodes.starting import lasting
 
 DEFAULT_BUDGETS: Final = (
     planner.DisruptionBudget(
@@ -91,6 +92,7 @@ def planner_settings(
         usd_per_hour_max=config.max_hourly_usd,
         raise_limits=_raise_limits(config.raise_limits),
         instance_init_seconds=config.instance_init_time_seconds,
+        startup_taints=frozenset(config.startup_taints),
         unready_seconds=config.unready_time_seconds,
         drains_for_rebalance=config.interruption.rebalance == "drain",
         rolling_update=_rolling_update(config),
@@ -214,7 +216,11 @@ def _sector(
     return planner.SectorSettings(
         name=name,
         kind=sector.kind,
-        fleets=tuple(_fleet(fleet, market) for fleet in fleets if fleet.sector_name == name),
+        fleets=tuple(
+            _fleet(fleet, market, config.startup_taints)
+            for fleet in fleets
+            if fleet.sector_name == name
+        ),
         expander=sector.expander or config.expander,
         usd_per_hour_max=sector.max_hourly_usd,
         disruption_budgets=_budgets(sector.disruption_budgets),
@@ -222,7 +228,9 @@ def _sector(
     )
 
 
-def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
+def _fleet(
+    fleet: ResolvedFleet, market: _Market, startup_taints: Container[str]
+) -> planner.FleetSettings:
     """Return one fleet with everything that it inherits."""
     entry = fleet.entry
     regions = _regions(fleet.planned_regions, market.home_region)
@@ -230,6 +238,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         instance_option(fleet, name, market.catalogue, market.spot_prices.get((regions[0], name)))
         for name in fleet.instance_types
     )
+    stated = (Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints)
     return planner.FleetSettings(
         name=fleet.name,
         sector=fleet.sector_name,
@@ -246,7 +255,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         max_capacity=entry.max_capacity,
         priority=fleet_priority(fleet),
         labels=FrozenMap(_labels(fleet, options)),
-        taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints),
+        taints=lasting(stated, startup_taints),
         options=options,
         allocatable=_allocatable(fleet, options),
         usd_per_hour=_cheapest(fleet, options, market, regions[0]),

@@ -17,6 +17,7 @@ from reconciler.model.quantity import resource_amount
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.named_priorities import priority_of
+from reconciler.planner.nodes.starting import lasting
 from reconciler.planner.placement.kinds import ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, ZONE
 from reconciler.planner.settings import (
     Discovery,
@@ -86,7 +87,7 @@ def _group(
         zone=labels.get(ZONE),
         regions=tuple(dict.fromkeys(Region(live.region) for live in ordered)),
         labels=Labels({**_certain(options), **labels}),
-        taints=_taints(first.tags),
+        taints=lasting(_taints(first.tags), settings.startup_taints),
         options=options,
         priority=priority_of((name, first.id), found.priorities),
         usd_per_hour=min(prices, default=None),

@@ -266,7 +266,7 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
 
 def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:
     """Nodes that are not on their way to Ready any more."""
-    return sum(not is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
+    return sum(not is_joining(n, snapshot.at, settings) for n in nodes)
 
 
 def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:

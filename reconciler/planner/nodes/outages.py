@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.nodes.starting import is_joining
+from reconciler.planner.settings import PlannerSettings
 
 UNREADY_ALWAYS = 3
 """So many nodes that are not Ready are never taken for an outage."""
@@ -17,7 +18,7 @@ UNREADY_PERCENT_MAX = 45
 def find_outages(
     nodes: Iterable[tuple[Region, Node]],
     at: datetime,
-    init_seconds: float,
+    settings: PlannerSettings,
     doubted: Collection[NodeName] = frozenset(),
 ) -> Mapping[Region, str]:
     """Return the Regions with an outage, and what shows it, in words.
@@ -25,17 +26,18 @@ def find_outages(
     Args:
         nodes: Our nodes, each with its Region.
         at: The clock.
-        init_seconds: `instance_init_time`: nodes that may still be on their way are not silent.
+        settings: Its `instance_init_time`: nodes that may still be on their way are not silent.
         doubted: Nodes of a version that may not work. Those that fell silent within
-            `init_seconds` after they joined show no outage by themselves: as large a part of the
-            other nodes, if there are any, must be silent, too.
+            `instance_init_time` after they joined show no outage by themselves: as large a part of
+            the other nodes, if there are any, must be silent, too.
     """
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
     others: Counter[Region] = Counter()
     others_silent: Counter[Region] = Counter()
+    init_seconds = settings.instance_init_seconds
     for region, node in nodes:
-        is_silent = not (node.ready or is_joining(node, at, init_seconds))
+        is_silent = not (node.ready or is_joining(node, at, settings))
         ours[region] += 1
         silent[region] += is_silent
         if not (is_silent and node.name in doubted and _fell_silent_early(node, init_seconds)):

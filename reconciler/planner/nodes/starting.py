@@ -1,8 +1,10 @@
-"""Nodes that are still on their way to taking pods."""
+"""Nodes that are still on their way to taking pods, and the taints that say so."""
 
+from collections.abc import Container, Iterable
 from datetime import datetime, timedelta
 
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Taint
+from reconciler.planner.settings import PlannerSettings
 
 STARTUP_TAINTS = (
     "node.kubernetes.io/not-ready",
@@ -10,26 +12,49 @@ STARTUP_TAINTS = (
     "node.cloudprovider.kubernetes.io/uninitialized",
 )
 """Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
+STARTUP_PREFIXES = (
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+)
+"""Keys that Cluster Autoscaler takes for start-up taints without being told (its
+`utils/taints/taints.go`, read 2026-08)."""
 
 
-def startup_taint(node: Node) -> str | None:
+def is_startup_taint(key: str, named: Container[str]) -> bool:
+    """Return whether something takes the taint off a node before any pod comes to it.
+
+    Args:
+        key: The taint's.
+        named: Keys that the config names.
+
+    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
+    Cilium's start-up taints; Cluster Autoscaler's prefixes.
+    """
+    known = key in STARTUP_TAINTS or key.endswith("/agent-not-ready")
+    return known or key.startswith(STARTUP_PREFIXES) or key in named
+
+
+def startup_taint(node: Node, settings: PlannerSettings) -> str | None:
     """Return the key of the first taint that closes a new node to pods; None when it has none.
 
     A node may be Ready and have one: kubelet, cloud controller and agents follow each other.
-    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
-    Cilium's start-up taints.
     """
-    keys = (taint.key for taint in node.taints)
-    return next((k for k in keys if k in STARTUP_TAINTS or k.endswith("/agent-not-ready")), None)
+    named = settings.startup_taints
+    return next((t.key for t in node.taints if is_startup_taint(t.key, named)), None)
 
 
-def takes_pods(node: Node) -> bool:
+def lasting(taints: Iterable[Taint], named: Container[str]) -> tuple[Taint, ...]:
+    """Return the taints that a new node still has when pods come to it."""
+    return tuple(taint for taint in taints if not is_startup_taint(taint.key, named))
+
+
+def takes_pods(node: Node, settings: PlannerSettings) -> bool:
     """Return whether the node is Ready and has no start-up taint."""
-    return node.ready and startup_taint(node) is None
+    return node.ready and startup_taint(node, settings) is None
 
 
-def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
+def is_joining(node: Node, at: datetime, settings: PlannerSettings) -> bool:
     """Return whether the node takes no pods yet but may still: it counts as launching."""
-    if takes_pods(node) or node.created_at is None:
+    if takes_pods(node, settings) or node.created_at is None:
         return False
-    return at - node.created_at < timedelta(seconds=init_seconds)
+    return at - node.created_at < timedelta(seconds=settings.instance_init_seconds)

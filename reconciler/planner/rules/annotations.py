@@ -1,6 +1,6 @@
-"""Annotations by which people and other autoscalers keep a pod or node, or let it go."""
+"""Annotations and labels by which people and other autoscalers keep a pod or node, or let it go."""
 
-from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.actions import DO_NOT_DISRUPT, DO_NOT_DRAIN
 from reconciler.model.frozen import Labels
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, Verdict, block
 
@@ -11,6 +11,8 @@ _FORBIDDING = (
     ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
     (SAFE_TO_EVICT, "false"),
 )
+_TRUE = frozenset({"1", "true"})
+"""As kubernetes-ec2-autoscaler reads its label, in any case (its `utils.parse_bool_label`)."""
 
 
 def forbidding(annotations: Labels) -> str:
@@ -26,7 +28,12 @@ def forbidding(annotations: Labels) -> str:
 def forbids(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
     """Blocks a pod that somebody wants left alone; on a DaemonSet's pod too."""
     found = forbidding(subject.pod.annotations)
-    return block("do-not-disrupt", f"it is annotated {found}") if found else NO_OPINION
+    if found:
+        return block("do-not-disrupt", f"it is annotated {found}")
+    labelled = subject.pod.labels.get(DO_NOT_DRAIN, "")
+    if labelled.lower() in _TRUE:
+        return block("do-not-disrupt", f"it is labelled {DO_NOT_DRAIN}={labelled}")
+    return NO_OPINION
 
 
 def allows(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from reconciler.model.actions import DO_NOT_DRAIN
 from reconciler.model.cluster import Pod, PodTraits
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.interning import InternTable
@@ -124,7 +125,9 @@ class Judge:
     def ruling(self, pod: Pod) -> Ruling:
         """Return what becomes of the pod (see `fold`)."""
         traits, notes = pod.traits, pod.annotations
-        labels = pod.labels if self._coverage.has_any(traits.namespace) else NO_LABELS
+        labels = pod.labels
+        if labels and DO_NOT_DRAIN not in labels and not self._coverage.has_any(traits.namespace):
+            labels = NO_LABELS
         key = (id(traits), id(labels), id(notes) if notes else 0, pod.owner and pod.owner.kind)
         known = self._known.get(key)
         if known is None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, assert_never
 
+from reconciler.model.actions import DO_NOT_DRAIN
 from reconciler.model.cluster import Owner, PodAffinityTerm, PodPreference, PodSpec
 from reconciler.model.demand import (
     BudgetDemand,
@@ -45,7 +46,8 @@ _PLANNING_ANNOTATIONS: Final = (
     "descheduler.alpha.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
 )
-"""The annotations of pods that are kept: those that a plan can depend on."""
+"""The annotations of pods that are kept: those that a plan can depend on, as it can on one label
+(`DO_NOT_DRAIN`), which is kept in addition to its hash."""
 
 
 class Anonymiser:
@@ -127,7 +129,8 @@ class Anonymiser:
         return self._hashed("v", value) if value else ""
 
     def _labels(self, labels: Labels) -> Labels:
-        return FrozenMap({self._hashed("k", k): self._label_value(v) for k, v in labels.items()})
+        hashed = {self._hashed("k", k): self._label_value(v) for k, v in labels.items()}
+        return FrozenMap(hashed | {k: v for k, v in labels.items() if k == DO_NOT_DRAIN})
 
     def _new_spec(self, spec: PodSpec) -> PodSpec:
         return replace(

@@ -45,6 +45,7 @@ def encode_pod_spec(spec: PodSpec) -> Json:
             "preemptionPolicy": None if spec.preempts else "Never",
             "schedulerName": _unless(spec.scheduler_name, "default-scheduler"),
             "terminationGracePeriodSeconds": _unless(spec.termination_grace_seconds, 30),
+            "restartPolicy": "Never" if spec.ends_by_itself else None,
             "volumes": [{"name": "local", "emptyDir": {}}] if spec.local_storage else None,
         }
     )

@@ -140,10 +140,13 @@ class SharedSpecWire(Wire):
     preemption_policy: str | None = None
     scheduler_name: str | None = None
     termination_grace_period_seconds: Annotated[int, Meta(lt=2**31)] | None = None
+    restart_policy: str | None = None
     host_network: bool | None = None
 
 
 _DECODER = Decoder(SharedSpecWire)
+_ENDING = frozenset({"OnFailure", "Never"})
+"""Values of restartPolicy with which a pod ends; without one it is Always, the default."""
 
 
 def decode_pod_spec(shared: bytes, *, local_storage: bool, excess: str = "") -> PodSpec:
@@ -193,6 +196,7 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, excess: str = "") -> 
         preempts=wire.preemption_policy != "Never",
         scheduler_name=wire.scheduler_name or "default-scheduler",
         termination_grace_seconds=30 if grace is None else max(0, grace),
+        ends_by_itself=wire.restart_policy in _ENDING,
         local_storage=local_storage,
         takes_all=devices_hidden or ports_hidden,
     )

@@ -93,6 +93,7 @@ class _SpecWire(Wire, omit_defaults=True):
     overhead: Raw = NULL
     resources: Raw = NULL
     priority: int | None = None
+    restart_policy: str | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduler_name: str | None = None
@@ -236,6 +237,8 @@ class PodDecoder:
         if spec.priority is None:
             spec.priority = _BUILT_IN_PRIORITIES.get(spec.priority_class_name or "")
         spec.priority_class_name = None
+        if spec.restart_policy == "Always":
+            spec.restart_policy = None
         spec.node_name = spec.volumes = spec.scheduling_gates = None
         shared = _SHARED.encode(spec)
         key = (shared, local, excess)

@@ -9,6 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from tests.builders import make_spec, selecting
 from tests.life.happenings.acting import Acting
+from tests.life.left_alone import does_work_that_ends
 from tests.life.programs import Step
 from tests.life.stage import Stage
 
@@ -55,7 +56,11 @@ class Workloads(Acting):
         self._create(step, "ReplicaSet", 1 + step.b % 5)
 
     def _job(self, step: Step) -> None:
-        self._create(step, "Job", 1 + step.b % 3)
+        """A Job, or a workflow whose steps nobody runs again."""
+        if step.b < 6:
+            self._create(step, "Job", 1 + step.b % 3)
+        else:
+            self._create(step, "Workflow", 1 + step.b % 3, ends_by_itself=True)
 
     def _stateful(self, step: Step) -> None:
         self._create(step, "StatefulSet", 1 + step.b % 3)
@@ -121,7 +126,7 @@ class Workloads(Acting):
         return found[(step.a * 8 + step.b) % len(found)] if found else None
 
     def _finish(self, step: Step) -> None:
-        bound = [pod for pod in self._pods("Job") if pod.node_name]
+        bound = [pod for pod in self._pods() if pod.node_name and does_work_that_ends(pod)]
         if bound:
             self.world.finish_pod(bound[(step.a * 8 + step.b) % len(bound)].key)
 

@@ -48,6 +48,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "balancing_ignore_labels": ("[a.b/c]", ("a.b/c",), "[a=b]", TYPE),
         "balancing_labels": ("[team]", ("team",), "[a b]", TYPE),
         "instance_init_time": POSITIVE_SECONDS,
+        "startup_taints": ("[a.b/c]", ("a.b/c",), "[a=b]", TYPE),
         "unready_time": SECONDS,
         "stuck_ends": SUBSECTION,
         "inactive_grace_periods": ("[{value: 60}]", ..., "{value: 60}", TYPE),

@@ -121,6 +121,18 @@ def test_stated_allocatable_without_pod_slots_has_those_of_its_types() -> None:
         assert fleet.allocatable == {"cpu": 3920, "memory": 29 * GIB, "pods": pods}
 
 
+def test_startup_taints_are_none_of_what_a_new_node_keeps() -> None:
+    """Agents take them off: a fleet with Cilium's taint never grew."""
+    (fleet,) = fleets_of(
+        "startup_taints: [example.com/initializing]\n"
+        "sectors: {s: {kind: cpu, taints: [{key: node.cilium.io/agent-not-ready, value: 'true',"
+        " effect: NoExecute}], fleets: [{size: small,"
+        " taints: [{key: example.com/initializing, effect: NoSchedule},"
+        " {key: gpu, effect: NoSchedule}]}]}}\n"
+    )
+    assert fleet.taints == (Taint(key="gpu", effect="NoSchedule"),)
+
+
 def test_node_carries_labels_and_taints_of_every_level() -> None:
     """A pod that selects a label of its sector would be called unplaceable."""
     (fleet,) = fleets_of(

@@ -141,6 +141,19 @@ def test_local_storage_is_what_would_be_lost_by_moving(volume: dict[str, Any], l
     assert decode_pod(volumes=[{"name": "v", **volume}]).spec.local_storage is local
 
 
+@pytest.mark.parametrize(
+    ("policy", "ends"), [(None, False), ("Always", False), ("OnFailure", True), ("Never", True)]
+)
+def test_restart_policy_tells_whether_a_pod_ends_by_itself(
+    policy: str | None, *, ends: bool
+) -> None:
+    """Work in flight would be taken for a service; absent, the API server's default holds."""
+    spec = decode_pod(restartPolicy=policy).spec if policy else decode_pod().spec
+    assert spec.ends_by_itself is ends
+    if policy == "Always":
+        assert spec is not decode_pod(restartPolicy="Never").spec
+
+
 def test_host_port_on_one_address_keeps_the_address() -> None:
     """Two pods on one port of different addresses would need a node each."""
     ports = [{"containerPort": 53, "hostPort": 53, "hostIP": "10.0.0.1"}]

@@ -175,7 +175,7 @@ def _came(
         for node in status.nodes
         if node.created_at is not None
         and node.created_at > at
-        and takes_pods(node)
+        and takes_pods(node, view.settings)
         and node.name not in going
         and node.name not in view.unequipped
         and not is_draining(node)

@@ -159,7 +159,7 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
 
 
 def _is_disrupted(view: ClusterView, node: Node) -> bool:
-    starts = is_joining(node, view.at, view.settings.instance_init_seconds)
+    starts = is_joining(node, view.at, view.settings)
     taken = is_draining(node) or node.name in view.inventory.interrupted
     return taken or not (node.ready or starts)
 

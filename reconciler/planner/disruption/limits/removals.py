@@ -107,7 +107,11 @@ class FleetRoom:
         gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
         view, cloud = builder.view, builder.view.snapshot.cloud
         self._there = {
-            status.key: {n.name for n in _in_service(view, status, gone, cloud) if takes_pods(n)}
+            status.key: {
+                node.name
+                for node in _in_service(view, status, gone, cloud)
+                if takes_pods(node, view.settings)
+            }
             for status in builder.view.inventory.fleets
             if status.min
         }
@@ -183,11 +187,11 @@ def _in_service(
         gone: Nodes that go.
         cloud: What EC2 answered; None: a node counts whether EC2 shows its instance or not.
     """
-    inventory, init_seconds = view.inventory, view.settings.instance_init_seconds
+    inventory = view.inventory
     shown, instances = inventory.regions_shown, inventory.instance_of_node
     for node in in_service(status.nodes, status.key, shown, instances, cloud):
         stays = node.name not in gone and node.name not in inventory.interrupted
-        if stays and not is_joining(node, view.at, init_seconds):
+        if stays and not is_joining(node, view.at, view.settings):
             yield node
 
 

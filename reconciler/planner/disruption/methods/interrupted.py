@@ -55,7 +55,7 @@ _READ_FOR: Final = timedelta(days=1)
 """An older purchase in the node's place counts no more."""
 LAST_CALL = timedelta(seconds=30)
 """Time before the deadline at which pods that are still there are deleted, whatever budgets say.
-For the first half of it the pods of Jobs are evicted, as far as budgets allow."""
+For the first half of it pods that run to completion are evicted, as far as budgets allow."""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -183,29 +183,28 @@ def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
     return pod.created_at > began
 
 
-def _of_job(pod: Pod) -> bool:
-    return pod.owner is not None and pod.owner.kind == "Job"
-
-
 def _clear(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, pods: Sequence[Pod]
 ) -> Sequence[AnyAction]:
     """Evictions while there is time for them, deletions at the end.
 
-    Pods of Jobs may still finish, and are left alone until then; so is a pod that came to the node
-    although it is being emptied: it would come again. The Eviction API refuses pods of two budgets.
-    At the end budgets hold no pod, but one that was not asked for before is evicted if it can be:
-    only so its Job learns that it was disrupted. What that leaves is deleted soon after.
+    Pods of Jobs, and others that run to completion, may still finish, and are left alone until
+    then; so is a pod that came to the node although it is being emptied: it would come again. The
+    Eviction API refuses pods of two budgets. At the end budgets hold no pod, but one that was not
+    asked for before is evicted if it can be: only so its Job learns that it was disrupted. What
+    that leaves is deleted soon after.
     """
     view, coverage = builder.view, builder.budgets.coverage
     left = notice.deadline - view.at
     movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
     if left > LAST_CALL:
-        asked = [pod for pod in movable if not (_of_job(pod) or _came_back(view, node, pod))]
+        asked = [
+            pod for pod in movable if not (pod.runs_to_completion or _came_back(view, node, pod))
+        ]
     elif DRAIN_STARTED not in node.annotations:
         asked = movable
     else:
-        asked = [pod for pod in movable if _of_job(pod)] if left > LAST_CALL / 2 else []
+        asked = [pod for pod in movable if pod.runs_to_completion] if left > LAST_CALL / 2 else []
     allowed = builder.budgets.take_now(pod for pod in asked if len(coverage.of(pod)) <= 1)
     grace_max = max(1.0, left.total_seconds())
     evicted = evictions(node, allowed, grace_max, POLICY, str(notice))

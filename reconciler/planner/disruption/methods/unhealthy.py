@@ -58,12 +58,12 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
     ours = ((key.region, view.nodes[name]) for name, key in owners if name not in leaving)
     halted = (update for update in view.inventory.updates.values() if update.halted)
     doubted = frozenset(node.name for update in halted for node in update.new)
-    return find_outages(ours, view.at, view.settings.instance_init_seconds, doubted)
+    return find_outages(ours, view.at, view.settings, doubted)
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:
     """Return since when it is not Ready, if for longer than `unready_time` and once joined."""
-    if node.ready or is_joining(node, view.at, view.settings.instance_init_seconds):
+    if node.ready or is_joining(node, view.at, view.settings):
         return None
     since = node.ready_changed_at or node.created_at
     if since is None or view.at - since < timedelta(seconds=view.settings.unready_seconds):

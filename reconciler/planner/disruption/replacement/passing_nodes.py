@@ -69,8 +69,8 @@ class PassingNodes:
 
 
 def _is_passing(view: ClusterView, node: Node) -> bool:
-    """Return whether it is young, and every pod on it that counts belongs to a Job."""
+    """Return whether it is young, and every pod on it that counts runs to completion."""
     if node.created_at is None or view.at - node.created_at >= LASTS_FROM:
         return False
     pods = counted(view.pods_on.get(node.name, ()))
-    return bool(pods) and all(pod.owner is not None and pod.owner.kind == "Job" for pod in pods)
+    return bool(pods) and all(pod.runs_to_completion for pod in pods)

@@ -59,15 +59,16 @@ class Canary:
     """What shows that its nodes do not work, in words; empty when nothing does."""
 
 
-def stays(node: Node, noticed: Collection[NodeName]) -> bool:
+def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) -> bool:
     """Return whether the node takes pods, and is neither cordoned nor leaving.
 
     Args:
         node: The node.
         noticed: Nodes that EC2 takes back, or recommends to leave.
+        settings: Which taints are start-up taints.
     """
     leaving = node.unschedulable or is_draining(node) or node.name in noticed
-    return takes_pods(node) and not leaving
+    return takes_pods(node, settings) and not leaving
 
 
 class Canaries:
@@ -99,7 +100,7 @@ class Canaries:
         self._skewed = is_skewed(snapshot)
         self.now = decided_at(snapshot, snapshot.cluster.nodes)
         self._watched = timedelta(seconds=settings.rolling_update.canary_seconds)
-        self._init_seconds = settings.instance_init_seconds
+        self._settings = settings
 
     def judge(
         self,
@@ -129,7 +130,7 @@ class Canaries:
         if self._skewed or fleet.key.region in self._outages:
             return self._unjudged(known)
         lifted = saved is not None and saved.resumed_version == version
-        staying = [node for node in new if stays(node, self._noticed)]
+        staying = [node for node in new if stays(node, self._noticed, self._settings)]
         shown = min(filter(None, map(self._pods_since, staying)), default=None)
         # Without a last look nothing but the nodes shows what happened: the Lease was lost, or is
         # of a program that noted none.
@@ -186,7 +187,7 @@ class Canaries:
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
         ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
-        return find_outages(ours, self.now, self._init_seconds, self._doubted)
+        return find_outages(ours, self.now, self._settings, self._doubted)
 
     def _failure(
         self,
@@ -213,7 +214,7 @@ class Canaries:
         version = fleet.live.launch_template_version
         for each in self._stuck:
             if each.key == fleet.key and each.instance.launch_template_version == version:
-                limit = duration(timedelta(seconds=self._init_seconds))
+                limit = duration(timedelta(seconds=self._settings.instance_init_seconds))
                 return f"instance {each.instance.id} never became a node within {limit}"
         return ""
 
@@ -232,16 +233,15 @@ class Canaries:
 
     def _not_ready(self, new: Sequence[Node]) -> str:
         """Return which node has not taken pods for `instance_init_time`, since it last could."""
-        limit = timedelta(seconds=self._init_seconds)
+        limit = timedelta(seconds=self._settings.instance_init_seconds)
         for node in new:
-            if node.created_at is None or takes_pods(node):
+            if node.created_at is None or takes_pods(node, self._settings):
                 continue
             changed = node.ready_changed_at or node.created_at
             spent = self.now - max(node.created_at, changed)
             if spent < limit:
                 continue
-            lacks = (
-                f"has had the taint {startup_taint(node)}" if node.ready else "has not been Ready"
-            )
+            taint = startup_taint(node, self._settings)
+            lacks = f"has had the taint {taint}" if node.ready else "has not been Ready"
             return f"node {node.name} {lacks} for {duration(spent)}"
         return ""

@@ -70,7 +70,7 @@ def find_updates(
         old, new = drifts[fleet.key]
         saved = saved_states.get((fleet.key.name, fleet.key.region))
         if fleet.live is not None and not is_told(fleet.live):
-            standing = standing_update(fleet, instances, saved, snapshot.at)
+            standing = standing_update(fleet, instances, saved, snapshot.at, settings)
             if standing is not None:
                 found[fleet.key] = standing
             continue
@@ -85,8 +85,9 @@ def find_updates(
             old=old,
             batch=_batch(fleet, old, snapshot.at),
             new=tuple(new),
-            staying=frozenset(node.name for node in new if stays(node, noticed)),
-            spare=_spare(fleet, rules),
+            taking=frozenset(node.name for node in new if takes_pods(node, settings)),
+            staying=frozenset(node.name for node in new if stays(node, noticed, settings)),
+            spare=_spare(fleet, rules, settings),
             may_go=frozenset(),
             batch_max=0,
         )
@@ -185,7 +186,7 @@ def _state(  # noqa: PLR0911 - one return per state
         if canary.proven:
             return "rolling", f"a batch of {nodes} is being replaced"
         return "canary", f"the first node is being replaced: {next(iter(update.batch))}"
-    taking = [node for node in update.new if takes_pods(node)]
+    taking = [node for node in update.new if node.name in update.taking]
     ready = [node.ready_changed_at for node in taking if node.ready_changed_at]
     if update.new and not canary.proven:
         if not ready:
@@ -212,10 +213,10 @@ def _is_open(rules: RollingUpdate, local: datetime) -> bool:
     return not rules.windows or any(found)
 
 
-def _spare(fleet: FleetNodes, rules: RollingUpdate) -> int:
+def _spare(fleet: FleetNodes, rules: RollingUpdate, settings: PlannerSettings) -> int:
     if rules.min_in_service is None:
         return 0
-    in_service = sum(takes_pods(node) and not is_draining(node) for node in fleet.nodes)
+    in_service = sum(takes_pods(node, settings) and not is_draining(node) for node in fleet.nodes)
     return max(0, in_service - rules.min_in_service)
 
 

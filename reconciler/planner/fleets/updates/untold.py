@@ -13,6 +13,8 @@ from reconciler.planner.fleets.updates.batch_mark import read_mark
 from reconciler.planner.fleets.updates.canary import stays
 from reconciler.planner.fleets.updates.drift import old_and_new
 from reconciler.planner.fleets.updates.update import Update
+from reconciler.planner.nodes.starting import takes_pods
+from reconciler.planner.settings import PlannerSettings
 
 _UNTOLD: Final = (
     "EC2 does not tell the number of its launch template version: nothing begins until it does"
@@ -24,6 +26,7 @@ def standing_update(
     instances: Mapping[NodeName, Instance],
     saved: SavedFleetState | None,
     at: datetime,
+    settings: PlannerSettings,
 ) -> Update | None:
     """Return the update of a fleet whose version EC2 does not tell; None when it has none.
 
@@ -36,6 +39,7 @@ def standing_update(
         instances: By node.
         saved: What the Lease says of it.
         at: The clock.
+        settings: Which taints are start-up taints.
     """
     assert fleet.live is not None
     old, _ = old_and_new(fleet, fleet.live, instances)
@@ -70,7 +74,8 @@ def standing_update(
             old={**dict.fromkeys(marks, "it was drifted when its batch began"), **old},
             batch=dict(sorted(marks.items(), key=lambda each: (each[1].number, each[0]))),
             new=came,
-            staying=frozenset(n.name for n in came if stays(n, ())),
+            taking=frozenset(node.name for node in came if takes_pods(node, settings)),
+            staying=frozenset(node.name for node in came if stays(node, (), settings)),
         )
     if saved is not None and watched:
         version, old = saved.canary_version, {**watched, **update.old}

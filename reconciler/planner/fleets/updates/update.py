@@ -8,7 +8,6 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import FleetUpdate, UpdateState
 from reconciler.planner.fleets.updates.batch_mark import BatchMark
 from reconciler.planner.fleets.updates.canary import Canary
-from reconciler.planner.nodes.starting import takes_pods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +24,10 @@ class Update:
     """The drifted nodes that are being replaced now, by number."""
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
+    taking: frozenset[NodeName] = frozenset()
+    """Those of them that take pods."""
     staying: frozenset[NodeName] = frozenset()
-    """Those of them that take pods, and are neither cordoned nor leaving."""
+    """Those of these that are neither cordoned nor leaving."""
     canary: Canary = field(default_factory=Canary)
     """What is known of the version."""
     spare: int
@@ -64,12 +65,12 @@ class Update:
     def successors_in_vain(self) -> tuple[Node, ...]:
         """Return those that took pods, and are cordoned or leave now."""
         gone = (node for node in self.successors if node.name not in self.staying)
-        return tuple(node for node in gone if takes_pods(node))
+        return tuple(node for node in gone if node.name in self.taking)
 
     def awaits(self, node: Node) -> bool:
         """Return whether pods of the batch are to come to the node."""
         came = any(node.name == each.name for each in self.successors)
-        return came and (node.name in self.staying or not takes_pods(node))
+        return came and (node.name in self.staying or node.name not in self.taking)
 
     @property
     def passing(self) -> frozenset[NodeName]:

@@ -314,7 +314,7 @@ def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None
 
 def _serves(view: ClusterView, node: Node) -> bool:
     """Return whether the node is Ready, stays, and has not been taken out of service."""
-    joining = is_joining(node, view.at, view.settings.instance_init_seconds)
+    joining = is_joining(node, view.at, view.settings)
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)
 

@@ -36,6 +36,7 @@ def made_of(*objects: Any, evictor: EvictorSettings = PLAIN, **changed: Any) -> 
         (old("a", annotations=labelled(**{"karpenter.sh/do-not-disrupt": "true"})), "do-not"),
         (old("a", owner=None), "no-controller"),
         (old("a", owner="Job"), "started-job"),
+        (old("a", owner="Workflow", ends_by_itself=True), "started-job"),
         (old("a", local_storage=True), "local-storage"),
         (old("a", priority=2_000_000_000), "critical"),
         (old("a", cpu="4"), "no-destination"),

@@ -1,6 +1,7 @@
 """Nodes that EC2 takes back: emptied in time, replaced once (docs/interruptions.md)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -193,9 +194,10 @@ def test_pod_of_two_budgets_is_not_asked_for_and_uses_neither_up() -> None:
     assert [a.pod.name for a in late.actions if isinstance(a, DeletePod)] == ["both"]
 
 
-def test_jobs_may_finish_until_thirty_seconds_before_the_end() -> None:
+@pytest.mark.parametrize("made_by", [{"owner": "Job"}, {"owner": "Pod", "ends_by_itself": True}])
+def test_jobs_may_finish_until_thirty_seconds_before_the_end(made_by: dict[str, Any]) -> None:
     """A Job that needs one more minute would start from its beginning."""
-    job = on("a", owner="Job", termination_grace_seconds=5)
+    job = on("a", **made_by, termination_grace_seconds=5)
     assert told(planned(FLEET, begun("a", 31), job), EvictPod) == []
     late = planned(FLEET, begun("a", 30), job)
     assert [a.grace_seconds for a in late.actions if isinstance(a, EvictPod)] == [5]

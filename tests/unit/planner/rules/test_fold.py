@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import DO_NOT_DISRUPT, DRAINING_TAINT
+from reconciler.model.actions import DO_NOT_DISRUPT, DO_NOT_DRAIN, DRAINING_TAINT
 from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
-from tests.builders import make_pod, selecting
+from tests.builders import make_pod, make_spec, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
@@ -45,6 +45,30 @@ def test_annotation_of_any_autoscaler_keeps_the_pod(key: str, value: str) -> Non
     assert ruled(running(annotations={key: value})) == (Verdict.BLOCK, "do-not-disrupt")
     other = "false" if value == "true" else "true"
     assert ruled(running(annotations={key: other}))[0] is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("value", "stays"), [("true", True), ("True", True), ("1", True), ("false", False), ("", False)]
+)
+def test_label_of_kubernetes_ec2_autoscaler_keeps_the_pod(value: str, *, stays: bool) -> None:
+    """Its users protect training runs with it, and would lose them at the switch-over."""
+    pod = running(labels={DO_NOT_DRAIN: value})
+    assert ruled(pod)[1] == ("do-not-disrupt" if stays else "")
+    daemon = running(owner="DaemonSet", labels={DO_NOT_DRAIN: value})
+    assert ruled(daemon)[1] == ("do-not-disrupt" if stays else ruled(running(owner="DaemonSet"))[1])
+
+
+def test_label_that_keeps_a_pod_keeps_none_of_its_replicas() -> None:
+    """Rulings are remembered for pods that share their spec, whatever labels they have."""
+    spec = make_spec()
+    pods = [running(spec=spec), running(spec=spec, labels={DO_NOT_DRAIN: "true"})]
+    judge = judge_of(Terms(), BudgetLedger(()).coverage)
+    assert [judge.ruling(pod).code for pod in (*pods, *reversed(pods))] == [
+        "",
+        "do-not-disrupt",
+        "do-not-disrupt",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +119,34 @@ def test_started_job_is_never_moved_but_by_its_owners_word() -> None:
     assert ruled(running(owner="Job", phase="Pending")) == (Verdict.BLOCK, "started-job")
     assert ruled(running(owner="Job", annotations={SAFE: "true"}))[0] is Verdict.OK
     assert ruled(running(owner="Job", phase="Succeeded"))[0] is Verdict.SKIP
+
+
+@pytest.mark.parametrize("owner", ["Pod", "Workflow", "TaskRun", "PyTorchJob"])
+def test_pod_that_its_controller_runs_to_completion_is_a_jobs(owner: str) -> None:
+    """Executors of Spark and steps of Argo and Tekton lost hours of work as Jobs never do."""
+    step: dict[str, Any] = {"owner": owner, "ends_by_itself": True}
+    assert ruled(running(**step)) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(**step, phase="Pending")) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(**step, annotations={SAFE: "true"}))[0] is Verdict.OK
+    assert ruled(running(**step, phase="Failed"))[0] is Verdict.SKIP
+    assert ruled(running(owner=owner))[0] is Verdict.OK, "restartPolicy Always: a service"
+
+
+def test_ruling_of_a_pod_that_runs_to_completion_names_its_owner() -> None:
+    """Who asks why the node stays looks for a Job that is not there."""
+    ruling = fold(Subject(pod=running(owner="Workflow", ends_by_itself=True)), Terms())
+    assert ruling.reason == (
+        "it has started, belongs to a controller of kind Workflow and runs to completion"
+    )
+    longest = fold(Subject(pod=running(owner="W" * 1_000, ends_by_itself=True)), Terms())
+    assert len(longest.reason) < 200
+
+
+def test_bare_pod_that_ends_by_itself_is_ruled_as_a_bare_pod() -> None:
+    """`move_bare_pods` says that such pods may be lost."""
+    bare: dict[str, Any] = {"owner": None, "ends_by_itself": True}
+    assert ruled(running(**bare)) == (Verdict.BLOCK, "no-controller")
+    assert ruled(running(**bare), move_bare_pods=True)[0] is Verdict.OK
 
 
 def test_kube_system_pod_with_a_budget_may_move() -> None:

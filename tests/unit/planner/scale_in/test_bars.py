@@ -46,6 +46,7 @@ def alone(fleet: FleetSettings, **changed: Any) -> Plan:
     ("changed", "code"),
     [
         ({"owner": "Job"}, "started-job"),
+        ({"owner": "Workflow", "ends_by_itself": True}, "started-job"),
         ({"owner": None}, "no-controller"),
         ({"local_storage": True}, "local-storage"),
         ({"namespace": "kube-system"}, "kube-system"),

@@ -108,6 +108,7 @@ def test_node_that_a_pending_pod_will_use_is_not_empty() -> None:
         ({}, False),
         ({"owner": None}, False),
         ({"owner": "Job"}, False),
+        ({"owner": "Workflow", "ends_by_itself": True, "priority": -1}, False),
         ({"phase": "Pending"}, False),
         ({"deleting": True}, False),
         ({"unreadable": True}, False),

@@ -48,6 +48,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "slow": {"termination_grace_seconds": 300},
     "job": {"owner": "Job"},
+    "step": {"owner": "Workflow", "ends_by_itself": True},
     "bare": {"owner": None},
     "disk": {"local_storage": True},
     "system": {"namespace": "kube-system"},
@@ -60,7 +61,7 @@ QUIET_CYCLES = 16
 """Minutes without an action after which no timer can be running any more."""
 MIX = ("plain",) * 30 + ("web",) * 15 + tuple(sorted(KINDS))
 """Most pods may be moved, or hardly any node could be emptied."""
-IMMOVABLE = frozenset({"slow", "job", "bare", "disk", "system", "kept", "twice"})
+IMMOVABLE = frozenset({"slow", "job", "step", "bare", "disk", "system", "kept", "twice"})
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ def well_used(name: str = "s") -> tuple[Node, Pod]:
     return unneeded(name, SMALL), on(name, cpu="3")
 
 
-def test_pods_stay_where_they_are_while_only_jobs_keep_the_other_node() -> None:
+@pytest.mark.parametrize("job", [{"owner": "Job"}, {"owner": "Pod", "ends_by_itself": True}])
+def test_pods_stay_where_they_are_while_only_jobs_keep_the_other_node(job: dict[str, Any]) -> None:
     """They would keep a node at 0.40 USD/h that is about to go, to save one at 0.10."""
-    made = planned(*well_used(), make_node("jobs", LARGE, **YOUNG), on("jobs", owner="Job"))
+    made = planned(*well_used(), make_node("jobs", LARGE, **YOUNG), on("jobs", **job))
     assert told(made, TaintNode) == []
     (why,) = (each.detail for each in made.kept if each.node == "s")
     assert why == (

@@ -73,7 +73,9 @@ SPEC = replace(
 )
 COMMON: dict[str, Any] = {
     "namespace": "acme-team",
-    "labels": FrozenMap({"acme.io/app": "acme-web", "acme-tier": "acme-a"}),
+    "labels": FrozenMap(
+        {"acme.io/app": "acme-web", "acme-tier": "acme-a", "openai/do-not-drain": "true"}
+    ),
     "annotations": FrozenMap(
         {"acme.io/note": "acme", "fleet-reconciler.io/do-not-disrupt": "true"}
     ),
@@ -128,6 +130,7 @@ def test_what_a_config_names_stays() -> None:
     assert pod.spec.requests == SPEC.requests
     assert pod.spec.node_selector == {"sector": "batch"}
     assert pod.annotations == {"fleet-reconciler.io/do-not-disrupt": "true"}
+    assert pod.labels.get("openai/do-not-drain") == "true", "what keeps pods does so in a replay"
     assert pod.spec.node_affinity is not None
     assert pod.spec.node_affinity.terms[0].expressions[0].values == ("small",)
 

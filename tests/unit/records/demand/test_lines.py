@@ -47,6 +47,8 @@ EVERY: tuple[DemandLine, ...] = (
     NodeFact(at=AT, fleet="ci-large", instance_type="m5.4xlarge",
              allocatable=amounts(cpu="15890m", memory="60Gi", pods=234)),
     PodDemand(at=AT, id="huge", spec=make_spec("500m", "20Ei"), ran_seconds=61.5),
+    PodDemand(at=AT, id="step", spec=make_spec(ends_by_itself=True),
+              controller=Owner(kind="Workflow", name="w")),
     NodeFact(at=AT, instance_type="m5.large", allocatable=amounts(cpu="1930m", pods=29)),
 )  # fmt: skip
 

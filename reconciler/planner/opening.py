@@ -31,6 +31,7 @@ from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.fleets.new_nodes.learned import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
+from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
 from reconciler.planner.fleets.spot.spot_return import with_spot_returns
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
@@ -89,7 +90,8 @@ def open_builder(
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
     cluster = snapshot.cluster
-    inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
+    inventory = with_shown_nodes(take_inventory(snapshot, settings), snapshot.at)
+    inventory = with_learned(inventory, snapshot.at)
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
@@ -101,7 +103,7 @@ def open_builder(
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
-    asked_about += headroom_pods(settings)
+    asked_about += headroom_pods(settings, inventory)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
     world = _world(cluster, offers.values(), offered, resolver)
     displaced = displaced_pods(cluster.pods, inventory.interrupted)

@@ -283,6 +283,17 @@ def test_node_of_an_empty_managed_group_is_told_by_eks_once_an_hour(
     assert asked_of_eks(world) == before + 2
 
 
+def test_eks_tells_of_a_managed_group_also_while_it_launches(world: GroupsOverHttp) -> None:
+    """Its first node has not joined: pods that do not tolerate its taint would be given to it."""
+    name = node_group(world, "fresh")
+    tags = {"eks:cluster-name": world.cluster, "eks:nodegroup-name": "fresh"}
+    found = {f"{AUTOSCALER}/{key}": "" for key in ("enabled", world.cluster)}
+    world.add_group(name, 1, {**tags, **found})
+    world.advance(60)
+    assert world.members(name)
+    assert only(world).tags[f"{AUTOSCALER}/node-template/taint/dedicated"] == "data:NoSchedule"
+
+
 def test_managed_group_that_eks_does_not_tell_of_is_seen_all_the_same(
     world: GroupsOverHttp,
 ) -> None:

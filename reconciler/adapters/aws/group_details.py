@@ -155,7 +155,7 @@ def _questions(
         )
     for group in groups:
         tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
-        if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags and not group.get("Instances"):
+        if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags:
             place = tags[EKS_CLUSTER_TAG], tags[NODE_GROUP_TAG]
             yield (
                 ("node-group", region, *place),

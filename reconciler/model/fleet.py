@@ -95,6 +95,8 @@ class Fleet:
     """Where it launches; empty where that is left open or not known."""
     zones: tuple[str, ...] = ()
     """The zones that it launches in: Auto Scaling groups only; empty where they are not known."""
+    lifecycle: Lifecycle | None = None
+    """Auto Scaling: what the next instance of a group will be; None where nothing tells."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when unknown."""

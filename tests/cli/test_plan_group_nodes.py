@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.cli.groups import CONFIG, FOUND, TEMPLATE, group, plan_of
 from tests.cli.inputs import Desk, Json, listing, node, pod
 
@@ -141,3 +143,78 @@ def test_groups_of_one_name_in_two_regions_are_told_apart(desk: Desk) -> None:
     assert placed == {("small", "workers", "us-east-1"), ("east", "workers", "us-east-1")}
     assert [u["pod"] for u in made["unplaceable"]] == ["large"]
     assert made["cost"]["hourly_usd_after"] == 0.192
+
+
+SPOT_SHARES = {"OnDemandPercentageAboveBaseCapacity": 0, "OnDemandBaseCapacity": 0}
+
+
+def policy(**shares: Any) -> Json:
+    """A mixed instances policy of one type."""
+    types = [{"InstanceType": "m5.xlarge"}]
+    return {"LaunchTemplate": {"Overrides": types}, "InstancesDistribution": shares}
+
+
+@pytest.mark.parametrize(
+    ("desired", "shares", "usd"),
+    [
+        (0, {}, 0.192),
+        (0, SPOT_SHARES, 0.0653),
+        (0, {**SPOT_SHARES, "OnDemandBaseCapacity": 1}, 0.192),
+        (0, {**SPOT_SHARES, "OnDemandPercentageAboveBaseCapacity": 30}, 0.0653),
+        (0, {**SPOT_SHARES, "OnDemandPercentageAboveBaseCapacity": 50}, 0.192),
+    ],
+)
+def test_distribution_says_at_which_price_a_found_group_buys(
+    desk: Desk, desired: int, shares: Json, usd: float
+) -> None:
+    """Spot groups would look three times as dear as they are, and on-demand ones be taken."""
+    spot = group(desired=desired, MixedInstancesPolicy=policy(**shares))
+    made = plan_of(desk, pod("p"), aws={"AutoScalingGroups": [spot]})
+    assert made["cost"]["hourly_usd_after"] == usd
+
+
+@pytest.mark.parametrize("source", ["template", "configuration", "instances", "label", "none"])
+def test_group_that_launches_spot_instances_by_other_means_is_priced_so(
+    desk: Desk, source: str
+) -> None:
+    """A group without a mixed instances policy would always count as on-demand."""
+    data: Json = {"InstanceType": "m5.xlarge"}
+    if source == "template":
+        data["InstanceMarketOptions"] = {"MarketType": "spot"}
+    version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1, "LaunchTemplateData": data}
+    named: Json = {"LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "1"}}
+    configuration = {
+        "LaunchConfigurationName": "old",
+        "InstanceType": "m5.xlarge",
+        "SpotPrice": "0.10" if source == "configuration" else None,
+    }
+    if source == "configuration":
+        named = {"LaunchConfigurationName": "old"}
+    label = {f"{TEMPLATE}/label/eks.amazonaws.com/capacityType": "SPOT"}
+    tags = {**FOUND, **(label if source == "label" else {})}
+    lifecycle = {"InstanceLifecycle": "spot"} if source == "instances" else {}
+    answer = {
+        "AutoScalingGroups": [
+            filled("workers", "n", tags=tags, MixedInstancesPolicy=None, **named)
+        ],
+        "LaunchTemplateVersions": [version],
+        "LaunchConfigurations": [configuration],
+        "Reservations": [{"Instances": running("workers", "n", **lifecycle)}],
+    }
+    made = plan_of(desk, member("n"), pod("p", node="n"), aws=answer)
+    assert made["cost"]["hourly_usd_before"] == (0.192 if source == "none" else 0.0653)
+
+
+def test_on_demand_group_stands_in_for_a_found_spot_group(desk: Desk) -> None:
+    """Pods would wait for spot capacity, where Cluster Autoscaler takes the next group."""
+    spot = group("spot", desired=1, MixedInstancesPolicy=policy(**SPOT_SHARES))
+    failed = {
+        "ActivityId": "1",
+        "AutoScalingGroupName": "spot",
+        "StatusCode": "Failed",
+        "StatusMessage": "InsufficientInstanceCapacity: no capacity",
+        "Description": "Launching a new EC2 instance.",
+        "StartTime": "2026-01-31T11:59:00Z",
+    }
+    answer = {"AutoScalingGroups": [spot, group("steady")], "Activities": [failed]}
+    assert bought(plan_of(desk, pod("p"), aws=answer)) == {"steady": ["p"]}

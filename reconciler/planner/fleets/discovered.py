@@ -7,12 +7,13 @@ plan relies on.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from reconciler.model.cluster import NO_RESOURCES, Resources
-from reconciler.model.fleet import CLUSTER_TAG, Fleet, InstanceOption, InstanceType
+from reconciler.model.fleet import CLUSTER_TAG, Fleet, InstanceOption, InstanceType, Lifecycle
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import Region
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.group_tags import (
     tagged_resources,
@@ -31,6 +32,7 @@ from reconciler.planner.settings import (
 
 CAPACITY_TYPE = "eks.amazonaws.com/capacityType"
 _KUBELET_PODS_MAX = 110
+_Place = tuple[Region, FleetId]
 
 
 def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
@@ -46,10 +48,11 @@ def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSet
     users: dict[str, set[str]] = {}
     for live in groups:
         users.setdefault(_stated_name(live, settings), set()).add(live.id)
+    bought = _lifecycles(snapshot)
     known = {region: place for place, region in enumerate(settings.regions)}
     groups.sort(key=lambda f: (known.get(f.region, len(known)), f.region, f.id))
     fleets = [
-        _group(name if len(users[name]) == 1 else live.id, live, found)
+        _group(name if len(users[name]) == 1 else live.id, live, found, bought)
         for live in groups
         for name in (_stated_name(live, settings),)
     ]
@@ -67,10 +70,12 @@ def _stated_name(live: Fleet, settings: PlannerSettings) -> str:
     return live.name if live.tags.get(CLUSTER_TAG) == settings.cluster else live.id
 
 
-def _group(name: str, live: Fleet, found: Discovery) -> FleetSettings:
+def _group(
+    name: str, live: Fleet, found: Discovery, bought: Mapping[_Place, AbstractSet[Lifecycle]]
+) -> FleetSettings:
     """Return one group of one region: one of the same name elsewhere may launch other nodes."""
     labels = told_by_tags(live.tags, "label/")
-    spot = labels.get(CAPACITY_TYPE, "").upper() == "SPOT"
+    spot = _is_spot(live, labels, bought)
     options = _options(live, found.types, spot=spot)
     prices = [o.usd_per_hour for o in options if o.usd_per_hour is not None]
     return FleetSettings(
@@ -82,6 +87,8 @@ def _group(name: str, live: Fleet, found: Discovery) -> FleetSettings:
         auto_scaling_group=live.id,
         managed=False,
         spot=spot,
+        # Cluster Autoscaler's groups stand in for each other, whatever they buy.
+        spot_fallback=spot,
         zone=labels.get(ZONE),
         regions=(Region(live.region),),
         labels=Labels({**_certain(options), **labels}),
@@ -93,6 +100,29 @@ def _group(name: str, live: Fleet, found: Discovery) -> FleetSettings:
         grace_periods=found.grace_periods,
         scale_in=found.scale_in,
     )
+
+
+def _lifecycles(snapshot: Snapshot) -> Mapping[_Place, AbstractSet[Lifecycle]]:
+    """Return what each group's instances are, by region and group."""
+    found: dict[_Place, set[Lifecycle]] = {}
+    for each in snapshot.cloud.instances if snapshot.cloud else ():
+        if each.fleet_id is not None and each.counts:
+            found.setdefault((each.region, each.fleet_id), set()).add(each.lifecycle)
+    return found
+
+
+def _is_spot(
+    live: Fleet, labels: Mapping[str, str], bought: Mapping[_Place, AbstractSet[Lifecycle]]
+) -> bool:
+    """Return whether its next node will be a spot instance; where nothing tells it will not.
+
+    What it launches by counts before what its label says, and that before what its instances are.
+    """
+    if live.lifecycle is not None:
+        return live.lifecycle == "spot"
+    if CAPACITY_TYPE in labels:
+        return labels[CAPACITY_TYPE].upper() == "SPOT"
+    return bought.get((live.region, live.id)) == {"spot"}
 
 
 def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:

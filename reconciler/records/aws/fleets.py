@@ -19,6 +19,7 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
+from reconciler.records.aws.group_market import SPOT_MARKET
 from reconciler.records.reasons import reason_of
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -113,8 +114,13 @@ class _NotToldWire(Wire):
     why: str = ""
 
 
+class _MarketWire(Wire):
+    market_type: str | None = None
+
+
 class _TemplateDataWire(Wire):
     instance_type: str | None = None
+    instance_market_options: _MarketWire | None = None
 
 
 class _TemplateVersionWire(Wire):
@@ -136,6 +142,8 @@ class LaunchTemplates:
     """When EC2 told the two; templates of files have none."""
     instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
     """By id and version number."""
+    spot: set[tuple[str, str]] = field(default_factory=set)
+    """Id and version number of those that launch spot instances by themselves."""
 
     def id_of(self, specification: TemplateSpecificationWire) -> str:
         """Return the template's id; empty when only an unknown name is given."""
@@ -159,6 +167,10 @@ class LaunchTemplates:
     def instance_type_of(self, specification: TemplateSpecificationWire) -> str | None:
         """Return the instance type that the version itself names."""
         return self.instance_types.get((self.id_of(specification), self.version_of(specification)))
+
+    def is_spot(self, specification: TemplateSpecificationWire) -> bool:
+        """Return whether the version itself asks for spot instances, as far as it is known."""
+        return (self.id_of(specification), self.version_of(specification)) in self.spot
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
         """Add describe-launch-templates and describe-launch-template-versions."""
@@ -218,9 +230,12 @@ class LaunchTemplates:
         self.latest[template_id] = max(number, self.latest.get(template_id, 0))
         if wire.default_version:
             self.default[template_id] = number
-        if wire.launch_template_data and wire.launch_template_data.instance_type:
-            key = template_id, str(number)
-            self.instance_types[key] = wire.launch_template_data.instance_type
+        data = wire.launch_template_data or _TemplateDataWire()
+        key = template_id, str(number)
+        if data.instance_type:
+            self.instance_types[key] = data.instance_type
+        if data.instance_market_options and data.instance_market_options.market_type == SPOT_MARKET:
+            self.spot.add(key)
 
 
 def read_fleets(

@@ -221,8 +221,8 @@ def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
     listed = [{"Key": "cluster", "Value": world.cluster}]
     plain = world.template(f"{world.cluster}-plain", listed, InstanceType="c6i.large")
     tags = {"cluster": world.cluster, "fleet": "without-market"}
-    named = {"LaunchTemplate": {"LaunchTemplateId": plain, "Version": "$Latest"}}
-    world.add_group(f"{world.cluster}-without-market", 0, tags, **named)
+    launched = {"LaunchTemplateId": plain, "Version": "$Latest"}
+    world.add_group(f"{world.cluster}-without-market", 0, tags, LaunchTemplate=launched)
     found = {each.name: each for each in world.port.observe([HOME]).fleets}
     assert {name: each.lifecycle for name, each in found.items()} == {
         "by-template": "spot",
@@ -301,9 +301,9 @@ def test_eks_tells_of_a_managed_group_also_while_it_launches(world: GroupsOverHt
     name = node_group(world, "fresh")
     tags = {"eks:cluster-name": world.cluster, "eks:nodegroup-name": "fresh"}
     found = {f"{AUTOSCALER}/{key}": "" for key in ("enabled", world.cluster)}
-    world.add_group(name, 1, {**tags, **found})
+    group = world.add_group(name, 1, {**tags, **found})
     world.advance(60)
-    assert world.members(name)
+    assert world.members(group)
     assert only(world).tags[f"{AUTOSCALER}/node-template/taint/dedicated"] == "data:NoSchedule"
 
 

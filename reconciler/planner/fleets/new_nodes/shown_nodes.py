@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from reconciler.model.cluster import Node, Taint
@@ -30,6 +32,8 @@ from reconciler.planner.placement.kinds import (
 REMEMBERED_FOR: Final = timedelta(days=7)
 """After the last node is gone, longer than a weekend; then the tags count alone, so that a label
 that a person gave the last node is not believed for ever."""
+NODES_MAX: Final = 15
+"""How many nodes of a group are read: the newest show best what its next one will be."""
 LABELS_MAX: Final = 32
 TAINTS_MAX: Final = 16
 """How many are read of one group at most."""
@@ -128,11 +132,13 @@ def _by_template(
 
 
 def _in_common(nodes: Sequence[Node]) -> _Shown:
-    """Return the labels and taints that more than half of the nodes have.
+    """Return the labels and taints that more than half of the newest nodes have.
 
     A person may have put others on one of them, or taken some away.
     """
-    labels = Counter(pair for n in nodes for pair in n.labels.items() if _lasts(n, *pair))
+    nodes = sorted(nodes, key=_age)
+    nodes = nodes[-NODES_MAX:]
+    labels = Counter(chain.from_iterable(map(_lasting, nodes)))
     taints = Counter(taint for n in nodes for taint in set(n.taints) if _stays(taint))
     most = len(nodes) // 2
     return _Shown(
@@ -141,11 +147,24 @@ def _in_common(nodes: Sequence[Node]) -> _Shown:
     )
 
 
-def _lasts(node: Node, key: str, value: str) -> bool:
-    """Return whether the next node may have the label too."""
-    if key in _OF_ONE_NODE or key.startswith((*_PLACES, _OURS)):
-        return False
-    return value not in {node.name, node.instance_id}
+def _age(node: Node) -> tuple[float, str]:
+    return (node.created_at.timestamp() if node.created_at else 0.0, node.name)
+
+
+def _lasting(node: Node) -> list[tuple[str, str]]:
+    """Return the labels that the next node may have too."""
+    own = (node.name, node.instance_id)
+    return [
+        (key, value)
+        for key, value in node.labels.items()
+        if _may_be_shared(key) and value not in own
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _may_be_shared(key: str) -> bool:
+    """Return whether a label may have the same value on the next node: asked in every plan."""
+    return key not in _OF_ONE_NODE and not key.startswith((*_PLACES, _OURS))
 
 
 def _stays(taint: Taint) -> bool:

@@ -1,6 +1,7 @@
 """Labels and taints of a group's next node, as its nodes show or have shown them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -187,3 +188,13 @@ def test_nothing_is_kept_of_nodes_without_labels_of_their_own() -> None:
     """The Lease would be filled with what says nothing."""
     kept = remembered((worker("a", None), "2"))
     assert [(dict(each.node_labels), each.node_template) for each in kept] == [({}, "")]
+
+
+def test_the_newest_nodes_of_a_large_group_are_read() -> None:
+    """Labels that EKS gives to new nodes would be missed for as long as the old ones stay."""
+    old = [(worker(f"old-{n}", "web"), "2") for n in range(20)]
+    new = [
+        (replace(worker(f"new-{n}", "ml"), created_at=NOW - timedelta(minutes=10)), "2")
+        for n in range(8)
+    ]
+    assert status_of(*old, *new).labels["team"] == "ml"

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 from operator import attrgetter, lt
 from types import MappingProxyType
@@ -90,8 +91,7 @@ def open_builder(
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
     cluster = snapshot.cluster
-    inventory = with_shown_nodes(take_inventory(snapshot, settings), snapshot.at)
-    inventory = with_learned(inventory, snapshot.at)
+    inventory = _with_new_nodes(take_inventory(snapshot, settings), snapshot.at)
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
@@ -151,6 +151,11 @@ def open_builder(
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
     _plan_launching(builder)
     return builder
+
+
+def _with_new_nodes(inventory: Inventory, at: datetime) -> Inventory:
+    """Return the inventory with what is known of each fleet's next node."""
+    return with_learned(with_shown_nodes(inventory, at), at)
 
 
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:

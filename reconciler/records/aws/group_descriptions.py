@@ -16,8 +16,8 @@ from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.descriptions import Templates, read_surroundings
 from reconciler.records.aws.fields import TagWire, Wire, read_entries, tags_of
-from reconciler.records.aws.fleets import TemplateSpecificationWire
 from reconciler.records.aws.group_market import ALL_ON_DEMAND, DistributionWire
+from reconciler.records.aws.launch_templates import TemplateSpecificationWire
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 _STRATEGIES: Final = frozenset({"price-capacity-optimized", "capacity-optimized", "lowest-price"})

@@ -21,13 +21,12 @@ from reconciler.records.aws.fields import (
     tags_of,
 )
 from reconciler.records.aws.fleets import (
-    LaunchTemplates,
     OverrideWire,
-    TemplateSpecificationWire,
     chooses_types,
     units_not_nodes,
 )
 from reconciler.records.aws.group_market import DistributionWire, next_in_distribution
+from reconciler.records.aws.launch_templates import LaunchTemplates, TemplateSpecificationWire
 from reconciler.records.aws.node_groups import read_node_group
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]

@@ -33,9 +33,9 @@ CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
 
 CLUSTER_TAG = "cluster"
 FLEET_TAG = "fleet"
+"""The tag of fleets, groups and instances that names the fleet of the config."""
 TEMPLATE_ID_TAG = "aws:ec2launchtemplate:id"
 """Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
-"""The tag of fleets, groups and instances that names the fleet of the config."""
 NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 """Prefix of Cluster Autoscaler's tags that describe a node of an empty group: `/label/<key>`,
 `/taint/<key>` or `/resources/<name>` follow."""
@@ -95,6 +95,8 @@ class Fleet:
     """Where it launches; empty where that is left open or not known."""
     zones: tuple[str, ...] = ()
     """The zones that it launches in: Auto Scaling groups only; empty where they are not known."""
+    lifecycle: Lifecycle | None = None
+    """Auto Scaling: what the next instance of a group will be; None where nothing tells."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when unknown."""

@@ -6,7 +6,8 @@ All of it is kept in the Lease annotation `fleet-state` (docs/failures.md).
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.model.cluster import NO_RESOURCES, Resources
+from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
+from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 
 
@@ -37,6 +38,13 @@ class SavedFleetState:
     """What its nodes were made from at that time, as in `SavedDemandState.version`."""
     unseen_since: datetime | None = None
     """Since when no node offers this little any more; None while one does."""
+    node_labels: Labels = NO_LABELS
+    """What its nodes have or had in common beside what config and tags say: of groups only."""
+    node_taints: tuple[Taint, ...] = ()
+    node_template: str = ""
+    """The launch template at that time: a digest, empty where it was not told."""
+    nodes_gone_since: datetime | None = None
+    """Since when no node shows that any more; None while one does."""
     halted_version: str = ""
     """The launch template version at which its rolling update is halted."""
     halted_because: str = ""

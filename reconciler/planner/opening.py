@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 from operator import attrgetter, lt
 from types import MappingProxyType
@@ -31,6 +32,7 @@ from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemons
 from reconciler.planner.fleets.new_nodes.devices import with_promised_devices
 from reconciler.planner.fleets.new_nodes.learned import with_learned
 from reconciler.planner.fleets.new_nodes.new_node import NewNode, daemons_of, new_node
+from reconciler.planner.fleets.new_nodes.shown_nodes import with_shown_nodes
 from reconciler.planner.fleets.spot.spot_return import with_spot_returns
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
@@ -89,7 +91,7 @@ def open_builder(
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
     cluster = snapshot.cluster
-    inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
+    inventory = _with_new_nodes(take_inventory(snapshot, settings), settings, snapshot.at)
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
@@ -101,7 +103,7 @@ def open_builder(
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
-    asked_about += headroom_pods(settings)
+    asked_about += headroom_pods(settings, inventory)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
     world = _world(cluster, offers.values(), offered, resolver)
     displaced = displaced_pods(cluster.pods, inventory.interrupted)
@@ -149,6 +151,11 @@ def open_builder(
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
     _plan_launching(builder)
     return builder
+
+
+def _with_new_nodes(inventory: Inventory, settings: PlannerSettings, at: datetime) -> Inventory:
+    """Return the inventory with what is known of each fleet's next node."""
+    return with_learned(with_shown_nodes(inventory, settings, at), at)
 
 
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:

@@ -200,6 +200,8 @@ class FleetSettings:
     size: str
     provider: Provider = "ec2-fleet"
     auto_scaling_group: str | None = None
+    managed: bool = True
+    """Whether Terraform makes it from this config, which then says all labels and taints."""
     spot: bool = True
     spot_fallback: bool = False
     """Whether its demand may move on to on-demand when spot is unavailable."""

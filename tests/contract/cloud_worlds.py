@@ -224,7 +224,8 @@ class GroupsOverHttp(OverHttp):
             "VPCZoneIdentifier": ",".join(self._ids.subnet_ids.values()),
             **arguments,
         }
-        if not {"MixedInstancesPolicy", "LaunchConfigurationName"} & arguments.keys():
+        launches_by = {"MixedInstancesPolicy", "LaunchConfigurationName", "LaunchTemplate"}
+        if not launches_by & arguments.keys():
             market = {"MarketType": "spot"}
             template = self.template(
                 name, listed, InstanceType="r5.xlarge", InstanceMarketOptions=market

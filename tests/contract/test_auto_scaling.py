@@ -197,6 +197,7 @@ def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
         LaunchConfigurationName=f"{world.cluster}-old",
         ImageId="ami-12c6146b",
         InstanceType="m5.large",
+        SpotPrice="0.05",
     )
     tags = {"cluster": world.cluster, "fleet": "by-configuration"}
     named = {"LaunchConfigurationName": f"{world.cluster}-old"}
@@ -217,11 +218,23 @@ def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
     }
     tags = {"cluster": world.cluster, "fleet": "by-policy"}
     mixed = world.add_group(f"{world.cluster}-mixed", 3, tags, MixedInstancesPolicy=policy)
+    listed = [{"Key": "cluster", "Value": world.cluster}]
+    plain = world.template(f"{world.cluster}-plain", listed, InstanceType="c6i.large")
+    tags = {"cluster": world.cluster, "fleet": "without-market"}
+    launched = {"LaunchTemplateId": plain, "Version": "$Latest"}
+    world.add_group(f"{world.cluster}-without-market", 0, tags, LaunchTemplate=launched)
     found = {each.name: each for each in world.port.observe([HOME]).fleets}
+    assert {name: each.lifecycle for name, each in found.items()} == {
+        "by-template": "spot",
+        "by-configuration": "spot",
+        "by-policy": "spot",
+        "without-market": None,
+    }
     assert {name: each.instance_types for name, each in found.items()} == {
         "by-template": ("r5.xlarge",),
         "by-configuration": ("m5.large",),
         "by-policy": ("c5.large", "c5a.large"),
+        "without-market": ("c6i.large",),
     }
     assert found["by-template"].launch_template_version == "1"
     world.advance(60)
@@ -281,6 +294,17 @@ def test_node_of_an_empty_managed_group_is_told_by_eks_once_an_hour(
     world.advance(3600)
     assert only(world).tags[f"{template}/label/team"] == "data"
     assert asked_of_eks(world) == before + 2
+
+
+def test_eks_tells_of_a_managed_group_also_while_it_launches(world: GroupsOverHttp) -> None:
+    """Its first node has not joined: pods that do not tolerate its taint would be given to it."""
+    name = node_group(world, "fresh")
+    tags = {"eks:cluster-name": world.cluster, "eks:nodegroup-name": "fresh"}
+    found = {f"{AUTOSCALER}/{key}": "" for key in ("enabled", world.cluster)}
+    group = world.add_group(name, 1, {**tags, **found})
+    world.advance(60)
+    assert world.members(group)
+    assert only(world).tags[f"{AUTOSCALER}/node-template/taint/dedicated"] == "data:NoSchedule"
 
 
 def test_managed_group_that_eks_does_not_tell_of_is_seen_all_the_same(

@@ -155,7 +155,7 @@ def _questions(
         )
     for group in groups:
         tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
-        if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags and not group.get("Instances"):
+        if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags:
             place = tags[EKS_CLUSTER_TAG], tags[NODE_GROUP_TAG]
             yield (
                 ("node-group", region, *place),
@@ -174,19 +174,24 @@ def _templates(
 def _version(
     clients: Clients, region: Region, named: Mapping[str, str], number: str
 ) -> list[Answer]:
-    """Return one version with its instance type only: user data may hold secrets."""
+    """Return one version with its instance type and market only: user data may hold secrets."""
     with translated("describe_launch_template_versions", changing=False):
         ec2: Any = clients.ec2(region)
         answer = ec2.describe_launch_template_versions(**named, Versions=[number])
-    versions = [_only_type(each) for each in answer["LaunchTemplateVersions"]]
+    versions = [_without_secrets(each) for each in answer["LaunchTemplateVersions"]]
     return [{"LaunchTemplateVersions": versions}]
 
 
-def _only_type(version: Mapping[str, Any]) -> dict[str, Any]:
+def _without_secrets(version: Mapping[str, Any]) -> dict[str, Any]:
     key = "LaunchTemplateData"
     kept = {name: value for name, value in version.items() if name != key}
-    instance_type = (version.get(key) or {}).get("InstanceType")
-    return {**kept, key: {"InstanceType": instance_type} if instance_type else {}}
+    data = version.get(key) or {}
+    market = (data.get("InstanceMarketOptions") or {}).get("MarketType")
+    shown = {
+        **({"InstanceType": data["InstanceType"]} if data.get("InstanceType") else {}),
+        **({"InstanceMarketOptions": {"MarketType": market}} if market else {}),
+    }
+    return {**kept, key: shown}
 
 
 def _configurations(clients: Clients, region: Region, names: list[str]) -> list[Answer]:
@@ -194,7 +199,7 @@ def _configurations(clients: Clients, region: Region, names: list[str]) -> list[
         answer = clients.autoscaling(region).describe_launch_configurations(
             LaunchConfigurationNames=names
         )
-    keys = ("LaunchConfigurationName", "InstanceType")
+    keys = ("LaunchConfigurationName", "InstanceType", "SpotPrice")
     found: list[Mapping[str, Any]] = list(answer["LaunchConfigurations"])
     return [{"LaunchConfigurations": [{k: each.get(k) for k in keys} for each in found]}]
 

@@ -246,6 +246,7 @@ def _fleet(
         size=entry.size,
         provider=entry.provider,
         auto_scaling_group=entry.auto_scaling_group,
+        managed=entry.managed,
         spot=entry.spot,
         spot_fallback=entry.spot_fallback == "on-demand",
         zone=entry.zone,

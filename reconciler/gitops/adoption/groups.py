@@ -56,7 +56,7 @@ def group_found(
             "auto_scaling_group": group.id,
             "managed": False,
             "min_capacity": group.min_size or 0,
-            "spot": all_spot or _is_spot(labels),
+            "spot": all_spot or group.lifecycle == "spot" or _is_spot(labels),
             **({} if group.max_size is None else {"max_capacity": group.max_size}),
             **entry_types(kind, size, types),
         },

@@ -1,20 +1,25 @@
 """Auto Scaling groups that are found by their tags, where the config names no sectors.
 
-Every group is a fleet of its own in one sector without a name, to which every pod belongs. What
-a node of an empty group will be is told by its instance types and by Cluster Autoscaler's
-node-template tags; what they do not tell, no plan relies on.
+Every group is a fleet of its own in one sector without a name, to which every pod belongs. One name
+in two regions is two groups, and two fleets of that name. What a node of an empty group will be is
+told by its instance types and by Cluster Autoscaler's node-template tags; what they do not tell, no
+plan relies on.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import get_args
 
-from reconciler.model.cluster import NO_RESOURCES, Resources, Taint, TaintEffect
-from reconciler.model.fleet import CLUSTER_TAG, NODE_TEMPLATE, Fleet, InstanceOption, InstanceType
+from reconciler.model.cluster import NO_RESOURCES, Resources
+from reconciler.model.fleet import CLUSTER_TAG, Fleet, InstanceOption, InstanceType, Lifecycle
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import Region
-from reconciler.model.quantity import resource_amount
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.fleets.group_tags import (
+    tagged_resources,
+    tagged_taints,
+    told_by_tags,
+)
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.named_priorities import priority_of
 from reconciler.planner.nodes.starting import lasting
@@ -28,7 +33,7 @@ from reconciler.planner.settings import (
 
 CAPACITY_TYPE = "eks.amazonaws.com/capacityType"
 _KUBELET_PODS_MAX = 110
-_EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffect)}
+_Place = tuple[Region, FleetId]
 
 
 def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
@@ -44,12 +49,18 @@ def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSet
     users: dict[str, set[str]] = {}
     for live in groups:
         users.setdefault(_stated_name(live, settings), set()).add(live.id)
-    by_name: dict[str, list[Fleet]] = {}
-    for live in groups:
-        name = _stated_name(live, settings)
-        by_name.setdefault(name if len(users[name]) == 1 else live.id, []).append(live)
-    fleets = tuple(_group(name, by_name[name], settings, found) for name in sorted(by_name))
-    sector = SectorSettings(name="", kind="", fleets=fleets, expander=found.expander)
+    bought = _lifecycles(snapshot)
+    known = {region: place for place, region in enumerate(settings.regions)}
+    groups.sort(key=lambda f: (known.get(f.region, len(known)), f.region, f.id))
+    fleets = [
+        _group(
+            name if len(users[name]) == 1 else live.id, live, found, bought, settings.startup_taints
+        )
+        for live in groups
+        for name in (_stated_name(live, settings),)
+    ]
+    fleets.sort(key=lambda fleet: fleet.name)
+    sector = SectorSettings(name="", kind="", fleets=tuple(fleets), expander=found.expander)
     return replace(settings, sectors=(sector,))
 
 
@@ -63,18 +74,16 @@ def _stated_name(live: Fleet, settings: PlannerSettings) -> str:
 
 
 def _group(
-    name: str, lives: Iterable[Fleet], settings: PlannerSettings, found: Discovery
+    name: str,
+    live: Fleet,
+    found: Discovery,
+    bought: Mapping[_Place, AbstractSet[Lifecycle]],
+    startup_taints: frozenset[str],
 ) -> FleetSettings:
-    """Return one group.
-
-    Of the same name in several regions the preferred region's says what it is.
-    """
-    known = {region: place for place, region in enumerate(settings.regions)}
-    ordered = sorted(lives, key=lambda f: (known.get(f.region, len(known)), f.region, f.id))
-    first = ordered[0]
-    labels = _told(first.tags, "label/")
-    spot = labels.get(CAPACITY_TYPE, "").upper() == "SPOT"
-    options = _options(first, found.types, spot=spot)
+    """Return one group of one region: one of the same name elsewhere may launch other nodes."""
+    labels = told_by_tags(live.tags, "label/")
+    spot = _is_spot(live, labels, bought)
+    options = _options(live, found.types, spot=spot)
     prices = [o.usd_per_hour for o in options if o.usd_per_hour is not None]
     return FleetSettings(
         name=name,
@@ -82,14 +91,17 @@ def _group(
         kind=labels.get("kind", ""),
         size=labels.get("size", ""),
         provider="asg",
-        auto_scaling_group=first.id,
+        auto_scaling_group=live.id,
+        managed=False,
         spot=spot,
+        # Cluster Autoscaler's groups stand in for each other, whatever they buy.
+        spot_fallback=spot,
         zone=labels.get(ZONE),
-        regions=tuple(dict.fromkeys(Region(live.region) for live in ordered)),
+        regions=(Region(live.region),),
         labels=Labels({**_certain(options), **labels}),
-        taints=lasting(_taints(first.tags), settings.startup_taints),
+        taints=lasting(tagged_taints(live.tags), startup_taints),
         options=options,
-        priority=priority_of((name, first.id), found.priorities),
+        priority=priority_of((name, live.id), found.priorities),
         usd_per_hour=min(prices, default=None),
         over_subscription=found.over_subscription,
         grace_periods=found.grace_periods,
@@ -97,10 +109,27 @@ def _group(
     )
 
 
-def _told(tags: Labels, part: str) -> dict[str, str]:
-    """Return the node-template tags of one part, by what follows it."""
-    prefix = f"{NODE_TEMPLATE}/{part}"
-    return {k.removeprefix(prefix): v for k, v in tags.items() if k.startswith(prefix)}
+def _lifecycles(snapshot: Snapshot) -> Mapping[_Place, AbstractSet[Lifecycle]]:
+    """Return what each group's instances are, by region and group."""
+    found: dict[_Place, set[Lifecycle]] = {}
+    for each in snapshot.cloud.instances if snapshot.cloud else ():
+        if each.fleet_id is not None and each.counts:
+            found.setdefault((each.region, each.fleet_id), set()).add(each.lifecycle)
+    return found
+
+
+def _is_spot(
+    live: Fleet, labels: Mapping[str, str], bought: Mapping[_Place, AbstractSet[Lifecycle]]
+) -> bool:
+    """Return whether its next node will be a spot instance; where nothing tells it will not.
+
+    What it launches by counts before what its label says, and that before what its instances are.
+    """
+    if live.lifecycle is not None:
+        return live.lifecycle == "spot"
+    if CAPACITY_TYPE in labels:
+        return labels[CAPACITY_TYPE].upper() == "SPOT"
+    return bought.get((live.region, live.id)) == {"spot"}
 
 
 def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
@@ -116,16 +145,6 @@ def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
     return labels
 
 
-def _taints(tags: Labels) -> tuple[Taint, ...]:
-    """From `<value>:<effect>`; what is no effect of Kubernetes keeps no pod off: it is left out."""
-    parts = {key: text.rpartition(":") for key, text in _told(tags, "taint/").items()}
-    return tuple(
-        Taint(key=key, value=value, effect=_EFFECTS[effect])
-        for key, (value, _, effect) in sorted(parts.items())
-        if effect in _EFFECTS
-    )
-
-
 def _options(
     group: Fleet, types: Mapping[str, InstanceType], *, spot: bool
 ) -> tuple[InstanceOption, ...]:
@@ -133,7 +152,7 @@ def _options(
 
     A type that nothing is known of promises nothing but what tags state.
     """
-    stated = _stated(group.tags)
+    stated = tagged_resources(group.tags)
     return tuple(
         _option(name, types.get(name), stated, spot=spot) for name in group.instance_types or ("",)
     )
@@ -155,16 +174,3 @@ def _option(
         usd_per_hour=known.spot_usd_per_hour if spot else known.on_demand_usd_per_hour,
         arch=known.arch,
     )
-
-
-def _stated(tags: Labels) -> dict[str, int]:
-    """Resources that tags state; one that is no quantity states nothing."""
-    amounts: dict[str, int] = {}
-    for name, text in _told(tags, "resources/").items():
-        try:
-            amount = resource_amount(name, text)
-        except ValueError:
-            continue
-        if amount >= 0:
-            amounts[name] = amount
-    return amounts

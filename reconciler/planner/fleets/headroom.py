@@ -54,10 +54,10 @@ class _Size:
         return _Size(ceil(self.cpu_milli / count), ceil(self.memory_bytes / count))
 
 
-def headroom_pods(settings: PlannerSettings) -> tuple[Pod, ...]:
+def headroom_pods(settings: PlannerSettings, inventory: Inventory) -> tuple[Pod, ...]:
     """A pod for each item of headroom, of no size yet: so much is known before demand is served."""
     return tuple(
-        _pod(settings, item.sector, number, _Size(0, 0))
+        _pod(inventory, item.sector, number, _Size(0, 0))
         for number, item in enumerate(settings.headroom)
     )
 
@@ -87,7 +87,7 @@ def headroom_pieces(
         parted = _parted(item, nodes, asked_for.get(item.sector, _Size(0, 0)))
         if parted is not None:
             size, count = parted
-            pod = _pod(settings, item.sector, number, size)
+            pod = _pod(inventory, item.sector, number, size)
             words = _words(item)
             found.append(HeadroomPieces(sector=item.sector, asked=words, pod=pod, count=count))
     return tuple(found)
@@ -148,13 +148,13 @@ def _asked_for(
     return {sector: _Size(*total) for sector, total in sums.items()}
 
 
-def _pod(settings: PlannerSettings, sector: str, number: int, size: _Size) -> Pod:
+def _pod(inventory: Inventory, sector: str, number: int, size: _Size) -> Pod:
     """A pod that would use the piece: it runs in the sector and tolerates its fleets' taints."""
-    fleets = [fleet for fleet in settings.fleets() if fleet.sector == sector]
     tolerations = {
         Toleration(key=taint.key, operator="Exists", effect=taint.effect)
-        for fleet in fleets
-        for taint in fleet.taints
+        for status in inventory.fleets
+        if status.settings.sector == sector
+        for taint in status.taints
     }
     requests = {"cpu": size.cpu_milli, "memory": size.memory_bytes, "pods": 1}
     spec = PodSpec(

@@ -54,8 +54,8 @@ def pools_after(
     latest: dict[tuple[str, str], InterruptedPool] = {}
     found = [*snapshot.cluster.interrupted_pools]
     if binding.may_remove and not is_skewed(snapshot):
-        spot = {fleet.name for fleet in settings.fleets() if fleet.spot}
-        found += _seen(snapshot, {name for name, key in owners.items() if key.name in spot})
+        spot = {key for f in settings.fleets() if f.spot for key in f.fleet_keys()}
+        found += _seen(snapshot, {name for name, key in owners.items() if key in spot})
     for each in sorted(found, key=lambda pool: pool.at):
         if _holds(each.at, snapshot.at):
             latest[each.instance_type, each.zone] = each

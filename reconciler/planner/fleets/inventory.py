@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model.binding import Binding
-from reconciler.model.cluster import NO_RESOURCES, Node, Resources
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources, Taint
 from reconciler.model.fleet import Fleet, Instance
-from reconciler.model.frozen import FrozenMap
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.saved_state import InterruptedPool, SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
-from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (
     MISSING,
@@ -28,6 +27,7 @@ from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.instances.stuck import Hidden, StuckInstance, find_unjoined
 from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.live import live_fleets
+from reconciler.planner.fleets.owners import owners_of
 from reconciler.planner.fleets.updates.halts import halted_after, with_resumed
 from reconciler.planner.fleets.updates.outdated import Outdated, find_outdated
 from reconciler.planner.fleets.updates.rolling_update import find_updates
@@ -41,7 +41,6 @@ from reconciler.planner.nodes.duplicate_nodes import (
 from reconciler.planner.nodes.ending import ending_nodes
 from reconciler.planner.nodes.interruptions import InterruptionNotice, find_noticed
 from reconciler.planner.nodes.starting import is_joining
-from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.safety_stop import is_suspicious
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
@@ -79,6 +78,21 @@ class FleetStatus:
     """The same of those of each instance type."""
     learned: Resources = NO_RESOURCES
     """What such nodes offered, of what they state from their start."""
+    shown_labels: Labels = NO_LABELS
+    """Labels that its nodes have or had in common, where the config does not say all of them."""
+    shown_taints: tuple[Taint, ...] = ()
+    """The same of taints."""
+
+    @property
+    def labels(self) -> Labels:
+        """Return the labels of a new node: what its nodes show, else what config and tags say."""
+        stated, shown = self.settings.labels, self.shown_labels
+        return Labels({**stated, **shown}) if shown else stated
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """Return the taints of a new node."""
+        return (*self.settings.taints, *self.shown_taints)
 
     @property
     def launching(self) -> int:
@@ -174,7 +188,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     ended, leaving = ending_nodes(snapshot, instance_of_node)
     live = live_fleets(cloud)
     duplicates = find_duplicate_nodes(snapshot.cluster.nodes)
-    owners = _owners(snapshot, settings, instance_of_node, live, names_only(duplicates))
+    owners = owners_of(snapshot, settings, instance_of_node, live, names_only(duplicates))
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
     orphans = find_orphans(snapshot, settings)
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
@@ -289,52 +303,6 @@ def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSetting
     if cloud is None or key.region == settings.home_region:
         return True
     return key.region in cloud.regions | cloud.silent
-
-
-def _owners(
-    snapshot: Snapshot,
-    settings: PlannerSettings,
-    instances: Mapping[NodeName, Instance],
-    live: Mapping[FleetKey, Fleet],
-    aliases: frozenset[NodeName],
-) -> dict[NodeName, FleetKey]:
-    """Return which fleet each node belongs to: by its instance's membership, else by its label.
-
-    A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
-    of the live one's: it fulfils nothing of its target, and must not be ended for it. Nor is one
-    that somebody launched and labelled so, nor a mere name of another node. Where another provider
-    is silent, instances of others are not shown: there a label alone is no membership.
-
-    Args:
-        snapshot: What was observed.
-        settings: The sector config, resolved.
-        instances: By node.
-        live: Fleets that EC2 has.
-        aliases: Nodes that are but names of other ones.
-    """
-    cloud = snapshot.cloud
-    names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
-    known = {key: fleet.provider for fleet in settings.fleets() for key in fleet.fleet_keys()}
-    in_part = cloud.answered_in_part if cloud and cloud.instances_known else frozenset()
-    owners: dict[NodeName, FleetKey] = {}
-    for node in snapshot.cluster.nodes:
-        instance = instances.get(node.name)
-        region = Region(
-            instance.region if instance else node.labels.get(REGION, settings.home_region)
-        )
-        name, member_of = node.labels.get(FLEET), instance.fleet_id if instance else None
-        if member_of is not None:
-            name = names.get((region, member_of), name)
-        key = FleetKey(name=name or "", region=region)
-        foreign = member_of is not None and key in live and live[key].id != member_of
-        if instance is not None and member_of is None:
-            foreign = instance.tags.get(FLEET) != name
-        if instance is None and node.instance_id is not None:
-            foreign = (known.get(key), region) in in_part
-        alias = node.name in aliases and not (instance is not None and instance.gone)
-        if key in known and not foreign and not alias:
-            owners[node.name] = key
-    return owners
 
 
 def _status(

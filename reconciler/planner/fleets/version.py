@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from reconciler.model.cluster import Resources, Taint
-from reconciler.model.fleet import InstanceOption
+from reconciler.model.fleet import Fleet, Instance, InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -17,8 +17,25 @@ def version_of(status: FleetStatus) -> str:
     """
     live, fleet = status.live, status.settings
     config = _digest(fleet.options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable)
-    template = (live.launch_template_id, live.launch_template_version) if live else ()
-    return f"{config}-{digest_of(template) if live is None or is_told(live) else ''}"
+    return f"{config}-{template_of(live)}"
+
+
+def template_of(live: Fleet | None) -> str:
+    """Return a digest of the launch template that it launches from; empty while it is not told."""
+    if live is None:
+        return digest_of(())
+    named = (live.launch_template_id, live.launch_template_version)
+    return digest_of(named) if is_told(live) else ""
+
+
+def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:
+    """Return whether an instance was launched from the version that its fleet launches from now.
+
+    Where either is not known as a number it counts as one.
+    """
+    version = live.launch_template_version if live else ""
+    own = instance.launch_template_version if instance else ""
+    return not (version.isdigit() and own.isdigit()) or version == own
 
 
 def has_changed(now: str, noted: str) -> bool:

@@ -3,10 +3,10 @@
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
-from reconciler.records.aws.fleets import TEMPLATES_NOT_TOLD, TOLD_AT
 from reconciler.records.aws.group_descriptions import read_group_descriptions
 from reconciler.records.aws.groups import REFRESH_UNKNOWN, is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
+from reconciler.records.aws.launch_templates import TEMPLATES_NOT_TOLD, TOLD_AT
 from reconciler.records.aws.prices import decode_spot_prices
 from reconciler.records.aws.state import ANSWER_KEYS, ASKED, Answer, decode_cloud
 

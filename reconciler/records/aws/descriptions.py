@@ -23,7 +23,8 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
-from reconciler.records.aws.fleets import ENDED_STATES, TemplateSpecificationWire
+from reconciler.records.aws.fleets import ENDED_STATES
+from reconciler.records.aws.launch_templates import TemplateSpecificationWire
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 

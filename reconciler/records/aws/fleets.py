@@ -1,4 +1,4 @@
-"""Decodes EC2 Fleets, their history, and the launch templates that they use."""
+"""Decodes EC2 Fleets and their history."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from reconciler.model.fleet import FLEET_TAG, TEMPLATE_ID_TAG, Fleet, FleetEvent, Instance
+from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
@@ -19,16 +19,10 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
+from reconciler.records.aws.launch_templates import LaunchTemplates, TemplateSpecificationWire
 from reconciler.records.reasons import reason_of
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-
-TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
-"""Beside `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version EC2
-does not tell, and `Why`."""
-
-TOLD_AT = "ToldAt"
-"""In each entry of `LaunchTemplates` in the answers of our adapters: when EC2 told it."""
 
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
 """The event types of errors in a fleet's history, in the CLI's documentation and in the API."""
@@ -43,14 +37,6 @@ ENDED_STATES = frozenset({"deleted", "failed"})
 class _CapacityWire(Wire):
     total_target_capacity: Count
     target_capacity_unit_type: str | None = None
-
-
-class TemplateSpecificationWire(Wire):
-    """A reference to a launch template version."""
-
-    launch_template_id: str | None = None
-    launch_template_name: str | None = None
-    version: str | None = None
 
 
 class OverrideWire(Wire):
@@ -98,129 +84,6 @@ class _HistoryRecordWire(Wire):
     event_type: str
     timestamp: Any
     event_information: _EventInformationWire | None = None
-
-
-class _TemplateWire(Wire):
-    launch_template_id: str
-    launch_template_name: str | None = None
-    latest_version_number: Count | None = None
-    default_version_number: Count | None = None
-    told_at: Any = None
-
-
-class _NotToldWire(Wire):
-    name: str
-    why: str = ""
-
-
-class _TemplateDataWire(Wire):
-    instance_type: str | None = None
-
-
-class _TemplateVersionWire(Wire):
-    launch_template_id: str
-    version_number: Count
-    launch_template_name: str | None = None
-    default_version: bool | None = None
-    launch_template_data: _TemplateDataWire | None = None
-
-
-@dataclass(slots=True)
-class LaunchTemplates:
-    """The known launch templates of one region, by id."""
-
-    ids_by_name: dict[str, str] = field(default_factory=dict)
-    latest: dict[str, int] = field(default_factory=dict)
-    default: dict[str, int] = field(default_factory=dict)
-    told_at: dict[str, datetime] = field(default_factory=dict)
-    """When EC2 told the two; templates of files have none."""
-    instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By id and version number."""
-
-    def id_of(self, specification: TemplateSpecificationWire) -> str:
-        """Return the template's id; empty when only an unknown name is given."""
-        return specification.launch_template_id or self.ids_by_name.get(
-            specification.launch_template_name or "", ""
-        )
-
-    def further(
-        self, specifications: Iterable[TemplateSpecificationWire | None]
-    ) -> tuple[tuple[str, str], ...]:
-        """Return the template and version of each specification but the first, each once."""
-        found = dict.fromkeys((self.id_of(s), self.version_of(s)) for s in specifications if s)
-        return tuple(found)[1:]
-
-    def version_of(self, specification: TemplateSpecificationWire) -> str:
-        """Return the version's number where it is known; else what the specification says."""
-        template_id, version = self.id_of(specification), specification.version or "$Default"
-        known = {"$Latest": self.latest, "$Default": self.default}.get(version, {})
-        return str(known[template_id]) if template_id in known else version
-
-    def instance_type_of(self, specification: TemplateSpecificationWire) -> str | None:
-        """Return the instance type that the version itself names."""
-        return self.instance_types.get((self.id_of(specification), self.version_of(specification)))
-
-    def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
-        """Add describe-launch-templates and describe-launch-template-versions."""
-        id_key = "LaunchTemplateId"
-        for each in read_entries(
-            answer.get("LaunchTemplates"), _TemplateWire, "LaunchTemplate", id_key, ignored
-        ):
-            self._name(each.launch_template_id, each.launch_template_name)
-            if each.latest_version_number is not None:
-                self.latest[each.launch_template_id] = each.latest_version_number
-            if each.default_version_number is not None:
-                self.default[each.launch_template_id] = each.default_version_number
-            if (told_at := moment_of(each.told_at)) is not None:
-                self.told_at[each.launch_template_id] = told_at
-        for silent in read_entries(
-            answer.get(TEMPLATES_NOT_TOLD), _NotToldWire, "LaunchTemplate", "Name", ignored
-        ):
-            name, why = silent.name, silent.why
-            ignored.append(Ignored(code="unreadable", kind="LaunchTemplate", name=name, detail=why))
-        versions = answer.get("LaunchTemplateVersions")
-        for version in read_entries(
-            versions, _TemplateVersionWire, "LaunchTemplateVersion", id_key, ignored
-        ):
-            self._read_version(version)
-
-    def forget_outdated(self, instances: Iterable[Instance], ignored: list[Ignored]) -> None:
-        """Forget what the words mean of templates that have a newer version than EC2 has told.
-
-        An instance shows it that was launched from a higher one than the latest, after that was
-        told: the answer is some minutes old where EC2 does not answer, and the default version may
-        have moved as well. A higher one of before says nothing: versions may be deleted.
-        """
-        for instance in instances:
-            template_id = instance.tags.get(TEMPLATE_ID_TAG, "")
-            version, latest = instance.launch_template_version, self.latest.get(template_id)
-            told_at, launched_at = self.told_at.get(template_id), instance.launched_at
-            if latest is None or told_at is None or launched_at is None:
-                continue
-            if version.isdigit() and int(version) > latest and launched_at > told_at:
-                del self.latest[template_id]
-                self.default.pop(template_id, None)
-                why = (
-                    f"its version is not told: {instance.id} was launched from version {version},"
-                    f" and {latest} was the latest when EC2 last told it"
-                )
-                ignored.append(
-                    Ignored(code="unreadable", kind="LaunchTemplate", name=template_id, detail=why)
-                )
-
-    def _name(self, template_id: str, name: str | None) -> None:
-        if name:
-            self.ids_by_name[name] = template_id
-
-    def _read_version(self, wire: _TemplateVersionWire) -> None:
-        template_id, number = wire.launch_template_id, wire.version_number
-        self._name(template_id, wire.launch_template_name)
-        self.latest[template_id] = max(number, self.latest.get(template_id, 0))
-        if wire.default_version:
-            self.default[template_id] = number
-        if wire.launch_template_data and wire.launch_template_data.instance_type:
-            key = template_id, str(number)
-            self.instance_types[key] = wire.launch_template_data.instance_type
 
 
 def read_fleets(

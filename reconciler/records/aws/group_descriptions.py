@@ -16,11 +16,11 @@ from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.descriptions import Templates, read_surroundings
 from reconciler.records.aws.fields import TagWire, Wire, read_entries, tags_of
-from reconciler.records.aws.fleets import TemplateSpecificationWire
+from reconciler.records.aws.group_market import ALL_ON_DEMAND, DistributionWire
+from reconciler.records.aws.launch_templates import TemplateSpecificationWire
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 _STRATEGIES: Final = frozenset({"price-capacity-optimized", "capacity-optimized", "lowest-price"})
-_ALL: Final = 100
 _IMPORTABLE: Final = re.compile(r"[\w.:/ -]+", re.ASCII)
 """Names that an import block in a rendered root module may have."""
 
@@ -37,13 +37,6 @@ class _OverrideWire(Wire):
     image_id: Any = None
 
 
-class _DistributionWire(Wire):
-    on_demand_base_capacity: Count | None = None
-    on_demand_percentage_above_base_capacity: Count | None = None
-    spot_allocation_strategy: str | None = None
-    spot_max_price: str | None = None
-
-
 class _TemplateWire(Wire):
     launch_template_specification: TemplateSpecificationWire | None = None
     overrides: tuple[_OverrideWire, ...] | None = None
@@ -51,7 +44,7 @@ class _TemplateWire(Wire):
 
 class _PolicyWire(Wire):
     launch_template: _TemplateWire | None = None
-    instances_distribution: _DistributionWire | None = None
+    instances_distribution: DistributionWire | None = None
 
 
 class _GroupWire(Wire):
@@ -76,16 +69,10 @@ class _GroupWire(Wire):
         return self.policy.launch_template_specification if self.policy else self.launch_template
 
     @property
-    def shares(self) -> _DistributionWire:
+    def shares(self) -> DistributionWire:
         """Return its distribution over on-demand and spot."""
         policy = self.mixed_instances_policy
-        return (policy.instances_distribution if policy else None) or _DistributionWire()
-
-    @property
-    def on_demand_percentage(self) -> int:
-        """Return the share of on-demand. Source: InstancesDistribution reference, read 2026-11."""
-        stated = self.shares.on_demand_percentage_above_base_capacity
-        return _ALL if stated is None else stated
+        return (policy.instances_distribution if policy else None) or DistributionWire()
 
 
 def read_group_descriptions(
@@ -115,12 +102,12 @@ def _described(
 ) -> FleetDescription:
     options = (wire.policy.overrides if wire.policy else None) or ()
     subnets = tuple(filter(None, (wire.vpc_zone_identifier or "").split(",")))
-    percentage = wire.on_demand_percentage if wire.policy else _ALL
+    percentage = wire.shares.on_demand_percentage if wire.policy else ALL_ON_DEMAND
     shares, specification = wire.shares, wire.specification
     return FleetDescription(
         id=FleetId(wire.auto_scaling_group_name),
         tags=tags_of(wire.tags),
-        spot=percentage < _ALL,
+        spot=percentage < ALL_ON_DEMAND,
         allocation_strategy=shares.spot_allocation_strategy or "",
         target_capacity=wire.desired_capacity,
         overrides=tuple(OverrideDescription(instance_type=e.instance_type) for e in options),
@@ -172,7 +159,7 @@ def _unfit_policy(policy: _TemplateWire, wire: _GroupWire) -> Iterator[str]:
     if any(each.launch_template_specification or each.image_id for each in options):
         yield "some of its instance types have a launch template or an image of their own"
     strategy = wire.shares.spot_allocation_strategy
-    all_on_demand = wire.on_demand_percentage == _ALL
+    all_on_demand = wire.shares.on_demand_percentage == ALL_ON_DEMAND
     # Without spot instances as well: the policy states it, and Terraform would change it.
     if strategy not in _STRATEGIES and not (all_on_demand and strategy is None):
         yield f"its spot allocation strategy is {strategy}"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from reconciler.model.fleet import FLEET_TAG, NODE_TEMPLATE, Fleet, FleetEvent, Instance
+from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance, Lifecycle
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
@@ -21,13 +21,13 @@ from reconciler.records.aws.fields import (
     tags_of,
 )
 from reconciler.records.aws.fleets import (
-    LaunchTemplates,
     OverrideWire,
-    TemplateSpecificationWire,
     chooses_types,
     units_not_nodes,
 )
-from reconciler.records.reasons import reason_of
+from reconciler.records.aws.group_market import DistributionWire, next_in_distribution
+from reconciler.records.aws.launch_templates import LaunchTemplates, TemplateSpecificationWire
+from reconciler.records.aws.node_groups import read_node_group
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -37,11 +37,6 @@ REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgre
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""
 REFRESH_UNKNOWN = "Unknown"
 """Not a state of Auto Scaling: the call was throttled."""
-_EFFECTS = {
-    "NO_SCHEDULE": "NoSchedule",
-    "NO_EXECUTE": "NoExecute",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-}
 
 
 class GroupInstanceWire(Wire):
@@ -101,6 +96,7 @@ class _MixedTemplateWire(Wire):
 
 class _MixedPolicyWire(Wire):
     launch_template: _MixedTemplateWire | None = None
+    instances_distribution: DistributionWire | None = None
 
 
 class GroupWire(Wire):
@@ -144,6 +140,7 @@ class GroupWire(Wire):
 class _LaunchConfigurationWire(Wire):
     launch_configuration_name: str
     instance_type: str | None = None
+    spot_price: str | None = None
 
 
 class _ActivityWire(Wire):
@@ -154,34 +151,13 @@ class _ActivityWire(Wire):
     description: str | None = None
 
 
-class _NodeGroupTaintWire(Struct, rename="camel"):
-    key: str
-    effect: str
-    value: str | None = None
-
-
-class _NodeGroupMemberWire(Struct, rename="camel"):
-    name: str
-
-
-class _NodeGroupResourcesWire(Struct, rename="camel"):
-    auto_scaling_groups: tuple[_NodeGroupMemberWire, ...] | None = None
-
-
-class _NodeGroupWire(Struct, rename="camel"):
-    nodegroup_name: str
-    resources: _NodeGroupResourcesWire | None = None
-    labels: dict[str, str] | None = None
-    taints: tuple[_NodeGroupTaintWire, ...] | None = None
-    instance_types: tuple[str, ...] | None = None
-    capacity_type: str | None = None
-
-
 @dataclass(slots=True)
 class GroupDetails:
     """What other answers say about the groups of one region."""
 
     types_by_configuration: dict[str, str] = field(default_factory=dict)
+    spot_configurations: set[str] = field(default_factory=set)
+    """Launch configurations that state a price for spot instances, and so launch those."""
     types_by_group: dict[str, tuple[str, ...]] = field(default_factory=dict)
     node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
     """Node-template tags made from a managed node group's labels and taints."""
@@ -201,6 +177,8 @@ class GroupDetails:
         ):
             if each.instance_type:
                 self.types_by_configuration[each.launch_configuration_name] = each.instance_type
+            if each.spot_price:
+                self.spot_configurations.add(each.launch_configuration_name)
         if "nodegroup" in answer:
             self._read_node_group(answer["nodegroup"], ignored)
         for activity in read_entries(
@@ -217,17 +195,10 @@ class GroupDetails:
                 self.refreshes[refresh.auto_scaling_group_name] = f"{said}: AWS does not tell"
 
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
-        try:
-            wire = msgspec.convert(found, type=_NodeGroupWire)
-        except (ValueError, RecursionError) as error:
-            why = reason_of(error)
-            ignored.append(Ignored(code="unreadable", kind="Nodegroup", detail=why))
-            return
-        members = wire.resources.auto_scaling_groups if wire.resources else None
-        for member in members or ():
-            self.node_tags_by_group[member.name] = _node_tags(wire)
-            if wire.instance_types:
-                self.types_by_group[member.name] = wire.instance_types
+        for group in read_node_group(found, ignored):
+            self.node_tags_by_group[group.name] = group.node_tags
+            if group.instance_types:
+                self.types_by_group[group.name] = group.instance_types
 
     def _read_activity(self, wire: _ActivityWire, ignored: list[Ignored]) -> None:
         """Add failed launches; a failed termination says nothing about capacity."""
@@ -244,20 +215,6 @@ class GroupDetails:
             return
         event = FleetEvent(at=at, code=error_code_in(message, "Failed"), message=message)
         self.errors.setdefault(wire.auto_scaling_group_name, []).append(event)
-
-
-def _node_tags(wire: _NodeGroupWire) -> dict[str, str]:
-    """Return labels and taints of a managed node group's nodes, as Cluster Autoscaler's tags."""
-    labels = {
-        "eks.amazonaws.com/nodegroup": wire.nodegroup_name,
-        **({"eks.amazonaws.com/capacityType": wire.capacity_type} if wire.capacity_type else {}),
-        **(wire.labels or {}),
-    }
-    tags = {f"{NODE_TEMPLATE}/label/{key}": value for key, value in labels.items()}
-    for taint in wire.taints or ():
-        effect = _EFFECTS.get(taint.effect, taint.effect)
-        tags[f"{NODE_TEMPLATE}/taint/{taint.key}"] = f"{taint.value or ''}:{effect}"
-    return tags
 
 
 def with_memberships(
@@ -338,6 +295,7 @@ def group_as_fleet(
         instance_types=types,
         subnet_ids=tuple(filter(None, (wire.vpc_zone_identifier or "").split(","))),
         zones=wire.availability_zones or (),
+        lifecycle=_next_lifecycle(wire, templates, details),
         min_size=wire.min_size,
         max_size=wire.max_size,
         launches_halted=_launches_halted(wire),
@@ -345,6 +303,20 @@ def group_as_fleet(
         rebalances_zones=_rebalances_zones(wire),
         rebalances_capacity=bool(wire.capacity_rebalance),
     )
+
+
+def _next_lifecycle(
+    wire: GroupWire, templates: LaunchTemplates, details: GroupDetails
+) -> Lifecycle | None:
+    """Return what its next instance will be; None where the answers do not tell."""
+    policy = wire.mixed_instances_policy
+    if policy is not None:
+        shares = policy.instances_distribution or DistributionWire()
+        return next_in_distribution(shares, wire.desired_capacity)
+    specification = wire.launch_template
+    if specification is not None and templates.is_spot(specification):
+        return "spot"
+    return "spot" if wire.launch_configuration_name in details.spot_configurations else None
 
 
 def _launches_halted(wire: GroupWire) -> str:

@@ -10,7 +10,6 @@ from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.records.aws.fields import is_of_cluster
 from reconciler.records.aws.fleets import (
     History,
-    LaunchTemplates,
     living_ids,
     read_fleets,
     read_history,
@@ -24,6 +23,7 @@ from reconciler.records.aws.groups import (
     read_groups,
 )
 from reconciler.records.aws.instances import read_active, read_instances
+from reconciler.records.aws.launch_templates import LaunchTemplates
 from reconciler.records.reasons import reason_of
 
 Answer = Mapping[str, Any]

@@ -1,13 +1,15 @@
 """What is saved of each fleet, as part of the annotation `fleet-state`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from reconciler.model.frozen import FrozenMap
+from reconciler.model.cluster import Taint, TaintEffect
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region, ResourceName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.records.kubernetes.fields import printable, utc
@@ -16,9 +18,25 @@ FLEETS_MAX = 300
 """How many are written at most."""
 RESOURCES_MAX = 8
 """How many resource names are read of one fleet at most."""
+NODE_FACTS_MAX = 32
+"""How many labels, and taints, of nodes are read of one group at most."""
+NODE_FACTS_TOTAL_MAX = 24 * 1024
+"""How many characters of them are written at most, of all groups together."""
+_AROUND_WORD = 12
+"""Quotes, separators and the names of a taint's fields."""
+_AROUND_FACTS = 150
+"""The names of the fields, the launch template's digest and the time."""
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """The amount of a resource that a node may state: as much as a Kubernetes quantity can hold."""
+
+
+class TaintWire(Struct, gc=False, omit_defaults=True):
+    """A taint that the nodes of a group have in common."""
+
+    key: str
+    effect: TaintEffect
+    value: str = ""
 
 
 class SavedFleetWire(Struct, gc=False, omit_defaults=True):
@@ -37,6 +55,10 @@ class SavedFleetWire(Struct, gc=False, omit_defaults=True):
     learned: dict[ResourceName, Amount] = field(default_factory=dict)
     learned_version: str = ""
     unseen_since: datetime | None = None
+    node_labels: dict[str, str] = field(default_factory=dict)
+    node_taints: tuple[TaintWire, ...] = ()
+    node_template: str = ""
+    nodes_gone_since: datetime | None = None
     halted_version: str = ""
     halted_because: str = ""
     resumed_version: str = ""
@@ -63,6 +85,13 @@ def decode_fleet(each: SavedFleetWire) -> SavedFleetState:
         learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
         learned_version=printable(each.learned_version),
         unseen_since=utc(each.unseen_since),
+        node_labels=Labels(islice(sorted(each.node_labels.items()), NODE_FACTS_MAX)),
+        node_taints=tuple(
+            Taint(key=t.key, value=t.value, effect=t.effect)
+            for t in each.node_taints[:NODE_FACTS_MAX]
+        ),
+        node_template=printable(each.node_template),
+        nodes_gone_since=utc(each.nodes_gone_since),
         halted_version=printable(each.halted_version),
         halted_because=printable(each.halted_because),
         resumed_version=printable(each.resumed_version),
@@ -82,7 +111,24 @@ def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWi
     """
     fleets = [m for m in fleet_states if m != SavedFleetState(fleet=m.fleet, region=m.region)]
     fleets.sort(key=_weight_of_fleet, reverse=True)
-    return tuple(sorted(map(_fleet_wire, fleets[:FLEETS_MAX]), key=lambda w: (w.fleet, w.region)))
+    kept = _with_node_facts_bounded(fleets[:FLEETS_MAX])
+    return tuple(sorted(map(_fleet_wire, kept), key=lambda w: (w.fleet, w.region)))
+
+
+def _with_node_facts_bounded(fleets: Iterable[SavedFleetState]) -> Iterator[SavedFleetState]:
+    """Yield the fleets, without labels and taints of nodes once they are too much in total."""
+    left = NODE_FACTS_TOTAL_MAX
+    for each in fleets:
+        words = [*each.node_labels.items(), *((t.key, t.value, t.effect) for t in each.node_taints)]
+        size = sum(len(word) + _AROUND_WORD for parts in words for word in parts)
+        size += _AROUND_FACTS if words else 0
+        if size <= left:
+            left -= size
+            yield each
+        else:
+            yield replace(
+                each, node_labels=NO_LABELS, node_taints=(), node_template="", nodes_gone_since=None
+            )
 
 
 def _weight_of_fleet(saved: SavedFleetState) -> tuple[bool, float, int, str, str]:
@@ -108,6 +154,10 @@ def _fleet_wire(each: SavedFleetState) -> SavedFleetWire:
         learned=dict(each.learned),
         learned_version=each.learned_version,
         unseen_since=each.unseen_since,
+        node_labels=dict(each.node_labels),
+        node_taints=tuple(TaintWire(t.key, t.effect, t.value) for t in each.node_taints),
+        node_template=each.node_template,
+        nodes_gone_since=each.nodes_gone_since,
         halted_version=each.halted_version,
         halted_because=each.halted_because,
         resumed_version=each.resumed_version,

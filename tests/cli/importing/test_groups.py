@@ -123,7 +123,7 @@ def test_kind_that_nobody_states_is_the_sectors(desk: Desk) -> None:
     assert load_config(desk.folder / "out/sectors.yaml").sectors["web"].kind == "memory"
 
 
-def test_spot_group_is_told_by_its_distribution(desk: Desk) -> None:
+def test_spot_group_is_told_by_its_distribution_or_launch_configuration(desk: Desk) -> None:
     """Planned at on-demand prices a spot group would be the last to be asked."""
     spot = {
         "InstancesDistribution": {
@@ -134,12 +134,32 @@ def test_spot_group_is_told_by_its_distribution(desk: Desk) -> None:
     desk.adopt(
         "--cluster-name",
         "analytics",
-        *desk.answers({"AutoScalingGroups": [group("a", policy=spot), group("b")]}),
+        *desk.answers(
+            {
+                "AutoScalingGroups": [
+                    group("a", policy=spot),
+                    group("b"),
+                    {
+                        **group("c"),
+                        "MixedInstancesPolicy": None,
+                        "LaunchConfigurationName": "bid",
+                    },
+                ],
+                "LaunchConfigurations": [
+                    {
+                        "LaunchConfigurationName": "bid",
+                        "InstanceType": "m5.large",
+                        "SpotPrice": "0.1",
+                    }
+                ],
+            }
+        ),
     )
     config = load_config(desk.folder / "out/sectors.yaml")
     assert {name: sector.fleets[0].spot for name, sector in config.sectors.items()} == {
         "a": True,
         "b": False,
+        "c": True,
     }
 
 

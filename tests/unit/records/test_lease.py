@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.saved_state import (
@@ -51,6 +52,10 @@ def test_lease_gives_back_what_was_remembered() -> None:
             learned=FrozenMap({"cpu": 3920, "memory": 28 * 1024**3, "pods": 58}),
             learned_version="fedcba9876543210",
             unseen_since=AT,
+            node_labels=FrozenMap({"team": "ml"}),
+            node_taints=(Taint(key="dedicated", value="ml", effect="NoSchedule"),),
+            node_template="0123456789abcdef",
+            nodes_gone_since=AT,
         ),
     )
     state = decode(
@@ -218,15 +223,22 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
             learned=FrozenMap(dict.fromkeys(("cpu", "ephemeral-storage", "memory", "pods"), 2**40)),
             learned_version=f"{n:016x}",
             unseen_since=AT,
+            node_labels=FrozenMap(
+                {f"example.com/a-label-of-nodes-{k}": "x" * 63 for k in range(9)}
+            ),
+            node_taints=(Taint(key="dedicated", value=f"{n}", effect="NoSchedule"),),
+            node_template=f"{n:016x}",
+            nodes_gone_since=AT,
         )
         for n in range(5000)
     ]
     demands = [replace(DEMAND, demand=f"{n:016x}", strikes=n % 3) for n in range(5000)]
     lost = [replace(LOST, id=FleetId(f"fleet-{n:036x}")) for n in range(5000)]
     text = encode_fleet_state(fleets, demands, lost)
-    assert len(text) < 200 * 1024
+    assert len(text) < 212 * 1024
     state = decode(lease(fleet_state=text))
     assert max(f.fleet for f in state.fleet_states) == fleets[-1].fleet
+    assert 0 < sum(bool(f.node_labels) for f in state.fleet_states) < len(state.fleet_states)
     assert {d.strikes for d in state.demands} == {2}
 
 

@@ -16,7 +16,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
-from reconciler.planner.fleets.version import has_changed, to_note, version_of
+from reconciler.planner.fleets.version import has_changed, is_of_template, to_note, version_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 
 FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
@@ -67,12 +67,9 @@ def _seen_by_type(
     status: FleetStatus, instances: Mapping[NodeName, Instance]
 ) -> FrozenMap[str, Resources]:
     """The smallest allocatable among Ready nodes of the present launch template, by their type."""
-    version = status.live.launch_template_version if status.live else ""
     known: dict[str, list[Resources]] = {}
     for node in status.nodes:
-        instance = instances.get(node.name)
-        own = instance.launch_template_version if instance else ""
-        present = not (version.isdigit() and own.isdigit()) or version == own
+        present = is_of_template(status.live, instances.get(node.name))
         if node.ready and not node.unreadable and present and node.allocatable:
             known.setdefault(node.labels.get(INSTANCE_TYPE, ""), []).append(node.allocatable)
     return FrozenMap((name, least_of(amounts)) for name, amounts in known.items())

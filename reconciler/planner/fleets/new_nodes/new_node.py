@@ -197,7 +197,7 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
     """Return every label set that a new node of the fleet may turn out with."""
     fleet = status.settings
     machines = tuple([(option.arch, option.instance_type) for option in fleet.options])
-    return _variants(fleet.labels, status.key.region, _zones(status), machines)
+    return _variants(status.labels, status.key.region, _zones(status), machines)
 
 
 @lru_cache(maxsize=FLEETS_MAX)
@@ -328,9 +328,8 @@ def new_node(
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
     """Return the node that the fleet would bring next."""
-    fleet = status.settings
     variants = variants_of(status)
-    landings = _fitting(status, daemons, _landings(daemons.specs, variants, fleet.taints))
+    landings = _fitting(status, daemons, _landings(daemons.specs, variants, status.taints))
     landing = tuple(daemons.every[number] for number in sorted(set(chain.from_iterable(landings))))
     certain = set(landings[0]).intersection(*landings) if landings else ()
     price, priced = nano_usd_per_hour(status)
@@ -339,7 +338,7 @@ def new_node(
         row=RowSpec(
             name=f"{status.key.name}@{status.key.region}",
             variants=tuple(map(_without_hostname, variants)),
-            taints=fleet.taints,
+            taints=status.taints,
             schedulable=True,
             allocatable=_offered(status, reserved, daemons.specs, landings),
             volume_limits=volume_limits,

@@ -320,11 +320,14 @@ class PodDisruptionBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistentVolumeClaim:
-    """A claim; bound when `volume_name` is set."""
+    """A claim for a volume."""
 
     namespace: str
     name: str
     volume_name: str = ""
+    """The volume that it is bound to, or that its author wants it to be bound to."""
+    volume_bound: bool = True
+    """False when it names a volume without being bound to it: not yet, never, or no longer."""
     storage_class: str | None = None
     access_modes: tuple[str, ...] = ()
     selected_node: NodeName | None = None

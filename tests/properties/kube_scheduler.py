@@ -61,6 +61,8 @@ class KubeScheduler:
             shared = [u for u in users if name in u.claims and u.key.namespace == claim.namespace]
             if shared and "ReadWriteOncePod" in claim.access_modes:
                 return "volume-in-use"
+            if not claim.volume_bound:
+                return "volume-binding"
             selectors = self._volume_selectors(claim.volume_name, claim.storage_class)
             if selectors is None:
                 return "volume-binding"

@@ -279,22 +279,44 @@ def _shown_by(status: FleetStatus, options: Sequence[InstanceOption]) -> Resourc
     """Return what these options offer, as far as the fleet's nodes tell.
 
     The least that nodes of any option show counts for the smallest ones. Larger ones offer more in
-    proportion, but no more than nodes of theirs show.
+    proportion, but no more than nodes of theirs show; those that are smaller than any that was seen
+    offer less in proportion, and no device that they lack.
     """
     least: Mapping[str, int] = status.learned
     if status.seen is not None:
         least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
+    every = status.settings.options
     own = least_of([option.resources for option in options])
-    smallest = least_of([option.resources for option in status.settings.options])
+    smallest = least_of([option.resources for option in every])
+    stated = {name for option in every for name in option.resources}
     types = {option.instance_type for option in options}
     shown = [offered for name, offered in status.seen_by_type.items() if name in types]
     found: dict[str, int] = {}
     for name, amount in least.items():
         size, of_smallest = own.get(name, 0), smallest.get(name, 0)
-        found[name] = amount
+        if size or name not in stated:
+            found[name] = _of_smaller(status, name, size, amount)
         if of_smallest and amount <= of_smallest < size:
             found[name] = min([amount * size // of_smallest, *(o.get(name, amount) for o in shown)])
     return FrozenMap(found)
+
+
+def _of_smaller(status: FleetStatus, name: str, size: int, amount: int) -> int:
+    """Return what of an amount that nodes show is left on machines that have only `size` of it.
+
+    Of nodes whose type is not known, the smallest option that can show that much is taken.
+    """
+    sizes = {o.instance_type: o.resources.get(name, 0) for o in status.settings.options}
+    seen = [
+        (sizes[each], offered[name])
+        for each, offered in status.seen_by_type.items()
+        if sizes.get(each) and name in offered
+    ]
+    if not seen:
+        seen = [(of, amount) for of in sorted(sizes.values()) if of >= amount][:1]
+    if not seen or size >= min(of for of, _ in seen):
+        return amount
+    return min(amount, *(offers * size // of for of, offers in seen))
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:

@@ -37,6 +37,7 @@ from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
+from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.pod_groups import PodGroup, take_census
@@ -95,12 +96,17 @@ def open_builder(
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
     names = frozenset(node.name for node in cluster.nodes)
     asked_about = list(also)
-    resolver = VolumeResolver(
-        cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
-    )
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
+    resolver = VolumeResolver(
+        cluster.claims,
+        cluster.volumes,
+        cluster.storage_classes,
+        _with_volumes(groups),
+        names,
+        RoughPlaces(_places(cluster.nodes, offers.values())).may_take,
+    )
     asked_about += headroom_pods(settings)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
     world = _world(cluster, offers.values(), offered, resolver)
@@ -154,6 +160,11 @@ def open_builder(
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:
     """Return the daemons' pods that new nodes come with; others may be a tenant's, by thousands."""
     return list({id(pod): pod for offer in offers for pod in offer.row.daemons}.values())
+
+
+def _places(nodes: Iterable[Node], offers: Iterable[NewNode]) -> Iterable[Place]:
+    yield from (((node.labels,), node.allocatable) for node in nodes)
+    yield from ((offer.row.variants, offer.row.allocatable) for offer in offers)
 
 
 def _with_nodes(

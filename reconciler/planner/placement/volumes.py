@@ -21,6 +21,7 @@ from reconciler.model.selectors import (
     Requirement,
 )
 from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.one_pod_claims import ONE_POD, MayRun, first_of_each
 from reconciler.planner.placement.static_volumes import serve
 from reconciler.planner.placement.volume_places import selectors_of
 
@@ -78,8 +79,12 @@ class VolumeResolver:
         classes: Iterable[StorageClass],
         pods: Iterable[Pod],
         nodes: Collection[NodeName] = (),
+        may_run: MayRun = lambda _: True,
     ) -> None:
-        """`pods` are those that run or wait; `nodes` the nodes there are."""
+        """`pods` are those that run or wait; `nodes` the nodes there are.
+
+        `may_run` tells whether a pod with such a spec could run anywhere.
+        """
         self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
         self._volumes = {v.name: v for v in volumes}
@@ -100,8 +105,7 @@ class VolumeResolver:
             for pod in pods
             if pod.claims and pod.node_name is None and not (pod.deleting or pod.gated)
         ]
-        waiting.sort(key=lambda pod: pod.key, reverse=True)
-        self._first_waiting = {(p.key.namespace, c): p.key for p in waiting for c in p.claims}
+        self._first_waiting = first_of_each(self._claims, waiting, may_run)
         self._users = Counter(
             volume
             for pod in pods
@@ -242,7 +246,7 @@ class VolumeResolver:
         user = self._in_use.get(place)
         if user is None and pod.node_name is None:
             user = self._first_waiting.get(place)
-        if user not in {None, pod.key} and "ReadWriteOncePod" in claim.access_modes:
+        if user not in {None, pod.key} and ONE_POD in claim.access_modes:
             what = f"is ReadWriteOncePod and {user} has it or comes first"
             remedy = f"take claim {name} from {user}, or give the pod a claim of its own"
             return _blocked(name, what, remedy, code="volume-in-use")

@@ -94,19 +94,11 @@ def open_builder(
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
-    names = frozenset(node.name for node in cluster.nodes)
     asked_about = list(also)
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
-    resolver = VolumeResolver(
-        cluster.claims,
-        cluster.volumes,
-        cluster.storage_classes,
-        _with_volumes(groups),
-        names,
-        RoughPlaces(_places(cluster.nodes, offers.values())).may_take,
-    )
+    resolver = _resolver(cluster, groups, offers.values())
     asked_about += headroom_pods(settings)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
     world = _world(cluster, offers.values(), offered, resolver)
@@ -160,6 +152,19 @@ def open_builder(
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:
     """Return the daemons' pods that new nodes come with; others may be a tenant's, by thousands."""
     return list({id(pod): pod for offer in offers for pod in offer.row.daemons}.values())
+
+
+def _resolver(
+    cluster: ClusterState, groups: Iterable[PodGroup], offers: Iterable[NewNode]
+) -> VolumeResolver:
+    return VolumeResolver(
+        cluster.claims,
+        cluster.volumes,
+        cluster.storage_classes,
+        _with_volumes(groups),
+        frozenset(node.name for node in cluster.nodes),
+        RoughPlaces(_places(cluster.nodes, offers)).may_take,
+    )
 
 
 def _places(nodes: Iterable[Node], offers: Iterable[NewNode]) -> Iterable[Place]:

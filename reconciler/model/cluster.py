@@ -15,6 +15,9 @@ Resources = FrozenMap[ResourceName, int]
 
 NO_RESOURCES: Resources = FrozenMap()
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+FARGATE_SCHEDULER: Final = "fargate-scheduler"
+"""Places pods of EKS Fargate, each on a machine of its own that AWS brings."""
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -128,7 +131,7 @@ class PodSpec:
     priority: int = 0
     preempts: bool = True
     """False with preemptionPolicy Never: it does not displace balloon pods."""
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str = DEFAULT_SCHEDULER
     termination_grace_seconds: int = 30
     ends_by_itself: bool = False
     """Whether its restartPolicy is OnFailure or Never: it does some work and ends."""
@@ -174,6 +177,7 @@ class PodTraits:
     daemon: bool
     mirror: bool
     gated: bool
+    left_to_scheduler: bool
     deleting: bool
     unreadable: bool
 
@@ -205,6 +209,8 @@ class Pod:
     ebs_volume_ids: tuple[str, ...] = ()
     """In-tree awsElasticBlockStore volumes named in the pod itself."""
     gated: bool = False
+    left_to_scheduler: bool = False
+    """It waits for a scheduler of its own, which has not called it Unschedulable."""
     mirror: bool = False
     deleting: bool = False
     ready: bool = False
@@ -257,7 +263,8 @@ def _traits_of(pod: Pod) -> PodTraits:
     """Return the one object for pods like this one."""
     volumes = bool(pod.claims or pod.ebs_volume_ids)
     bound, nominated = pod.node_name is not None, pod.nominated_node_name is not None
-    rare = (pod.daemon, pod.mirror, pod.gated, pod.deleting, pod.unreadable)
+    waits = (pod.gated, pod.left_to_scheduler)
+    rare = (pod.daemon, pod.mirror, *waits, pod.deleting, pod.unreadable)
     key = (pod.key.namespace, id(pod.spec), pod.phase, bound, nominated, volumes, *rare)
     known = _TRAITS.get(key)
     if known is None:
@@ -271,6 +278,7 @@ def _traits_of(pod: Pod) -> PodTraits:
             daemon=pod.daemon,
             mirror=pod.mirror,
             gated=pod.gated,
+            left_to_scheduler=pod.left_to_scheduler,
             deleting=pod.deleting,
             unreadable=pod.unreadable,
         )
@@ -332,11 +340,14 @@ class PodDisruptionBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistentVolumeClaim:
-    """A claim; bound when `volume_name` is set."""
+    """A claim for a volume."""
 
     namespace: str
     name: str
     volume_name: str = ""
+    """The volume that it is bound to, or that its author wants it to be bound to."""
+    volume_bound: bool = True
+    """False when it names a volume without being bound to it: not yet, never, or no longer."""
     storage_class: str | None = None
     access_modes: tuple[str, ...] = ()
     selected_node: NodeName | None = None

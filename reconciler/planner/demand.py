@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from reconciler.model.cluster import PodSpec, PodTraits
+from reconciler.model.cluster import FARGATE_SCHEDULER, PodSpec, PodTraits
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.pod_groups import PodGroup
@@ -170,6 +170,8 @@ def _ignored(group: PodGroup, code: str) -> Iterable[Ignored]:
 
 def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
     """Return why a pod that waits is none of ours, or nothing."""
+    if pod.left_to_scheduler or pod.spec.scheduler_name == FARGATE_SCHEDULER:
+        return "other-scheduler"
     if pod.namespace == _SYSTEM and not names_ours(pod.spec):
         return "kube-system"
     return "no-sector" if finder.sectors_of(pod.spec) is None else ""

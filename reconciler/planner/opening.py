@@ -39,6 +39,7 @@ from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
+from reconciler.planner.placement.one_pod_claims import Place, RoughPlaces
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.pod_groups import PodGroup, take_census
@@ -95,14 +96,11 @@ def open_builder(
     inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
-    names = frozenset(node.name for node in cluster.nodes)
     asked_about = list(also)
-    resolver = VolumeResolver(
-        cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
-    )
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemons_of(cluster.daemon_sets, groups, cluster.ignored, cluster.namespaces)
     offers = _offers(inventory, settings, daemons, limits)
+    resolver = _resolver(cluster, groups, offers.values())
     asked_about += headroom_pods(settings, inventory)
     offered = _offered(cluster.nodes, offers.values(), asked_about)
     world = _world(cluster, offers.values(), offered, resolver)
@@ -161,6 +159,24 @@ def _with_new_nodes(inventory: Inventory, settings: PlannerSettings, at: datetim
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:
     """Return the daemons' pods that new nodes come with; others may be a tenant's, by thousands."""
     return list({id(pod): pod for offer in offers for pod in offer.row.daemons}.values())
+
+
+def _resolver(
+    cluster: ClusterState, groups: Iterable[PodGroup], offers: Iterable[NewNode]
+) -> VolumeResolver:
+    return VolumeResolver(
+        cluster.claims,
+        cluster.volumes,
+        cluster.storage_classes,
+        _with_volumes(groups),
+        frozenset(node.name for node in cluster.nodes),
+        RoughPlaces(_places(cluster.nodes, offers)).may_take,
+    )
+
+
+def _places(nodes: Iterable[Node], offers: Iterable[NewNode]) -> Iterable[Place]:
+    yield from (((node.labels,), node.allocatable) for node in nodes)
+    yield from ((offer.row.variants, offer.row.allocatable) for offer in offers)
 
 
 def _with_nodes(

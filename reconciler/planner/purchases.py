@@ -1,8 +1,9 @@
 """What a plan buys for pods and headroom, and the kinds of pods for which it buys no more."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from reconciler.model.ids import FleetKey, Region
+from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.saved_state import SavedDemandState
 
 
@@ -33,6 +34,9 @@ class Purchases:
     awaiting_bind: dict[int, str] = field(default_factory=dict)
     """Numbers of classes for which nothing more is bought for now, and the sentence that says why:
     kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
+    awaiting_pods: dict[NodeName, datetime] = field(default_factory=dict)
+    """Nodes that were bought for pods which still wait, and until when kube-scheduler may bind
+    them there. Ended before, such a node would not count as bought in vain."""
     held_back: set[int] = field(default_factory=set)
     """Numbers of classes whose nodes would open a zone that refuses pods of higher priority."""
     places_taken: dict[int, PlacesTaken] = field(default_factory=dict)

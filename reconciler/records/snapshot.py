@@ -22,6 +22,7 @@ ANNOTATION_PREFIXES = (
     "cluster-autoscaler.kubernetes.io/",
     "karpenter.sh/",
     "kubernetes.io/config.mirror",
+    "pv.kubernetes.io/bind-completed",
     "volume.kubernetes.io/selected-node",
     "volume.beta.kubernetes.io/storage-class",
     "storageclass.kubernetes.io/",

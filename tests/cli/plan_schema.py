@@ -117,6 +117,7 @@ IGNORED: Json = {
                         "gated",
                         "deleting",
                         "finished",
+                        "other-scheduler",
                         "kube-system",
                         "no-sector",
                     ]

@@ -99,6 +99,7 @@ def test_effective_request_is_the_one_that_the_scheduler_counts(desk: Desk, case
         ({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}, "mirror"),
         ({"metadata": {"deletionTimestamp": "2026-01-31T11:59:00Z"}}, "deleting"),
         ({"spec": {"schedulingGates": [{"name": "g"}]}}, "gated"),
+        ({"spec": {"schedulerName": "volcano"}}, "other-scheduler"),
         ({"status": {"phase": "Succeeded"}}, "finished"),
         ({"metadata": {"namespace": "kube-system"}}, "kube-system"),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Cache
-from reconciler.adapters.kubernetes.changes import asks, is_new_demand
+from reconciler.adapters.kubernetes.changes import asks, is_new_demand, matters
 from reconciler.adapters.kubernetes.cluster import STALE_SECONDS, SYNC_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
@@ -166,6 +166,18 @@ def test_only_a_pod_that_waits_for_a_node_is_new_demand(tmp_path: Path) -> None:
     assert not is_new_demand(_pod(waiting), _pod(bound))
     assert not asks(_pod(waiting), _pod(bound))
     assert asks(None, _pod(waiting))
+
+
+def test_pod_of_another_scheduler_asks_for_a_plan_once_that_refuses_it() -> None:
+    """A plan that is made before leaves the pod out; it would wait for the next interval."""
+    left = pod_json("8")
+    del left["spec"]["nodeName"]
+    left["spec"]["schedulerName"] = "volcano"
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    refused = {**left, "status": {**left.get("status", {}), "conditions": [condition]}}
+    assert not asks(None, _pod(left))
+    assert asks(_pod(left), _pod(refused))
+    assert matters(_pod(left), _pod(refused))
 
 
 def test_announced_end_of_a_node_asks_for_a_plan_and_other_changes_of_it_do_not() -> None:

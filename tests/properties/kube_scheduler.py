@@ -61,6 +61,8 @@ class KubeScheduler:
             shared = [u for u in users if name in u.claims and u.key.namespace == claim.namespace]
             if shared and "ReadWriteOncePod" in claim.access_modes:
                 return "volume-in-use"
+            if not claim.volume_bound:
+                return "volume-binding"
             selectors = self._volume_selectors(claim.volume_name, claim.storage_class)
             if selectors is None:
                 return "volume-binding"
@@ -345,10 +347,11 @@ def _spread_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSel
     if constraint.selector is None:
         return None
     same = {k: pod.labels[k] for k in constraint.match_label_keys if k in pod.labels}
-    return LabelSelector(
+    merged = LabelSelector(
         match_labels=FrozenMap({**constraint.selector.match_labels, **same}),
         match_expressions=constraint.selector.match_expressions,
     )
+    return merged if merged.keys() else None  # countPodsMatchSelector: an empty one counts nobody
 
 
 def _matches(selector: LabelSelector | None, pod: Pod) -> bool:

@@ -170,6 +170,7 @@ def volumes(draw: st.DrawFn, pods: Sequence[Pod], chance: int) -> tuple[list[Pod
                 namespace=namespace,
                 name=name,
                 volume_name=f"pv-{name}" if bound else "",
+                volume_bound=not (bound and rarely(draw, 8)),
                 storage_class="gp3",
                 access_modes=("ReadWriteOnce",),
             )

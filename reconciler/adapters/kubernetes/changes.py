@@ -48,7 +48,7 @@ def _notice(value: ClusterObject | None) -> str | None:
 def _waits(value: ClusterObject | None) -> bool:
     if not isinstance(value, Pod) or value.node_name is not None:
         return False
-    return not (value.finished or value.deleting or value.gated)
+    return not (value.finished or value.deleting or value.gated or value.left_to_scheduler)
 
 
 def _of_pod(pod: Pod) -> tuple[Any, ...]:
@@ -58,6 +58,7 @@ def _of_pod(pod: Pod) -> tuple[Any, ...]:
         pod.finished,
         pod.deleting,
         pod.gated,
+        pod.left_to_scheduler,
         pod.nominated_node_name,
         pod.spec,
         pod.labels,

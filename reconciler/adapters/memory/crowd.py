@@ -86,7 +86,10 @@ def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
         return None
     same = {key: holder.labels[key] for key in rule.match_label_keys if key in holder.labels}
     lines = [Requirement(key=k, operator="In", values=(v,)) for k, v in same.items()]
-    return Meant(selector=_with(rule.selector, lines), namespaces=frozenset({holder.key.namespace}))
+    selector = _with(rule.selector, lines)
+    if selector == LabelSelector():  # kube-scheduler counts none of the pods that this matches
+        return None
+    return Meant(selector=selector, namespaces=frozenset({holder.key.namespace}))
 
 
 def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:

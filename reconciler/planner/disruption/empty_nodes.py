@@ -77,6 +77,10 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
     noted = idle_for(view, node)
     if noted is None:
         start_timer(builder, node, "the node is empty: its idle time counts from now")
+    until = builder.purchases.awaiting_pods.get(node.name)
+    if until is not None:
+        builder.block(node, "demand", "kube-scheduler may still bind pods that wait to it", until)
+        return None
     return noted or timedelta(0)
 
 

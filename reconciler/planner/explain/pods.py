@@ -29,6 +29,8 @@ IGNORED: Mapping[str, str] = {
     "gated": "it has scheduling gates: it asks for nothing until they are removed",
     "deleting": "it is being deleted",
     "finished": "it has finished",
+    "other-scheduler": "its schedulerName is not that of Kubernetes: it asks for nothing until "
+    "its scheduler calls it Unschedulable, and on EKS Fargate never",
     "kube-system": "a kube-system pod that names no sector, fleet or size: it causes no capacity",
     "no-sector": "it names no sector and the config has no default_sector: add one or the other",
     "unreadable": "it cannot be read, for a quantity or a field that Kubernetes would not take: "

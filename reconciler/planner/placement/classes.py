@@ -14,7 +14,7 @@ from reconciler.model.cluster import (
     TopologySpreadConstraint,
 )
 from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.model.selectors import NodeSelector
+from reconciler.model.selectors import LabelSelector, NodeSelector
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE
@@ -346,11 +346,17 @@ class ClassTable:
 
 
 def _merged(constraint: TopologySpreadConstraint, labels: Labels) -> TopologySpreadConstraint:
+    """Return the constraint as kube-scheduler reads it for a pod with these labels.
+
+    A selector that is empty even so counts no pod, like one that is not there.
+    Source: kube-scheduler plugins/podtopologyspread/common.go, countPodsMatchSelector.
+    """
+    selector = with_label_keys(constraint.selector, labels, constraint.match_label_keys)
     return TopologySpreadConstraint(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
         hard=True,
-        selector=with_label_keys(constraint.selector, labels, constraint.match_label_keys),
+        selector=None if selector == LabelSelector() else selector,
         min_domains=constraint.min_domains,
         honor_node_affinity=constraint.honor_node_affinity,
         honor_node_taints=constraint.honor_node_taints,

@@ -20,29 +20,15 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
-from reconciler.planner.placement.kinds import REGION, ZONE, ZONE_KEYS
+from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.one_pod_claims import ONE_POD, MayRun, first_of_each
 from reconciler.planner.placement.static_volumes import serve
+from reconciler.planner.placement.volume_places import selectors_of
 
 EBS_DRIVER = "ebs.csi.aws.com"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-_PLACES = (
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    REGION,
-    ZONE,
-)
-_NOWHERE = NodeSelectorTerm(
-    expressions=tuple(Requirement(key=key, operator="DoesNotExist") for key in _PLACES)
-)
-"""A node that says nothing of where it is: VolumeZone lets every volume go there.
-
-Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter."""
-_ZONE_SEPARATOR = "__"
 _NOT_SAVED = "save the {} with the other objects, or create one if there is none"
 """Planned from files, a cluster without any is more likely one whose files lack them."""
-"""In-tree volumes list several zones in one label value."""
-_STABLE = {"failure-domain.beta.kubernetes.io/region": REGION}
-"""VolumeZone looks for a volume's old label by its new name too; zones are aliases anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -93,8 +79,12 @@ class VolumeResolver:
         classes: Iterable[StorageClass],
         pods: Iterable[Pod],
         nodes: Collection[NodeName] = (),
+        may_run: MayRun = lambda _: True,
     ) -> None:
-        """`pods` are those that run or wait; `nodes` the nodes there are."""
+        """`pods` are those that run or wait; `nodes` the nodes there are.
+
+        `may_run` tells whether a pod with such a spec could run anywhere.
+        """
         self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
         self._volumes = {v.name: v for v in volumes}
@@ -115,8 +105,7 @@ class VolumeResolver:
             for pod in pods
             if pod.claims and pod.node_name is None and not (pod.deleting or pod.gated)
         ]
-        waiting.sort(key=lambda pod: pod.key, reverse=True)
-        self._first_waiting = {(p.key.namespace, c): p.key for p in waiting for c in p.claims}
+        self._first_waiting = first_of_each(self._claims, waiting, may_run)
         self._users = Counter(
             volume
             for pod in pods
@@ -257,27 +246,53 @@ class VolumeResolver:
         user = self._in_use.get(place)
         if user is None and pod.node_name is None:
             user = self._first_waiting.get(place)
-        if user not in {None, pod.key} and "ReadWriteOncePod" in claim.access_modes:
+        if user not in {None, pod.key} and ONE_POD in claim.access_modes:
             what = f"is ReadWriteOncePod and {user} has it or comes first"
             remedy = f"take claim {name} from {user}, or give the pod a claim of its own"
             return _blocked(name, what, remedy, code="volume-in-use")
         if claim.volume_name:
-            return self._bound(claim)
+            return self._with_its_volume(claim)
         if claim.too_complex and pod.node_name is None:
             remedy = f"give claim {name} a shorter selector, or name a volume in it"
             return _blocked(name, claim.too_complex, remedy)
         return self._unbound(claim, placed=pod.node_name is not None)
 
-    def _bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+    def _with_its_volume(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+        """Return what a claim asks that names a volume, bound to it or not."""
+        named = f"{'is bound to' if claim.volume_bound else 'names'} {claim.volume_name}"
         volume = self._volumes.get(claim.volume_name)
-        if volume is None:
-            what = f"is bound to {claim.volume_name}, which does not exist"
-            remedy = f"create claim {claim.name} again: its volume is lost"
-            if not self._volumes:
-                what = f"is bound to {claim.volume_name}, and no PersistentVolume at all is known"
-                remedy = _NOT_SAVED.format("persistent volumes")
-            return _blocked(claim.name, what, remedy)
-        return VolumeNeeds(selectors=_selectors_of(volume))
+        if volume is not None:
+            if claim.volume_bound:
+                return VolumeNeeds(selectors=selectors_of(volume))
+            return self._only_named(claim, volume)
+        what = f"{named}, which does not exist"
+        remedy = f"create claim {claim.name} again: its volume is lost"
+        if not self._volumes:
+            what = f"{named}, and no PersistentVolume at all is known"
+            remedy = _NOT_SAVED.format("persistent volumes")
+        return _blocked(claim.name, what, remedy)
+
+    def _only_named(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumeNeeds:
+        """Return why no pod can use a claim that names a volume and is not bound to it.
+
+        Such a claim is bound by the PersistentVolume controller, or never; kube-scheduler waits.
+        """
+        why, remedy = "not yet", f"wait until claim {claim.name} is bound"
+        if volume.claim == (claim.namespace, claim.name):
+            why = "it is kept for a claim of this name, perhaps an earlier one"
+            remedy = f"let spec.claimRef of volume {volume.name} name claim {claim.name} as it is"
+        elif volume.claim is not None:
+            why = f"it belongs to claim {'/'.join(volume.claim)}"
+            remedy = f"let claim {claim.name} name a volume that is free"
+        elif not (self._is_of_class(claim, volume) and serve([volume], [claim])):
+            why = "it is too small, or of another storage class, volume mode or access mode"
+            remedy = f"let claim {claim.name} name a volume that suits it"
+        what = f"names {volume.name} and is not bound to it: {why}"
+        return _blocked(claim.name, what, remedy)
+
+    def _is_of_class(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        wanted = claim.storage_class if claim.storage_class is not None else self._default
+        return (wanted or "") == volume.storage_class
 
     def _unbound(self, claim: PersistentVolumeClaim, *, placed: bool) -> VolumeNeeds:
         storage_class = self._class_of(claim)
@@ -367,18 +382,3 @@ class VolumeResolver:
 def _blocked(claim: str, what: str, remedy: str, code: str = "volume-binding") -> VolumeNeeds:
     """Needs that no node meets because of one claim (or several, with commas between)."""
     return VolumeNeeds(blocked=code, detail=f"claim {claim} {what}", claim=claim, remedy=remedy)
-
-
-def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:
-    """Return a bound volume's node affinity, and its zone and region labels (VolumeZone)."""
-    labelled = tuple(
-        Requirement(
-            key=_STABLE.get(key, key), operator="In", values=tuple(value.split(_ZONE_SEPARATOR))
-        )
-        for key, value in sorted(volume.labels.items())
-        if key in _PLACES
-    )
-    affinity = (volume.node_affinity,) if volume.node_affinity is not None else ()
-    if not labelled:
-        return affinity
-    return (*affinity, NodeSelector(terms=(NodeSelectorTerm(expressions=labelled), _NOWHERE)))

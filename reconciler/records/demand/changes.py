@@ -4,7 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
-from reconciler.model.cluster import DaemonSet, Owner, Pod, PodDisruptionBudget, Resources
+from reconciler.model.cluster import (
+    FARGATE_SCHEDULER,
+    DaemonSet,
+    Owner,
+    Pod,
+    PodDisruptionBudget,
+    Resources,
+)
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
@@ -153,9 +160,10 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
 
 
 def _asks_for_room(pod: Pod) -> bool:
-    """Return whether the pod needs room: not a DaemonSet's or static one, and not gated."""
-    waits = pod.gated and pod.node_name is None
-    left_out = pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits
+    """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or gated one."""
+    waits = pod.left_to_scheduler or (pod.gated and pod.node_name is None)
+    elsewhere = pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
+    left_out = elsewhere or pod.finished or pod.unreadable or waits
     return bool(pod.key.uid) and not left_out
 
 

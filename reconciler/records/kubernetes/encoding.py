@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.cluster import (
+    DEFAULT_SCHEDULER,
     DaemonSet,
     HostPort,
     Node,
@@ -29,6 +30,7 @@ from reconciler.records.times import rfc3339_exact
 Json = dict[str, Any]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_REFUSED: Json = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -43,7 +45,7 @@ def encode_pod_spec(spec: PodSpec) -> Json:
             "topologySpreadConstraints": [_spread(each) for each in spec.topology_spread],
             "priority": spec.priority or None,
             "preemptionPolicy": None if spec.preempts else "Never",
-            "schedulerName": _unless(spec.scheduler_name, "default-scheduler"),
+            "schedulerName": _unless(spec.scheduler_name, DEFAULT_SCHEDULER),
             "terminationGracePeriodSeconds": _unless(spec.termination_grace_seconds, 30),
             "restartPolicy": "Never" if spec.ends_by_itself else None,
             "volumes": [{"name": "local", "emptyDir": {}}] if spec.local_storage else None,
@@ -281,6 +283,12 @@ def _owners(owner: Owner | None) -> list[Json]:
     return [{"kind": owner.kind, "name": owner.name, "uid": owner.uid, "controller": True}]
 
 
+def _is_refused(pod: Pod) -> bool:
+    """Return whether the pod's own scheduler has called it Unschedulable."""
+    own = pod.spec.scheduler_name != DEFAULT_SCHEDULER
+    return own and pod.node_name is None and not pod.left_to_scheduler
+
+
 def _pod_status(pod: Pod) -> Json:
     moment = _time(pod.finished_at)
     ready = {"type": "Ready", "status": "True" if pod.ready else "False",
@@ -292,7 +300,11 @@ def _pod_status(pod: Pod) -> Json:
             "phase": pod.phase,
             "startTime": _time(pod.started_at),
             "nominatedNodeName": pod.nominated_node_name,
-            "conditions": [_present(ready), *([bound] if pod.scheduled_at else ())],
+            "conditions": [
+                _present(ready),
+                *([bound] if pod.scheduled_at else ()),
+                *([_REFUSED] if _is_refused(pod) else ()),
+            ],
         }
     )
 

@@ -8,6 +8,7 @@ from msgspec import Meta
 from msgspec.json import Decoder
 
 from reconciler.model.cluster import (
+    DEFAULT_SCHEDULER,
     HostPort,
     PodAffinityTerm,
     PodPreference,
@@ -194,7 +195,7 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, excess: str = "") -> 
         host_ports=ports,
         priority=wire.priority or 0,
         preempts=wire.preemption_policy != "Never",
-        scheduler_name=wire.scheduler_name or "default-scheduler",
+        scheduler_name=wire.scheduler_name or DEFAULT_SCHEDULER,
         termination_grace_seconds=30 if grace is None else max(0, grace),
         ends_by_itself=wire.restart_policy in _ENDING,
         local_storage=local_storage,

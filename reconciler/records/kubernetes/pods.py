@@ -8,7 +8,7 @@ from msgspec import Raw, Struct, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import DO_NOT_DISRUPT
-from reconciler.model.cluster import Owner, Pod, PodPhase, PodSpec, QosClass
+from reconciler.model.cluster import DEFAULT_SCHEDULER, Owner, Pod, PodPhase, PodSpec, QosClass
 from reconciler.model.containers import ContainerKind, ContainerState
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import NodeName, PodKey
@@ -151,6 +151,7 @@ class _PodWire(Wire):
 
 PHASES: frozenset[str] = frozenset(get_args(PodPhase))
 QOS_CLASSES: frozenset[str] = frozenset(get_args(QosClass))
+_UNSCHEDULABLE = "Unschedulable"
 _POD = Decoder(_PodWire)
 _SPEC = Decoder(_SpecWire)
 _SHARED = Encoder()
@@ -206,6 +207,7 @@ class PodDecoder:
                 if each.aws_elastic_block_store
             ),
             gated=gated,
+            left_to_scheduler=not node_name and _is_left_to_scheduler(spec, status),
             mirror=metadata.annotations is not None
             and metadata.annotations.config_mirror is not None,
             deleting=metadata.deletion_timestamp is not None,
@@ -273,6 +275,19 @@ def _put_holdings(spec: _SpecWire, status: _StatusWire) -> None:
 def _true_condition(status: _StatusWire, name: str) -> _ConditionWire | None:
     found = (c for c in status.conditions or () if c.type == name and c.status == "True")
     return next(found, None)
+
+
+def _is_left_to_scheduler(spec: _SpecWire, status: _StatusWire) -> bool:
+    """Return whether a scheduler other than Kubernetes' own has yet to place or refuse the pod.
+
+    Schedulers tell autoscalers by this condition that no node takes a pod.
+    """
+    if (spec.scheduler_name or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER:
+        return False
+    return not any(
+        (each.type, each.status, each.reason) == ("PodScheduled", "False", _UNSCHEDULABLE)
+        for each in status.conditions or ()
+    )
 
 
 def _scheduled_at(status: _StatusWire, *others: datetime | None) -> datetime | None:

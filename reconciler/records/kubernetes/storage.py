@@ -26,11 +26,14 @@ from reconciler.records.kubernetes.limits import label_selector_size, selector_b
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
 EBS_IN_TREE = "kubernetes.io/aws-ebs"
 _BLOCK = "Block"
+_BOUND = "Bound"
+_LOST = "Lost"
 
 
 class _ClaimAnnotationsWire(Struct, gc=False):
     selected_node: str | None = field(name="volume.kubernetes.io/selected-node", default=None)
     beta_class: str | None = field(name="volume.beta.kubernetes.io/storage-class", default=None)
+    bind_completed: str | None = field(name="pv.kubernetes.io/bind-completed", default=None)
 
 
 class _ClaimMetadataWire(MetadataWire):
@@ -50,9 +53,14 @@ class _ClaimSpecWire(Wire):
     volume_mode: str | None = None
 
 
+class _ClaimStatusWire(Wire):
+    phase: str | None = None
+
+
 class _PersistentVolumeClaimWire(Wire):
     metadata: _ClaimMetadataWire
     spec: _ClaimSpecWire | None = None
+    status: _ClaimStatusWire | None = None
 
 
 class _CsiSourceWire(Wire):
@@ -133,6 +141,7 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
         namespace=metadata.namespace or "default",
         name=required_name(metadata.name),
         volume_name=spec.volume_name or "",
+        volume_bound=not spec.volume_name or _is_bound(wire.status, annotations),
         storage_class=annotations.beta_class if storage_class is None else storage_class,
         access_modes=spec.access_modes or (),
         selected_node=NodeName(selected) if selected else None,
@@ -142,6 +151,20 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
         block=spec.volume_mode == _BLOCK,
         deleting=metadata.deletion_timestamp is not None,
     )
+
+
+def _is_bound(status: _ClaimStatusWire | None, annotations: _ClaimAnnotationsWire) -> bool:
+    """Return whether a claim that names a volume is bound to it.
+
+    kube-scheduler looks for the annotation, and refuses a claim in phase Lost all the same. An API
+    server gives every claim a phase; a file written by hand may have neither, and a claim there
+    that names a volume counts as bound.
+    Source: kube-scheduler volumebinding, isPVCFullyBound and podHasPVCs.
+    """
+    phase = status.phase if status is not None else None
+    if annotations.bind_completed is not None:
+        return phase != _LOST
+    return phase in {None, "", _BOUND}
 
 
 def decode_volume(raw: bytes | Raw) -> PersistentVolume:

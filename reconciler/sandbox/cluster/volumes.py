@@ -82,10 +82,14 @@ class VolumeBinder:
             self._join(claim, self._provision(claim, storage_class, node))
 
     def _existing(self, claim: Entry) -> Entry | None:
-        """The volume a claim names, one reserved for it, or the smallest free one that fits."""
+        """The volume a claim names, one reserved for it, or the smallest free one that fits.
+
+        None where the volume that it names is not there, or does not suit it.
+        """
         named = claim.body["spec"].get("volumeName")
         if named:
-            return self._api.store.find(PERSISTENT_VOLUMES, ("", named))
+            volume = self._api.store.find(PERSISTENT_VOLUMES, ("", named))
+            return volume if volume is not None and _fits(claim, volume) else None
         volumes, _ = self._api.store.objects(PERSISTENT_VOLUMES)
         fitting = [v for v in volumes if _fits(claim, v)]
         return min(fitting, key=lambda v: (_reserved(v) is None, _size(v.body)), default=None)

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,28 @@ def test_claim_for_one_pod_only_serves_the_first_of_two_waiting() -> None:
     assert [p.pod.name for p in made.placements] == ["p0"]
     assert [u.pod.name for u in made.unplaceable] == ["p1"]
     assert {r.code for u in made.unplaceable for r in u.reasons} == {"volume-in-use"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "served"),
+    [
+        ({"cpu": "64"}, "p1"),
+        ({"node_selector": {"disk": "none"}}, "p1"),
+        ({"node_selector": {"fleet": "primary-small"}}, "p0"),
+    ],
+)
+def test_claim_for_one_pod_only_is_not_kept_for_a_pod_that_runs_nowhere(
+    changed: dict[str, Any], served: str
+) -> None:
+    """A broken pod of an older ReplicaSet would keep its mended successor waiting for ever."""
+    claim = PersistentVolumeClaim(
+        namespace="ns", name="data", volume_name="pv", access_modes=("ReadWriteOncePod",)
+    )
+    first = make_pod("p0", namespace="ns", claims=("data",), **changed)
+    second = make_pod("p1", namespace="ns", claims=("data",))
+    snapshot = make_snapshot(first, second, claims=(claim,), volumes=(PersistentVolume(name="pv"),))
+    made = plan(snapshot, make_settings(make_fleet_settings()))
+    assert [p.pod.name for p in made.placements] == [served]
 
 
 def test_limit_of_the_other_sector_holds_for_pods_that_name_both() -> None:

@@ -50,6 +50,9 @@ def outcome(pod: Pod, settings: PlannerSettings = SETTINGS) -> str:
         ({"phase": "Succeeded"}, "finished"),
         ({"phase": "Failed"}, "finished"),
         ({"namespace": "kube-system"}, "kube-system"),
+        ({"left_to_scheduler": True}, "other-scheduler"),
+        ({"scheduler_name": "fargate-scheduler"}, "other-scheduler"),
+        ({"scheduler_name": "fargate-scheduler", "namespace": "kube-system"}, "other-scheduler"),
     ],
 )
 def test_pod_that_never_causes_capacity_is_ignored_with_its_code(
@@ -60,6 +63,11 @@ def test_pod_that_never_causes_capacity_is_ignored_with_its_code(
     assert told(made) == f"ignored: {code}"
     assert made.actions == ()
     assert (made.placements, made.unplaceable) == ((), ())
+
+
+def test_pod_that_its_own_scheduler_refuses_asks_for_a_node() -> None:
+    """Pods of Volcano or YuniKorn would wait for ever."""
+    assert outcome(make_pod(scheduler_name="volcano")) == "primary-small"
 
 
 def test_pod_without_sector_and_default_is_ignored() -> None:

@@ -271,6 +271,34 @@ def test_template_has_the_priority_of_a_built_in_class(
     assert decode(read).daemon_sets[0].spec.priority == priority
 
 
+@pytest.mark.parametrize(
+    ("status", "completed", "bound"),
+    [
+        ({"phase": "Bound"}, True, True),
+        ({"phase": "Pending"}, True, True),  # the phase is written last
+        ({"phase": "Lost"}, True, False),
+        ({"phase": "Pending"}, False, False),
+        ({"phase": "Bound"}, False, True),
+        ({}, False, True),
+        (None, False, True),
+    ],
+)
+def test_claim_that_names_a_volume_says_whether_it_is_bound_to_it(
+    status: dict[str, str] | None, completed: bool, bound: bool
+) -> None:
+    """Nodes would be bought for a claim that waits for ever for the volume it names."""
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"} if completed else {}
+    more: dict[str, Any] = {} if status is None else {"status": status}
+    body = object_json(
+        "PersistentVolumeClaim",
+        spec={"volumeName": "pv"},
+        metadata={"namespace": "db", "annotations": annotations},
+        **more,
+    )
+    (found,) = decode(body).claims
+    assert (found.volume_name, found.volume_bound) == ("pv", bound)
+
+
 def test_claim_says_what_volume_it_wants() -> None:
     """A local disk that is too small or raw would be taken for a fitting one."""
     spec = {

@@ -230,6 +230,29 @@ def test_time_at_which_a_pod_was_bound_is_read_and_written(
     assert decode(encode_pod(pod)).pods[0].scheduled_at == pod.scheduled_at
 
 
+@pytest.mark.parametrize(
+    ("spec", "conditions", "left"),
+    [
+        ({}, [], False),
+        ({"schedulerName": ""}, [], False),
+        ({"schedulerName": "default-scheduler"}, [], False),
+        ({"schedulerName": "volcano"}, [], True),
+        ({"schedulerName": "volcano", "nodeName": "n"}, [], False),
+        ({"schedulerName": "volcano"}, [("False", "Unschedulable")], False),
+        ({"schedulerName": "volcano"}, [("False", "SchedulingGated")], True),
+        ({"schedulerName": "volcano"}, [("True", "Unschedulable")], True),
+    ],
+)
+def test_pod_of_another_scheduler_is_left_to_it_until_it_refuses(
+    spec: dict[str, Any], conditions: list[tuple[str, str]], left: bool
+) -> None:
+    """A node would be bought for a pod that Fargate, say, is about to run."""
+    told = [{"type": "PodScheduled", "status": s, "reason": r} for s, r in conditions]
+    (pod,) = decode(pod_json("p", status={"conditions": told}, **spec)).pods
+    assert pod.left_to_scheduler == left
+    assert decode(encode_pod(pod)).pods[0].left_to_scheduler == left
+
+
 def test_gated_deleting_and_nominated_are_seen() -> None:
     """A gated or departing pod must not buy nodes; a nominated one has a place."""
     pod = decode_pod(

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, cycle, product
 
-from reconciler.model.cluster import DaemonSet, Namespace, Pod, PodSpec, PodTraits, Resources, Taint
+from reconciler.model.cluster import DaemonSet, Namespace, Pod, PodSpec, Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
 from reconciler.model.interning import InternTable
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.new_nodes.admitted import as_admitted, requested_by_pods, runs
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon, Daemons, without_system
 from reconciler.planner.fleets.new_nodes.learned import least_of
 from reconciler.planner.money import NANO
@@ -68,7 +69,7 @@ def daemons_of(
     """Return one daemon per DaemonSet that makes pods.
 
     Pods stand for a DaemonSet only where it cannot be read, or where none at all was given: anybody
-    may write a pod that names one as its owner.
+    may write a pod that names one as its owner. What all of its own request counts at least.
 
     Args:
         daemon_sets: The DaemonSets.
@@ -76,7 +77,11 @@ def daemons_of(
         ignored: What could not be read.
         namespaces: For anti-affinity that chooses namespaces by label.
     """
-    found: _Found = {(d.namespace, d.name): (d.spec, d.labels) for d in daemon_sets}
+    groups = list(groups)
+    requested = requested_by_pods(groups)
+    found: _Found = {
+        (d.namespace, d.name): (as_admitted(d, requested), d.labels) for d in daemon_sets
+    }
     unreadable = {(i.namespace, i.name) for i in ignored if i.kind == "DaemonSet"}
     if unreadable or not found:
         for name, shown in _shown_by_pods(groups).items():
@@ -98,17 +103,12 @@ def _shown_by_pods(groups: Iterable[PodGroup]) -> _Found:
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
-    shown = [g.pods for g in groups if g.traits.daemon and _runs(g.traits)]
+    shown = [g.pods for g in groups if g.traits.daemon and runs(g.traits)]
     found: _Found = {}
     for pod in sorted(chain.from_iterable(shown), key=lambda p: p.key):
         if pod.owner is not None:
             found.setdefault((pod.key.namespace, pod.owner.name), (pod.spec, pod.labels))
     return found
-
-
-def _runs(traits: PodTraits) -> bool:
-    running = traits.bound and traits.phase == "Running"
-    return running and not (traits.deleting or traits.unreadable)
 
 
 def _seen(key: PodKey, spec: PodSpec, labels: Labels) -> Pod:
@@ -279,22 +279,44 @@ def _shown_by(status: FleetStatus, options: Sequence[InstanceOption]) -> Resourc
     """Return what these options offer, as far as the fleet's nodes tell.
 
     The least that nodes of any option show counts for the smallest ones. Larger ones offer more in
-    proportion, but no more than nodes of theirs show.
+    proportion, but no more than nodes of theirs show; those that are smaller than any that was seen
+    offer less in proportion, and no device that they lack.
     """
     least: Mapping[str, int] = status.learned
     if status.seen is not None:
         least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
+    every = status.settings.options
     own = least_of([option.resources for option in options])
-    smallest = least_of([option.resources for option in status.settings.options])
+    smallest = least_of([option.resources for option in every])
+    stated = {name for option in every for name in option.resources}
     types = {option.instance_type for option in options}
     shown = [offered for name, offered in status.seen_by_type.items() if name in types]
     found: dict[str, int] = {}
     for name, amount in least.items():
         size, of_smallest = own.get(name, 0), smallest.get(name, 0)
-        found[name] = amount
+        if size or name not in stated:
+            found[name] = _of_smaller(status, name, size, amount)
         if of_smallest and amount <= of_smallest < size:
             found[name] = min([amount * size // of_smallest, *(o.get(name, amount) for o in shown)])
     return FrozenMap(found)
+
+
+def _of_smaller(status: FleetStatus, name: str, size: int, amount: int) -> int:
+    """Return what of an amount that nodes show is left on machines that have only `size` of it.
+
+    Of nodes whose type is not known, the smallest option that can show that much is taken.
+    """
+    sizes = {o.instance_type: o.resources.get(name, 0) for o in status.settings.options}
+    seen = [
+        (sizes[each], offered[name])
+        for each, offered in status.seen_by_type.items()
+        if sizes.get(each) and name in offered
+    ]
+    if not seen:
+        seen = [(of, amount) for of in sorted(sizes.values()) if of >= amount][:1]
+    if not seen or size >= min(of for of, _ in seen):
+        return amount
+    return min(amount, *(offers * size // of for of, offers in seen))
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:

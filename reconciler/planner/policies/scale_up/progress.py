@@ -210,7 +210,10 @@ def _wait_for_binding(
     refusing: Mapping[SavedDemandState, Sequence[Node]],
     until: datetime,
 ) -> None:
-    """Ask for no more nodes until kube-scheduler has had its time with those that just came."""
+    """Ask for no more nodes until kube-scheduler has had its time with those that just came.
+
+    These stay until then.
+    """
     fleets = ", ".join(sorted({state.fleet for state, nodes in refusing.items() if nodes}))
     why = (
         f"nodes of {fleets} have just turned Ready for such pods: kube-scheduler has until "
@@ -218,6 +221,8 @@ def _wait_for_binding(
     )
     for each in waiting:
         builder.purchases.awaiting_bind[each.pod_class.number] = why
+    nodes = (node for of_one in refusing.values() for node in of_one)
+    builder.purchases.awaiting_pods.update((node.name, until) for node in nodes)
 
 
 def _status_of(view: ClusterView, state: SavedDemandState) -> FleetStatus | None:

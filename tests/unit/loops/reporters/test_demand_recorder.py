@@ -136,7 +136,10 @@ def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
     """A replay would count what each node brings by itself, and the file would name pods."""
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    record(recorder, made("agent", owner="DaemonSet"), made("static", mirror=True), made("web"))
+    fargate = made("fargate", scheduler_name="fargate-scheduler")
+    tried = made("tried", scheduler_name="volcano", left_to_scheduler=True)
+    agent, static = made("agent", owner="DaemonSet"), made("static", mirror=True)
+    record(recorder, agent, static, fargate, tried, made("web"))
     assert list(log.pods()) == ["uid-ns-web"]
     assert b'"web"' not in log.lines
 

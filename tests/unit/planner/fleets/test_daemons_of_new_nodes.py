@@ -66,7 +66,7 @@ def test_only_one_of_the_daemons_for_several_kinds_of_node_is_taken_off(
         ([(SMALL, "15Gi")], "15Gi"),
         ([(SMALL, "15Gi"), (LARGE, "60Gi")], "15Gi"),
         ([(SMALL, "15Gi"), (LARGE, "40Gi")], "10Gi"),
-        ([(LARGE, "60Gi")], "30Gi"),
+        ([(LARGE, "60Gi")], "15Gi"),  # the small one that comes next offers a quarter
     ],
 )
 def test_daemon_of_a_large_instance_type_is_taken_off_the_large_one(

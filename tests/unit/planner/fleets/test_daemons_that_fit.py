@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import HostPort, Pod, PodAffinityTerm
+from reconciler.model.cluster import HostPort, Owner, Pod, PodAffinityTerm
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.selectors import LabelSelector, Requirement
@@ -50,6 +50,39 @@ def test_daemon_that_is_larger_than_the_node_takes_nothing_of_it() -> None:
 def test_daemon_that_leaves_the_kubelet_no_room_does_not_fit_a_machine(asks: Any) -> None:
     """No pod ever gets all of a machine: such a DaemonSet runs nowhere."""
     assert planned(WEB, daemon_sets=(make_daemon_set("hog", **asks),)).unplaceable == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ({}, "13Gi"),
+        ({"owner": Owner(kind="DaemonSet", name="agent", uid="other")}, "15Gi"),
+        ({"namespace": "tenant"}, "15Gi"),
+        ({"phase": "Pending"}, "15Gi"),
+        ({"deleting": True}, "15Gi"),
+        ({"memory": "0.5Gi"}, "15Gi"),
+    ],
+)
+def test_daemon_whose_pods_ask_for_more_than_its_template_takes_that(
+    changed: dict[str, Any], left: str
+) -> None:
+    """A node would be bought for a pod that the overhead of its RuntimeClass leaves no room for."""
+    agent = replace(make_daemon_set("agent", memory="1Gi"), uid="u")
+    owner = Owner(kind="DaemonSet", name="agent", uid="u")
+    own = {"namespace": "kube-system", "owner": owner, "memory": "3Gi", **changed}
+    pods = [make_pod(f"agent-{i}", node="elsewhere", **own) for i in range(2)]
+    assert offered(FLEET, make_node("elsewhere"), *pods, daemon_sets=(agent,)) == left
+
+
+def test_daemon_is_no_larger_than_the_least_of_its_pods() -> None:
+    """A tenant writes one large pod that names it as its owner."""
+    agent = replace(make_daemon_set("agent", memory="1Gi"), uid="u")
+    owner = Owner(kind="DaemonSet", name="agent", uid="u")
+    pods = [
+        make_pod(f"agent-{asks}", "kube-system", node="elsewhere", owner=owner, memory=asks)
+        for asks in ("2Gi", "12Gi")
+    ]
+    assert offered(FLEET, make_node("elsewhere"), *pods, daemon_sets=(agent,)) == "14Gi"
 
 
 def test_daemon_that_fits_what_nodes_show_is_taken_off() -> None:

@@ -139,6 +139,20 @@ def test_nodes_of_an_older_launch_template_teach_nothing() -> None:
     assert learned_from(("15Gi", {}, "2"), ("10Gi", {}, "1")) == "15Gi"
 
 
+def test_remembered_offer_of_a_larger_type_is_not_promised_of_a_smaller_one() -> None:
+    """The large node leaves, and what it offered is remembered for a day."""
+    fleet = make_fleet_settings(
+        options=[make_option("small", 4, "16Gi"), make_option("double", 8, "32Gi")]
+    )
+    node = make_node(
+        "n",
+        fleet,
+        allocatable=amounts(cpu=7, memory="30Gi", pods=58),
+        labels={"node.kubernetes.io/instance-type": "double"},
+    )
+    assert offered_later(remembered_from(fleet, node), fleet) == "15Gi"
+
+
 def test_unready_nodes_teach_nothing() -> None:
     """A node that has not reported everything yet would make the fleet look tiny."""
     assert learned_from(("15Gi", {}, "2"), ("1Gi", {"ready": False}, "2")) == "15Gi"

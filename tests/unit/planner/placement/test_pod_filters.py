@@ -161,6 +161,21 @@ def test_spread_with_too_few_domains_counts_from_nothing() -> None:
     assert fits(relaxed, at("n", "a"), runs("r", "n"))
 
 
+@pytest.mark.parametrize(
+    ("keys", "labels", "expected"),
+    [((), {}, True), (("rev",), {}, True), (("rev",), {"rev": "1"}, False)],
+)
+def test_spread_whose_selector_is_empty_counts_nobody(
+    keys: tuple[str, ...], labels: dict[str, str], expected: bool
+) -> None:
+    """kube-scheduler puts the pod there; we would buy a node that nobody needs."""
+    rule = replace(spread(ZONE), match_label_keys=keys)
+    pod = make_pod(labels=labels, topology_spread=(rule,))
+    running = make_pod("r", node="n", labels=labels)
+    assert fits(pod, at("n", "a"), at("m", "b", unschedulable=True), running) == expected
+    assert not fits(pod, make_node("n", zone=None))  # it still asks for the topology's label
+
+
 def test_node_without_the_topology_label_is_refused_by_spread() -> None:
     """Pods would be promised nodes that are in no domain."""
     pod = make_pod(labels={"app": "a"}, topology_spread=(spread(RACK, app="a"),))

@@ -84,6 +84,31 @@ def test_bound_volume_is_reached_only_from_where_it_is(
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"claim": ("ns", "data")}, "it is kept for a claim of this name, perhaps an earlier one"),
+        ({"claim": ("other", "data")}, "it belongs to claim other/data"),
+        ({"storage_class": "gp3", "capacity_bytes": 1}, "it is too small, or of another storage "),
+        ({"storage_class": "gp2"}, "it is too small, or of another storage class, volume mode "),
+        ({"storage_class": "gp3", "capacity_bytes": 2}, "not yet"),
+    ],
+)
+def test_claim_that_only_names_a_volume_waits_and_says_why(
+    changed: dict[str, Any], why: str
+) -> None:
+    """kube-scheduler places no pod of an unbound claim that names a volume; a node would idle."""
+    only_named = claim(volume_name="pv", volume_bound=False, request_bytes=2)
+    known: dict[str, Any] = {"claims": (only_named,), "volumes": (ebs_volume(**changed),)}
+    pod = make_pod(claims=("data",))
+    assert not fits(pod, make_node("n"), **known)
+    made = plan(make_snapshot(pod, **known), make_settings(FLEET))
+    (refused,) = made.unplaceable
+    assert refused.reasons[0].code == "volume-binding"
+    expected = f"claim data names pv and is not bound to it: {why}"
+    assert refused.reasons[0].detail.startswith(expected)
+
+
 def test_labelled_volume_goes_to_a_node_that_says_nothing_of_its_place() -> None:
     """kube-scheduler places such a pod; a node bought for it would stay empty."""
     volume = ebs_volume(node_affinity=None, labels=FrozenMap({ZONE: "us-west-2a"}))

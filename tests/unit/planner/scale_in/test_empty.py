@@ -1,5 +1,6 @@
 """Empty nodes: timers, what forbids their end, limits, the two steps (docs/scale-in.md)."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -50,6 +51,30 @@ def test_node_leaves_when_its_annotation_is_old_enough(seconds: float, leaves: b
     made = planned(fleet, unneeded("n", fleet, seconds))
     assert told(made, TaintNode) == (["n"] if leaves else [])
     assert kept(made) == ({} if leaves else {"n": "idle-time"})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "waits", "why"),
+    [(7, True, {"n": "demand"}), (29, True, {"n": "demand"}), (31, True, {}), (7, False, {})],
+)
+def test_node_whose_pods_may_still_come_is_not_ended_as_idle(
+    seconds: float, waits: bool, why: dict[str, str]
+) -> None:
+    """Ended before it counts as bought in vain, it would be bought again without an end."""
+    label = {"team": "data"}
+    fleet = make_fleet_settings(labels=label, scale_in=ScaleInSettings(idle_threshold_seconds=4))
+    pod = make_pod(node_selector=label, sector="primary")
+    (purchase,) = planned(fleet, pod).demands
+    node = unneeded("n", fleet, 6, created_at=ago(90), ready_changed_at=ago(seconds))
+    unlabelled = FrozenMap({k: v for k, v in node.labels.items() if k != "team"})
+    made = planned(
+        fleet,
+        replace(node, labels=unlabelled),
+        *([pod] if waits else []),
+        demands=(replace(purchase, bought_at=ago(300)),),
+    )
+    assert kept(made) == why
+    assert told(made, TaintNode) == ([] if why else ["n"])
 
 
 @pytest.mark.parametrize(("seconds", "leaves"), [(599, False), (600, True)])

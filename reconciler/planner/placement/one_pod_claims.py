@@ -1,0 +1,71 @@
+"""Claims for one pod alone (ReadWriteOncePod): which of the pods that wait gets one."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from reconciler.model.cluster import PersistentVolumeClaim, Pod, PodSpec, Resources
+from reconciler.model.frozen import Labels
+from reconciler.model.ids import PodKey
+from reconciler.planner.placement.kinds import label_of
+
+ONE_POD: Final = "ReadWriteOncePod"
+_TRIED_MAX = 4
+_CONTESTED_MAX = 8
+"""Of so many claims so many pods are compared with all nodes: a tenant may write thousands."""
+_STATED_BY_FEW = frozenset({"ephemeral-storage"})
+"""A config need not state it, and every node has some."""
+
+MayRun = Callable[[PodSpec], bool]
+Name = tuple[str, str]
+"""Namespace and name of a claim."""
+Place = tuple[Sequence[Labels], Resources]
+"""The labels that a node has or may turn out with, and what it offers when it is empty."""
+
+
+def first_of_each(
+    claims: Mapping[Name, PersistentVolumeClaim], waiting: Iterable[Pod], may_run: MayRun
+) -> dict[Name, PodKey]:
+    """Return for each claim for one pod alone the waiting pod that gets it: the first by name.
+
+    One that could run nowhere would keep it from the others without an end.
+    """
+    users: dict[Name, list[Pod]] = {}
+    for pod in sorted(waiting, key=lambda pod: pod.key):
+        for name in dict.fromkeys(pod.claims):
+            claim = claims.get((pod.key.namespace, name))
+            if claim is not None and ONE_POD in claim.access_modes:
+                users.setdefault((pod.key.namespace, name), []).append(pod)
+    found: dict[Name, PodKey] = {}
+    contested = 0
+    for place, pods in users.items():
+        contested += len(pods) > 1
+        tried = pods[:_TRIED_MAX] if len(pods) > 1 and contested <= _CONTESTED_MAX else []
+        found[place] = next((pod for pod in tried if may_run(pod.spec)), pods[0]).key
+    return found
+
+
+class RoughPlaces:
+    """Nodes, and what a new node of each fleet will be: asked before there is a what-if cluster."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._places = places
+        self._known: list[Place] | None = None
+
+    def may_take(self, spec: PodSpec) -> bool:
+        """Return whether some place has the labels and, empty, the amounts that the spec asks.
+
+        A no is certain; a yes promises nothing, for nothing else of the spec is looked at.
+        """
+        if self._known is None:
+            self._known = list(self._places)
+        return any(
+            all(
+                amount <= offers.get(name, amount if name in _STATED_BY_FEW else 0)
+                for name, amount in spec.requests.items()
+            )
+            and any(
+                all(label_of(labels, key) == value for key, value in spec.node_selector.items())
+                for labels in variants
+            )
+            for variants, offers in self._known
+        )

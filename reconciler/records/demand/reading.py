@@ -14,6 +14,7 @@ import zstandard
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
 from reconciler.model.errors import InputError
 from reconciler.records.demand.lines import LineDecoder
+from reconciler.records.demand.zstd_frames import ZstdFrames
 from reconciler.records.reasons import reason_of
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -228,9 +229,8 @@ def _decompressed(stream: BinaryIO) -> BinaryIO:
     if head.startswith(_GZIP):
         return cast("BinaryIO", gzip.GzipFile(fileobj=whole))
     if head.startswith(_ZSTD):
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES_MAX)
-        raw = decompressor.stream_reader(cast("BinaryIO", whole), read_across_frames=True)
-        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), _BLOCK_BYTES))
+        frames = ZstdFrames(cast("BinaryIO", whole), _WINDOW_BYTES_MAX)
+        return cast("BinaryIO", io.BufferedReader(frames, _BLOCK_BYTES))
     return cast("BinaryIO", io.BufferedReader(whole, _BLOCK_BYTES))
 
 

@@ -7,12 +7,14 @@ from typing import Any
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
+from reconciler.model.ids import Region
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from reconciler.records.demand import read_demand
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import (
+    HOME,
     NOW,
     amounts,
     labelled,
@@ -205,6 +207,24 @@ def test_targets_of_fleets_are_recorded_when_they_change() -> None:
     facts = [each.target for each in log.demand().lines if isinstance(each, FleetFact)]
     assert facts[0] == 0
     assert len(facts) <= 2
+
+
+def test_target_of_a_fleet_in_several_regions_is_that_of_all_of_them() -> None:
+    """That of the last region was written, mostly 0, and a replay agreed with nothing."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    regions = (HOME, Region("eu-west-1"))
+    small = make_fleet_settings("small", min_capacity=3, regions=regions)
+    settings = make_settings(small, regions=regions)
+    fleets = [make_fleet(small, 3 - n, region=r) for n, r in enumerate(regions)]
+    snapshot = make_snapshot(cloud=make_cloud(*fleets))
+    planned = plan(snapshot, settings)
+    assert {each.region: each.target for each in planned.fleets} == dict(
+        zip(regions, (3, 2), strict=True)
+    )
+    recorder.plan_made(snapshot, planned)
+    (fact,) = [each for each in log.demand().lines if isinstance(each, FleetFact)]
+    assert (fact.target, fact.joined) == (5, 0)
 
 
 def test_recorded_demand_replayed_under_the_same_config_asks_for_as_many_nodes() -> None:

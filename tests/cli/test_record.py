@@ -13,7 +13,7 @@ import zstandard
 
 from reconciler.cli.main import run
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
-from reconciler.records.demand import encode_line, read_demand, recorded_until
+from reconciler.records.demand import encode_line, read_demand, recorded_from, recorded_until
 from tests.builders import make_spec
 from tests.prometheus_server import TOKEN, Prometheus, ToldPod, prometheus_server
 
@@ -294,6 +294,26 @@ def test_name_of_no_file_is_refused(
     """Not after all days were read, and not as an unexpected error."""
     assert run([*recorded(tmp_path), "--out", out]) == 2
     assert "is not a valid name of a file" in capsys.readouterr().err
+
+
+def test_first_day_begins_when_its_recording_began(tmp_path: Path) -> None:
+    """A loop that was started at noon had recorded since midnight, as its pods were older."""
+    day = END.replace(hour=0)
+    pod = PodDemand(at=day - timedelta(days=3), id="job", spec=make_spec("1"))
+    noon, ended = day + timedelta(hours=12), day + timedelta(hours=30)
+    days: dict[int, list[DemandLine]] = {
+        8: [recorded_from(noon), pod, recorded_until(day + timedelta(hours=23))],
+        9: [recorded_from(day + timedelta(hours=24)), pod,
+            PodEnd(at=ended, id="job", ran_seconds=90 * 3_600.0)],
+    }  # fmt: skip
+    for number, lines in days.items():
+        content = gzip.compress(b"".join(map(encode_line, lines)))
+        (tmp_path / f"demand-2026-03-{number:02}.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 0
+    (line,) = demand(out).lines
+    assert isinstance(line, PodDemand)
+    assert (line.at, line.ran_seconds) == (noon, 18 * 3_600)
 
 
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])

@@ -34,7 +34,6 @@ from reconciler.records.demand import (
     read_recorded,
     recorded_until,
     seen_in,
-    since,
     with_end,
 )
 from reconciler.records.prometheus import PodHistory, queries
@@ -317,7 +316,7 @@ def _from(directory: Path, oldest: str) -> list[Path]:
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     """Read the files of several days as one demand, each pod once, with its end.
 
-    What was before the first day is no part of it.
+    What was before the first day, or before its recording began, is no part of it.
 
     Raises:
         UsageError: There are none in the directory.
@@ -326,17 +325,13 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     if not files:
         raise UsageError("--recording", f"{directory} holds no {DAY_FILES}", "name the directory")
     lines: list[DemandLine] = []
-    ends: list[datetime] = []
     for file in files:
         try:
             with file.open("rb") as stream:
-                found = read_recorded(stream, str(file))
-                lines += found.lines
-                ends.append(found.end)
+                lines += read_recorded(stream, str(file))
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
-    demand = since(folded(lines), _day_of(files[0]))
-    return replace(demand, name=directory, end=max(demand.end, *ends))
+    return replace(folded(lines, _day_of(files[0])), name=directory)
 
 
 def _day_of(file: Path) -> datetime:

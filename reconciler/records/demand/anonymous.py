@@ -33,6 +33,7 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
+from reconciler.records.demand.reading import OF_NO_POD
 
 KEY_BYTES: Final = 32
 _DIGEST_BYTES: Final = 10
@@ -77,7 +78,8 @@ class Anonymiser:
                     annotations=_for_planning(line.annotations),
                 )
             case PodEnd():
-                return replace(line, id=self._hashed("pod", line.id))
+                known = line.id in OF_NO_POD
+                return line if known else replace(line, id=self._hashed("pod", line.id))
             case ControllerDemand():
                 return replace(
                     line,

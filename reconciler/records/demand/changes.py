@@ -18,6 +18,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import CloudState, ClusterState
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.records.demand.line_limits import COUNT_MAX, bounded_owner, bounded_seconds
+from reconciler.records.demand.reading import recorded_from
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -79,7 +80,8 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
 def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
     """Yield what came, changed and ended between two looks.
 
-    The first look of a day tells everything that is there, so that a day can be read alone. Pods
+    The first look of a day tells everything that is there, after a line which says that nothing
+    before it counts, so that a day can be read alone. Pods
     that have finished are told once, also where no look saw them run; at the very first look they
     are all that is known of the time before.
 
@@ -91,6 +93,8 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
     """
     fresh = before.day != now.day
     oldest = at - keep
+    if fresh:
+        yield recorded_from(at)
     yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
         if fresh or uid not in before.pods:

@@ -1,6 +1,7 @@
 """What the recorder writes down of a loop's snapshots."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,6 +73,7 @@ def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     pod = made("web", cpu="500m", labels={"app": "web"})
+    record(recorder, after=-10)
     record(recorder, pod)
     record(recorder, pod, after=30)
     record(recorder, after=60)
@@ -168,11 +170,11 @@ def test_record_lasts_for_as_long_as_was_recorded_though_nothing_changes() -> No
         record(recorder, pod, after=60 * minute)
     assert log.demand().end == NOW + timedelta(hours=1)
     assert set(log.pods()) == {"uid-ns-web"}
-    assert log.lines.count(b'"kind":"end"') == 12
+    assert log.lines.count(b"end-of-recording") == 12
     settings = make_settings(make_fleet_settings("small", price="0.10"))
     calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
     replayed = Simulation(log.demand(), settings, Options(chances=calm)).run()
-    assert (replayed.pods, round(replayed.seconds)) == (1, 3606)
+    assert (replayed.pods, round(replayed.seconds)) == (1, 3601)
 
 
 def test_each_day_begins_with_everything_that_is_there() -> None:
@@ -189,24 +191,46 @@ def test_each_day_begins_with_everything_that_is_there() -> None:
     assert log.pods()["uid-ns-stays"].until is None
 
 
-def test_old_pod_does_not_make_the_record_older_than_it_is_kept() -> None:
-    """A replay of two weeks would begin when the oldest pod was created, years ago."""
-    log = Log()
-    old = make_pod("old", created_at=NOW - timedelta(days=400))
-    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
-    assert log.demand().begin == NOW - timedelta(days=14)
-
-
-def test_targets_of_fleets_are_recorded_when_they_change() -> None:
-    """A replay could not be compared with what happened."""
+def test_replay_of_a_day_begins_when_its_recording_did() -> None:
+    """A day was simulated as the weeks since its oldest pod was created."""
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    record(recorder)
-    record(recorder, made("web"), after=30)
-    record(recorder, made("web"), after=60)
-    facts = [each.target for each in log.demand().lines if isinstance(each, FleetFact)]
-    assert facts[0] == 0
-    assert len(facts) <= 2
+    day = timedelta(days=1)
+    old, waits = (make_pod(name, created_at=NOW - 400 * day) for name in ("old", "waits"))
+    job = make_pod("job", owner="Job", created_at=NOW - 5 * day, started_at=NOW - 5 * day)
+    ended = make_pod("ended", owner="Job", phase="Succeeded", created_at=NOW - 5 * day,
+                     started_at=NOW - 5 * day, finished_at=NOW - 4 * day)  # fmt: skip
+    done = replace(job, phase="Succeeded", finished_at=NOW + timedelta(hours=1))
+    ran = replace(waits, phase="Succeeded", started_at=NOW + timedelta(hours=2),
+                  finished_at=NOW + timedelta(hours=5))  # fmt: skip
+    record(recorder, old, waits, job, ended)
+    record(recorder, old, waits, done, after=3_600)
+    record(recorder, old, ran, after=5 * 3_600)
+    first_day, log.lines = log.lines, b""
+    record(recorder, old, made("late"), after=86_400)
+    assert log.demand().begin == NOW + day
+    assert log.pods().keys() == {"uid-ns-old", "uid-ns-late"}
+    for recorded in (first_day + log.lines, log.lines + first_day):
+        log.lines = recorded
+        assert log.demand().begin == NOW
+        assert {id_: (pod.at, pod.ran_seconds) for id_, pod in log.pods().items()} == {
+            "uid-ns-old": (NOW, None),
+            "uid-ns-waits": (NOW, 3 * 3_600),
+            "uid-ns-job": (NOW, 3_600),
+            "uid-ns-late": (NOW, None),
+        }
+
+
+def test_day_that_does_not_say_when_it_began_is_read_with_those_that_do() -> None:
+    """Days of an earlier version would be cut off when they are put together with later ones."""
+    log = Log()
+    old = make_pod("old", created_at=NOW - timedelta(days=2))
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
+    earlier = b"".join(each for each in log.lines.splitlines(True) if b"begin-of" not in each)
+    log.lines = b""
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old, after=86_400)
+    log.lines = earlier + log.lines
+    assert log.demand().begin == NOW - timedelta(days=2)
 
 
 def test_target_of_a_fleet_in_several_regions_is_that_of_all_of_them() -> None:
@@ -279,5 +303,6 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
     )
     record(recorder, made("web"), *hostile)
     record(recorder, after=60)
-    assert log.pods().keys() == {f"uid-ns-{pod.key.name}" for pod in (made("web"), *hostile)}
+    there = {"web", "sum", "owner", "late", "future"}
+    assert log.pods().keys() == {f"uid-ns-{name}" for name in there}
     assert log.demand().end <= NOW + timedelta(seconds=60)

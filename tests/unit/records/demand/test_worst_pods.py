@@ -40,5 +40,5 @@ def test_day_with_the_worst_pod_can_be_read(what: str) -> None:
     now = seen_in(decode(pod_json(**spec), daemon_set), None, NOW, {})
     lines = list(changes(Seen(), now, NOW, timedelta(days=1)))
     written = b"".join(map(encode_line, lines))
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert len(read_demand(io.BytesIO(written), "recorded").lines) == 2

@@ -200,7 +200,7 @@ class _Looks:
 
     def next(self, state: ClusterState, at: datetime) -> Sequence[DemandLine]:
         """Return the changes since the last look, or now and then that there was none."""
-        now = seen_in(state, None, at, {})
+        now = seen_in(state, None, at, {}, self._before)
         found: list[DemandLine] = list(
             changes(self._before, now, at, max(at - self._first, timedelta(0)))
         )

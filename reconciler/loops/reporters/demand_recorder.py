@@ -38,7 +38,7 @@ class DemandRecorder:
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Record how the snapshot differs from the one before."""
         at = snapshot.at
-        now = seen_in(snapshot.cluster, snapshot.cloud, at, _fleets(plan))
+        now = seen_in(snapshot.cluster, snapshot.cloud, at, _fleets(plan), self._before)
         lines = b"".join(encode_line(line) for line in changes(self._before, now, at, self._keep))
         if not lines and self._written_at is not None and at - self._written_at >= SILENT:
             lines = encode_line(recorded_until(at))

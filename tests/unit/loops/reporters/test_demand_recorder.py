@@ -306,3 +306,23 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
     there = {"web", "sum", "owner", "late", "future"}
     assert log.pods().keys() == {f"uid-ns-{name}" for name in there}
     assert log.demand().end <= NOW + timedelta(seconds=60)
+
+
+def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
+    """Kueue held a Job for hours, in which its replay had nodes for it."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    held, quick, late = (made(n, owner="Job", gated=True) for n in ("held", "quick", "late"))
+    record(recorder, held, quick, late)
+    begun = NOW + timedelta(seconds=20)
+    ran = replace(quick, gated=False, phase="Succeeded", scheduled_at=begun, started_at=begun,
+                  finished_at=NOW + timedelta(seconds=50))  # fmt: skip
+    record(recorder, replace(held, gated=False), ran, late, after=60)
+    let_go = replace(held, gated=False), replace(late, gated=False)
+    record(recorder, *let_go, after=90)
+    record(recorder, *let_go, after=86_400)
+    assert {id_: (pod.at, pod.ran_seconds) for id_, pod in log.pods().items()} == {
+        "uid-ns-quick": (begun, 30),
+        "uid-ns-held": (NOW + timedelta(seconds=60), None),
+        "uid-ns-late": (NOW + timedelta(seconds=90), None),
+    }

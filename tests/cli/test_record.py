@@ -316,6 +316,16 @@ def test_first_day_begins_when_its_recording_began(tmp_path: Path) -> None:
     assert (line.at, line.ran_seconds) == (noon, 18 * 3_600)
 
 
+def test_day_that_is_still_to_come_is_left_out(tmp_path: Path) -> None:
+    """One cycle of a clock that was wrong made the simulation decades long."""
+    words = recorded(tmp_path)
+    content = gzip.compress(encode_line(recorded_until(END.replace(year=2150))))
+    (tmp_path / "demand-2150-03-08.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run([*words, "--out", str(out)]) == 0
+    assert demand(out).end == END
+
+
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])
 def test_torn_part_of_a_day_costs_what_is_in_it(tmp_path: Path, kept: int) -> None:
     """A loop that was killed while it wrote would have made all recorded days unreadable."""

@@ -44,6 +44,16 @@ def test_files_older_than_is_kept_are_removed_and_others_left_alone(tmp_path: Pa
     assert names[-1] == "notes.txt"
 
 
+def test_one_cycle_of_a_clock_that_is_far_ahead_removes_nothing(tmp_path: Path) -> None:
+    """All recordings were gone after it."""
+    days = [*range(3), 300, 3, 9, 10]
+    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
+        for day in days:
+            assert log.append(DAY + timedelta(days=day), b"line\n")
+    kept = {f"demand-{DAY + timedelta(days=day):%Y-%m-%d}.jsonl.gz" for day in days if day >= 3}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+
 def test_oldest_files_go_when_all_together_are_too_large(tmp_path: Path) -> None:
     """A busy cluster would fill the disk long before the files are old."""
     with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print, bytes_max=60)) as log:

@@ -72,7 +72,8 @@ class BucketLog(QueuedLog):
     Args:
         place: The place.
         s3: A boto3 client.
-        keep_seconds: Objects of days that ended longer ago are deleted, once a day.
+        keep_seconds: Objects of days that ended longer ago are deleted, once a day, from the second
+            of two consecutive days on.
         failed: Called with the reason when lines could not be written; they are kept for the next
             try.
         object_seconds: The time that one object covers.
@@ -140,8 +141,15 @@ class BucketLog(QueuedLog):
                 self._delete_old(begun)
 
     def _delete_old(self, at: datetime) -> None:
+        """Delete what is older than the limit.
+
+        Nothing is where the day before was not recorded: the clock may have jumped ahead.
+        """
         oldest = self._place.key(f"demand-{at - self._keep:%Y-%m-%d}")
-        old = [key for key in _keys(self._place, self._s3) if key < oldest]
+        before = self._place.key(f"demand-{at - timedelta(days=1):%Y-%m-%d}/")
+        keys = _keys(self._place, self._s3)
+        usual = any(key.startswith(before) for key in keys)
+        old = [key for key in keys if key < oldest] if usual else []
         for first in range(0, len(old), _DELETED_AT_ONCE):
             some = [{"Key": key} for key in old[first : first + _DELETED_AT_ONCE]]
             delete = {"Objects": some, "Quiet": True}

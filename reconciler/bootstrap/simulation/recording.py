@@ -48,6 +48,7 @@ STEP: Final = timedelta(hours=1)
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
+_DAY: Final = timedelta(days=1)
 OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
 OnTrouble = Callable[[str], None]
@@ -296,21 +297,21 @@ def recorded_demand(recording: str, days: float | None) -> Demand:
         InputError: A file cannot be read.
         PortError: S3 does not answer, or refuses.
     """
-    oldest = ""
-    if days is not None:
-        begin = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
-        oldest = f"{begin:%Y-%m-%d}"
+    now = datetime.now(UTC)  # noqa: TID251 - what a person asks
+    oldest = "" if days is None else f"{now - timedelta(days=days):%Y-%m-%d}"
     place = place_in_s3(recording)
     if place is None:
-        return demand_of_days(_from(Path(recording), oldest), recording)
+        return demand_of_days(_between(Path(recording), oldest, now), recording)
     with PrivateFolder("recording") as folder:
         fetch_days(place, s3_client(), oldest, folder)
-        return demand_of_days(_from(folder, oldest), recording)
+        return demand_of_days(_between(folder, oldest, now), recording)
 
 
-def _from(directory: Path, oldest: str) -> list[Path]:
+def _between(directory: Path, oldest: str, now: datetime) -> list[Path]:
+    """Return the files of days from one on, without days to come: a clock was wrong then."""
     files = sorted(directory.glob(DAY_FILES))
-    return [file for file in files if file.name >= f"demand-{oldest}"]
+    first, after = f"{DAY_PREFIX}{oldest}", f"{DAY_PREFIX}{now + 2 * _DAY:%Y-%m-%d}"
+    return [file for file in files if first <= file.name < after]
 
 
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:

@@ -102,11 +102,11 @@ def test_old_objects_are_deleted_and_others_left_alone(s3: Any) -> None:
 
 def test_one_cycle_of_a_clock_that_is_far_ahead_deletes_nothing(s3: Any) -> None:
     """All recordings were gone after it."""
-    days = [*range(3), 300, 3, 9, 10]
+    days = [0, 1, 2, 300, 3]
     with closing(BucketLog(PLACE, s3, WEEK_SECONDS, print)) as log:
         for day in days:
             assert log.append(DAY + timedelta(days=day), b"line\n")
-    kept = {f"{DAY + timedelta(days=day):%Y-%m-%d}" for day in days if day >= 3}
+    kept = {f"{DAY + timedelta(days=day):%Y-%m-%d}" for day in days}
     assert {key.partition("demand-")[2][:10] for key in objects(s3)} == kept
 
 

@@ -46,11 +46,11 @@ def test_files_older_than_is_kept_are_removed_and_others_left_alone(tmp_path: Pa
 
 def test_one_cycle_of_a_clock_that_is_far_ahead_removes_nothing(tmp_path: Path) -> None:
     """All recordings were gone after it."""
-    days = [*range(3), 300, 3, 9, 10]
+    days = [0, 1, 2, 300, 3]
     with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
         for day in days:
             assert log.append(DAY + timedelta(days=day), b"line\n")
-    kept = {f"demand-{DAY + timedelta(days=day):%Y-%m-%d}.jsonl.gz" for day in days if day >= 3}
+    kept = {f"demand-{DAY + timedelta(days=day):%Y-%m-%d}.jsonl.gz" for day in days}
     assert {path.name for path in tmp_path.iterdir()} == kept
 
 

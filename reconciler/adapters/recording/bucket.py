@@ -14,15 +14,13 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.adapters.recording.queued import LINES_LOST, UNWRITTEN_BYTES_MAX, QueuedLog
 from reconciler.model.errors import Forbidden, PortError, Unavailable
 
 SCHEME: Final = "s3://"
 OBJECT_SECONDS: Final = 300.0
 """The time that one object covers, which a killed process may lose."""
 OBJECT_BYTES: Final = 8 << 20
-GATHERED_BYTES_MAX: Final = 64 << 20
-"""The limit of lines in memory while S3 does not answer."""
 _DELETED_AT_ONCE: Final = 1000
 _TEXT_MAX: Final = 300
 _STILL_EXPIRED: Final = "refreshed credentials are still expired"
@@ -104,10 +102,9 @@ class BucketLog(QueuedLog):
         begun = self._begun_at
         if begun is not None and (at - begun >= self._object or at.date() != begun.date()):
             self._close()
-        if self._bytes + sum(len(body) for _, body in self._closed) > GATHERED_BYTES_MAX:
+        if self._bytes + sum(len(body) for _, body in self._closed) > UNWRITTEN_BYTES_MAX:
             self._gathered, self._bytes, self._begun_at, self._closed = [], 0, None, []
-            what = "lines of some hours are lost; the record is complete again from tomorrow on"
-            raise Unavailable(str(self._place), what)
+            raise Unavailable(str(self._place), LINES_LOST)
         if self._begun_at is None:
             self._begun_at = at
         self._gathered.append(lines)

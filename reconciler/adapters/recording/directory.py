@@ -8,7 +8,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.adapters.recording.queued import LINES_LOST, UNWRITTEN_BYTES_MAX, QueuedLog
 from reconciler.model.errors import PortError, Unavailable
 
 BYTES_MAX: Final = 4 * 2**30
@@ -41,18 +41,27 @@ class DirectoryLog(QueuedLog):
         self._directory = directory
         self._keep = timedelta(seconds=keep_seconds)
         self._bytes_max = bytes_max
+        self._unwritten: list[tuple[datetime, bytes]] = []
+        """Lines that could not be written yet, with their times."""
         super().__init__(failed)
 
     def write(self, at: datetime, lines: bytes) -> None:
-        """See `QueuedLog`."""
-        try:
-            self._append(at, lines)
-        except OSError as error:
-            reason = f"{self._directory}: {error.strerror or error}"
-            raise Unavailable("recording", reason) from error
+        """See `QueuedLog`; lines that cannot be saved are kept, and saved before the next ones."""
+        if sum(len(each) for _, each in self._unwritten) > UNWRITTEN_BYTES_MAX:
+            self._unwritten.clear()
+            raise Unavailable("recording", f"{self._directory}: {LINES_LOST}")
+        self._unwritten.append((at, lines))
+        self.rest()
 
     def rest(self) -> None:
-        """See `QueuedLog`: lines are written as they come."""
+        """See `QueuedLog`."""
+        while self._unwritten:
+            try:
+                self._append(*self._unwritten[0])
+            except OSError as error:
+                reason = f"{self._directory}: {error.strerror or error}"
+                raise Unavailable("recording", reason) from error
+            del self._unwritten[0]
 
     def _append(self, at: datetime, lines: bytes) -> None:
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)

@@ -326,6 +326,18 @@ def test_day_that_is_still_to_come_is_left_out(tmp_path: Path) -> None:
     assert demand(out).end == END
 
 
+def test_days_that_are_all_older_than_asked_for_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that the directory holds no recording."""
+    words = recorded(tmp_path)
+    for file in tmp_path.glob("demand-*"):
+        file.rename(tmp_path / "demand-2020-03-08.jsonl.gz")
+    assert run([*words, "--days", "7", "--out", str(tmp_path / "all.jsonl")]) == 2
+    said = f"--days: the newest recorded day in {tmp_path} is 2020-03-08"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])
 def test_torn_part_of_a_day_costs_what_is_in_it(tmp_path: Path, kept: int) -> None:
     """A loop that was killed while it wrote would have made all recorded days unreadable."""

@@ -308,10 +308,19 @@ def recorded_demand(recording: str, days: float | None) -> Demand:
 
 
 def _between(directory: Path, oldest: str, now: datetime) -> list[Path]:
-    """Return the files of days from one on, without days to come: a clock was wrong then."""
-    files = sorted(directory.glob(DAY_FILES))
-    first, after = f"{DAY_PREFIX}{oldest}", f"{DAY_PREFIX}{now + 2 * _DAY:%Y-%m-%d}"
-    return [file for file in files if first <= file.name < after]
+    """Return the files of days from one on, without days to come: a clock was wrong then.
+
+    Raises:
+        UsageError: There are only older ones.
+    """
+    after = f"{DAY_PREFIX}{now + 2 * _DAY:%Y-%m-%d}"
+    files = [file for file in sorted(directory.glob(DAY_FILES)) if file.name < after]
+    found = [file for file in files if file.name >= f"{DAY_PREFIX}{oldest}"]
+    if files and not found:
+        newest = files[-1].name.removeprefix(DAY_PREFIX)[: len("2026-01-31")]
+        what = f"the newest recorded day in {directory} is {newest}"
+        raise UsageError("--days", what, "ask for more days")
+    return found
 
 
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:

@@ -100,7 +100,7 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
     """Yield what came, changed and ended between two looks.
 
     The first look of a day tells everything that is there, after a line which says that nothing
-    before it counts, so that a day can be read alone. Pods
+    before it counts, so that a day can be read alone. A pod that was resized is told again. Pods
     that have finished are told once, also where no look saw them run; at the very first look they
     are all that is known of the time before.
 
@@ -116,7 +116,7 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
         yield recorded_from(at)
     yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
-        if fresh or uid not in before.pods:
+        if fresh or uid not in before.pods or pod.spec != before.pods[uid].spec:
             asked_at = now.asked_at.get(uid) or pod.created_at or at
             yield _pod_demand(min(max(asked_at, oldest), at), pod)
     yield from _ended(before, now, at, oldest)

@@ -326,3 +326,15 @@ def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
         "uid-ns-held": (NOW + timedelta(seconds=60), None),
         "uid-ns-late": (NOW + timedelta(seconds=90), None),
     }
+
+
+def test_pod_that_was_resized_in_place_is_recorded_with_its_new_requests() -> None:
+    """They were recorded at midnight only: a replay of the day had room for the old ones."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    record(recorder, made("web", cpu="500m"))
+    record(recorder, made("web", cpu="8"), after=60)
+    record(recorder, made("web", cpu="8"), after=90)
+    (pod,) = log.pods().values()
+    assert (pod.at, pod.spec.requests["cpu"]) == (NOW, 8000)
+    assert log.lines.count(b'"kind":"pod"') == 2

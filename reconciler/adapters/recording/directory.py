@@ -49,7 +49,7 @@ class DirectoryLog(QueuedLog):
         """See `QueuedLog`; lines that cannot be saved are kept, and saved before the next ones."""
         if sum(len(each) for _, each in self._unwritten) > UNWRITTEN_BYTES_MAX:
             self._unwritten.clear()
-            raise Unavailable("recording", f"{self._directory}: {LINES_LOST}")
+            raise Unavailable(str(self._directory), LINES_LOST)
         self._unwritten.append((at, lines))
         self.rest()
 

@@ -3,21 +3,17 @@
 This has only what a snapshot and its plan say; callers decide how to show it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import PodKey, Region
 from reconciler.model.plan import Placement, Plan, Reason
 from reconciler.model.snapshot import Snapshot
-
-HASH_LABEL: Final = "pod-template-hash"
-_RUN: Final = re.compile(r"-\d{8,}$")
-"""What a CronJob appends to its own name for each run: the minute it was due, as a number."""
+from reconciler.model.top_controller import cron_job_of, deployment_of
 
 PendingState = Literal["unplaceable", "new-node", "launching", "existing-node"]
 """What a pending pod waits for: nothing that will come, a node to be bought, a node that is
@@ -78,11 +74,10 @@ def workload_of(pod: Pod) -> Workload:
     if owner is None:
         return Workload(namespace=pod.key.namespace, kind="Pod", name=pod.key.name)
     kind, name = owner.kind, owner.name
-    suffix = f"-{pod.labels[HASH_LABEL]}" if HASH_LABEL in pod.labels else ""
-    if kind == "ReplicaSet" and suffix and name.endswith(suffix):
-        kind, name = "Deployment", name.removesuffix(suffix)
-    elif kind == "Job" and _RUN.search(name):
-        kind, name = "CronJob", _RUN.sub("", name)
+    if (deployment := deployment_of(owner, pod.labels)) is not None:
+        kind, name = "Deployment", deployment
+    elif (cron_job := cron_job_of(owner)) is not None:
+        kind, name = "CronJob", cron_job
     return Workload(namespace=pod.key.namespace, kind=kind, name=name)
 
 

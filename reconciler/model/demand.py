@@ -127,7 +127,10 @@ class FaultDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFact:
-    """A fleet's target from this time on: recorded, so that a replay can be compared with it."""
+    """A fleet's target from this time on, in all regions together.
+
+    It is recorded so that a replay can be compared with it.
+    """
 
     at: datetime
     fleet: str

@@ -105,8 +105,8 @@ class Controllers:
         pods = self._pods(controller)
         for _ in range(controller.replicas - len(pods)):
             self._create(controller)
-        for pod in _to_go(controller, pods)[: max(0, len(pods) - controller.replicas)]:
-            self._world.remove_pod(pod.key)
+        going = _to_go(controller, pods)[: max(0, len(pods) - controller.replicas)]
+        self._world.remove_pods(pod.key for pod in going)
 
     def _create(self, controller: _Controller) -> None:
         assert controller.spec is not None
@@ -189,8 +189,7 @@ class Controllers:
         ready = sum(pod.ready for pod in pods)
         going = [pod for pod in old if not pod.ready][:spare]
         going += [pod for pod in old if pod.ready][: max(0, ready - least)]
-        for pod in going:
-            self._world.remove_pod(pod.key)
+        self._world.remove_pods(pod.key for pod in going)
 
 
 def _apply(controller: _Controller, change: ControllerDemand) -> bool:

@@ -67,6 +67,8 @@ class Feeder:
         """By the uid of the pod that runs it now."""
         self._places: dict[str, str] = {}
         """The uid of the pod of each demand that its owner will delete, by the demand's id."""
+        self._deletions: dict[datetime, list[str]] = {}
+        """The ids of the demands whose pods are deleted at a time: owners delete many at once."""
         self._crons: dict[tuple[str, str], int] = {}
         """How often each CronJob was changed: Jobs of an older version stop."""
         self._jobs = 0
@@ -127,8 +129,7 @@ class Feeder:
         self._runs[uid] = _Run(demand, key)
         if demand.until is not None:
             self._places[demand.id] = uid
-            wait = (demand.until - demand.at).total_seconds()
-            self._world.clock.call_later(wait, partial(self._deleted, demand.id))
+            self._delete_at(demand.until, demand)
         self._world.add_pod(
             Pod(
                 key=key,
@@ -154,10 +155,18 @@ class Feeder:
             if run.demand.id in self._places:
                 self._places[run.demand.id] = after.key.uid
 
-    def _deleted(self, demand_id: str) -> None:
-        run = self._runs.pop(self._places.pop(demand_id), None)
-        if run is not None:
-            self._world.remove_pod(run.key)
+    def _delete_at(self, until: datetime, demand: PodDemand) -> None:
+        """Delete the pod at a time, together with all others that are deleted then."""
+        together = self._deletions.setdefault(until, [])
+        if not together:
+            wait = (until - demand.at).total_seconds()
+            self._world.clock.call_later(wait, partial(self._deleted, until))
+        together.append(demand.id)
+
+    def _deleted(self, until: datetime) -> None:
+        uids = [self._places.pop(each) for each in self._deletions.pop(until)]
+        runs = [self._runs.pop(uid) for uid in uids if uid in self._runs]
+        self._world.remove_pods([run.key for run in runs])
 
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
         run = self._runs.get(pod.key.uid)

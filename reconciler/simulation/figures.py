@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from math import ceil
 from typing import Any
 
 from reconciler.model.snapshot import Snapshot
 from reconciler.records.times import rfc3339_exact
 from reconciler.simulation.bound import CostBound
-from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS, POINTS
+from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS, POINTS, WAIT_COUNTED_SECONDS
 from reconciler.simulation.notes import notes
 from reconciler.simulation.recorded import agreement
 from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
@@ -71,13 +72,17 @@ def figures(result: Result, name: str, workloads: int = WORKLOADS_SHOWN) -> Json
 
 
 def _longest_waiting(snapshot: Snapshot) -> str:
-    """Return the pod that has waited longest for a node, as `plan --explain` names it."""
+    """Return the pod that has waited longest for a node, as `plan --explain` names it.
+
+    One that has waited for longer than counts is named only when no other waits.
+    """
+    counted = timedelta(seconds=WAIT_COUNTED_SECONDS)
     waiting = [
-        (pod.created_at, str(pod.key))
+        (snapshot.at - pod.created_at > counted, pod.created_at, str(pod.key))
         for pod in snapshot.cluster.pods
         if pod.node_name is None and not (pod.finished or pod.daemon) and pod.created_at is not None
     ]
-    return min(waiting, default=(None, ""))[1]
+    return min(waiting, default=(False, None, ""))[2]
 
 
 def _assumptions(result: Result) -> Json:

@@ -21,7 +21,7 @@ POINTS = 480
 MOMENTS_MAX = 3
 MOMENT_APART_SECONDS = 3600.0
 WAIT_COUNTED_SECONDS = 3600.0
-"""Longer waits do not make a moment worse: otherwise a pod that fits nowhere would always win."""
+"""What counts of one pod's wait in a moment: otherwise a pod that fits nowhere would always win."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Moment:
     seconds: float
     """Since the beginning."""
     score: float
-    """Seconds that all pods without a node had waited, in total."""
+    """Seconds that all pods without a node had waited, in total; an hour of each at most."""
     waiting: int
     snapshot: Snapshot
 
@@ -76,7 +76,6 @@ class History:
         DaemonSets."""
         self._running: dict[int, _Running] = {}
         self._waiting: dict[str, datetime] = {}
-        self._waiting_sum = 0.0
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
         world.objects.successor_watchers.append(self._succeeded)
@@ -94,16 +93,10 @@ class History:
         uid = pod.key.uid
         self.created += before is None
         if after is not None and pod.node_name is None and not (pod.finished or pod.gated):
-            if uid not in self._waiting:
-                created = pod.created_at or self._start
-                self._waiting[uid] = created
-                self._waiting_sum += (created - self._start).total_seconds()
+            self._waiting.setdefault(uid, pod.created_at or self._start)
             return
         created_at = self._waiting.pop(uid, None)
-        if created_at is None:
-            return
-        self._waiting_sum -= (created_at - self._start).total_seconds()
-        if pod.node_name is None:
+        if created_at is not None and pod.node_name is None:
             self._ended_waiting(pod, created_at)
 
     def _ended_waiting(self, pod: Pod, created_at: datetime) -> None:
@@ -161,9 +154,10 @@ class History:
         count = len(self._waiting)
         if not count:
             return
-        now = self._now()
-        age = min(WAIT_COUNTED_SECONDS, now - self._waiting_sum / count)
-        moment = Moment(seconds=now, score=count * age, waiting=count, snapshot=snapshot)
+        now = self._clock.now()
+        ages = ((now - created).total_seconds() for created in self._waiting.values())
+        score = sum(min(WAIT_COUNTED_SECONDS, age) for age in ages)
+        moment = Moment(seconds=self._now(), score=score, waiting=count, snapshot=snapshot)
         self._keep(moment)
 
     def _keep(self, moment: Moment) -> None:

@@ -91,7 +91,7 @@ def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
         "keys": list(points_[0]),
         "rows": rows,
         "recommended": best["number"],
-        "recommendation": _in_words(rows[0], best),
+        "recommendation": _in_words(rows, best),
     }
 
 
@@ -121,21 +121,26 @@ def _recommended(rows: Sequence[Json]) -> Json:
     return min(front, key=badness)
 
 
-def _in_words(usual: Json, best: Json) -> str:
+def _in_words(rows: Sequence[Json], best: Json) -> str:
     """Return in words what to change, and its effect compared with the first row of the sweep."""
+    usual = rows[0]
     changed = [
         f"{key} {value} instead of {usual['values'][key]}"
         for key, value in best["values"].items()
         if value != usual["values"][key]
     ]
     if not changed:
-        return (
-            "Keep "
-            + " and ".join(f"{k} {v}" for k, v in best["values"].items())
-            + (": no other combination is cheaper for what it makes pods wait.")
-        )
+        kept = " and ".join(f"{k} {v}" for k, v in best["values"].items())
+        if any(_unserved(row) > _unserved(best) for row in rows):
+            return (
+                f"Keep {kept}: no other combination that leaves as few pods without a node is "
+                "cheaper for what it makes pods wait."
+            )
+        return f"Keep {kept}: no other combination is cheaper for what it makes pods wait."
     before = usual["usd_per_day"]
     share = best["usd_per_day"] / before - 1 if before else 0.0
     cost = f"{abs(share):.1%} {'cheaper' if share <= 0 else 'dearer'}"
     wait = best["p95_seconds"] - usual["p95_seconds"]
-    return f"{' and '.join(changed)}: {cost}, p95 waiting {wait:+.1f} s."
+    fewer = _unserved(usual) - _unserved(best)
+    served = f", {fewer:,} fewer pod{'s' * (fewer != 1)} without a node" if fewer else ""
+    return f"{' and '.join(changed)}: {cost}, p95 waiting {wait:+.1f} s{served}."

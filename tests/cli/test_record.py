@@ -13,7 +13,7 @@ import zstandard
 
 from reconciler.cli.main import run
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
-from reconciler.records.demand import encode_line, read_demand, recorded_until
+from reconciler.records.demand import encode_line, read_demand, recorded_from, recorded_until
 from tests.builders import make_spec
 from tests.prometheus_server import TOKEN, Prometheus, ToldPod, prometheus_server
 
@@ -294,6 +294,48 @@ def test_name_of_no_file_is_refused(
     """Not after all days were read, and not as an unexpected error."""
     assert run([*recorded(tmp_path), "--out", out]) == 2
     assert "is not a valid name of a file" in capsys.readouterr().err
+
+
+def test_first_day_begins_when_its_recording_began(tmp_path: Path) -> None:
+    """A loop that was started at noon had recorded since midnight, as its pods were older."""
+    day = END.replace(hour=0)
+    pod = PodDemand(at=day - timedelta(days=3), id="job", spec=make_spec("1"))
+    noon, ended = day + timedelta(hours=12), day + timedelta(hours=30)
+    days: dict[int, list[DemandLine]] = {
+        8: [recorded_from(noon), pod, recorded_until(day + timedelta(hours=23))],
+        9: [recorded_from(day + timedelta(hours=24)), pod,
+            PodEnd(at=ended, id="job", ran_seconds=90 * 3_600.0)],
+    }  # fmt: skip
+    for number, lines in days.items():
+        content = gzip.compress(b"".join(map(encode_line, lines)))
+        (tmp_path / f"demand-2026-03-{number:02}.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--out", str(out)]) == 0
+    (line,) = demand(out).lines
+    assert isinstance(line, PodDemand)
+    assert (line.at, line.ran_seconds) == (noon, 18 * 3_600)
+
+
+def test_day_that_is_still_to_come_is_left_out(tmp_path: Path) -> None:
+    """One cycle of a clock that was wrong made the simulation decades long."""
+    words = recorded(tmp_path)
+    content = gzip.compress(encode_line(recorded_until(END.replace(year=2150))))
+    (tmp_path / "demand-2150-03-08.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run([*words, "--out", str(out)]) == 0
+    assert demand(out).end == END
+
+
+def test_days_that_are_all_older_than_asked_for_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that the directory holds no recording."""
+    words = recorded(tmp_path)
+    for file in tmp_path.glob("demand-*"):
+        file.rename(tmp_path / "demand-2020-03-08.jsonl.gz")
+    assert run([*words, "--days", "7", "--out", str(tmp_path / "all.jsonl")]) == 2
+    said = f"--days: the newest recorded day in {tmp_path} is 2020-03-08"
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kept", [-1, -9, 60, 12])

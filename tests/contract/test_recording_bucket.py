@@ -100,6 +100,16 @@ def test_old_objects_are_deleted_and_others_left_alone(s3: Any) -> None:
     assert len(objects(s3)) == 11
 
 
+def test_one_cycle_of_a_clock_that_is_far_ahead_deletes_nothing(s3: Any) -> None:
+    """All recordings were gone after it."""
+    days = [0, 1, 2, 300, 3]
+    with closing(BucketLog(PLACE, s3, WEEK_SECONDS, print)) as log:
+        for day in days:
+            assert log.append(DAY + timedelta(days=day), b"line\n")
+    kept = {f"{DAY + timedelta(days=day):%Y-%m-%d}" for day in days}
+    assert {key.partition("demand-")[2][:10] for key in objects(s3)} == kept
+
+
 def test_bucket_that_does_not_answer_is_told_and_its_lines_are_kept_for_later(
     server: AwsServer, s3: Any
 ) -> None:

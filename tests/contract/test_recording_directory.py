@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.adapters.recording import DirectoryLog
+from reconciler.adapters.recording.queued import UNWRITTEN_BYTES_MAX
 from reconciler.model.errors import PortError, Unavailable
 
 DAY = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -44,6 +45,16 @@ def test_files_older_than_is_kept_are_removed_and_others_left_alone(tmp_path: Pa
     assert names[-1] == "notes.txt"
 
 
+def test_one_cycle_of_a_clock_that_is_far_ahead_removes_nothing(tmp_path: Path) -> None:
+    """All recordings were gone after it."""
+    days = [0, 1, 2, 300, 3]
+    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
+        for day in days:
+            assert log.append(DAY + timedelta(days=day), b"line\n")
+    kept = {f"demand-{DAY + timedelta(days=day):%Y-%m-%d}.jsonl.gz" for day in days}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+
 def test_oldest_files_go_when_all_together_are_too_large(tmp_path: Path) -> None:
     """A busy cluster would fill the disk long before the files are old."""
     with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print, bytes_max=60)) as log:
@@ -65,7 +76,7 @@ def files_end_at(size_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_lines_that_do_not_fit_leave_nothing_behind(tmp_path: Path) -> None:
+def test_lines_that_do_not_fit_leave_no_part_of_them_behind(tmp_path: Path) -> None:
     """A part of a member makes all that is written behind it unreadable."""
     with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
         log.write(DAY, b"one\n")
@@ -73,7 +84,7 @@ def test_lines_that_do_not_fit_leave_nothing_behind(tmp_path: Path) -> None:
         with files_end_at(file.stat().st_size + 9), pytest.raises(Unavailable):
             log.write(DAY, b"two\n")
         log.write(DAY, b"three\n")
-    assert gzip.decompress(file.read_bytes()) == b"one\nthree\n"
+    assert gzip.decompress(file.read_bytes()) == b"one\ntwo\nthree\n"
 
 
 def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path: Path) -> None:
@@ -82,5 +93,35 @@ def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path:
     failed: list[PortError] = []
     with closing(DirectoryLog(tmp_path / "file" / "below", WEEK_SECONDS, failed.append)) as log:
         assert log.append(DAY, b"line\n")
-    (error,) = failed
-    assert str(tmp_path / "file" / "below") in str(error)
+    assert failed
+    assert all(str(tmp_path / "file" / "below") in str(error) for error in failed)
+
+
+def test_lines_that_came_while_the_directory_was_away_are_written_later(tmp_path: Path) -> None:
+    """The ends of pods among them would never come again, and the pods lasted for ever."""
+    there, away = tmp_path / "rec", tmp_path / "away"
+    with closing(DirectoryLog(there, WEEK_SECONDS, print)) as log:
+        log.write(DAY, b"one\n")
+        there.rename(away)
+        there.write_text("in the way")
+        for lines in (b"two\n", b"three\n"):
+            with pytest.raises(Unavailable):
+                log.write(DAY, lines)
+        there.unlink()
+        away.rename(there)
+        log.write(DAY, b"four\n")
+    (file,) = there.iterdir()
+    assert gzip.decompress(file.read_bytes()) == b"one\ntwo\nthree\nfour\n"
+
+
+def test_lines_of_a_directory_that_stays_away_are_bounded_and_their_loss_is_told(
+    tmp_path: Path,
+) -> None:
+    """They would fill the memory of the loop."""
+    (tmp_path / "file").write_text("no directory")
+    with closing(DirectoryLog(tmp_path / "file", WEEK_SECONDS, lambda _: None)) as log:
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="File exists"):
+                log.write(DAY, b"x" * (UNWRITTEN_BYTES_MAX // 2))
+        with pytest.raises(Unavailable, match="lines of some hours are lost"):
+            log.write(DAY, b"x")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from reconciler.adapters.memory.settings import BudgetShape
-from reconciler.adapters.memory.workloads import budget_status
+from reconciler.adapters.memory.workloads import budget_status, is_expected
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
 
@@ -19,7 +19,10 @@ class MemoryBudgets:
         self._healthy: Counter[int] = Counter()
         """How many ready pods each budget covers."""
         self._expected: Counter[int] = Counter()
-        """How many pods each covers that are not terminating."""
+        """How many pods the controllers of its pods are to have, of each budget.
+
+        Source: getExpectedScale of kubernetes/pkg/controller/disruption, 1.36.
+        """
         self._as_told: dict[int, PodDisruptionBudget] = {}
         """Each budget as it was last returned."""
 
@@ -47,11 +50,11 @@ class MemoryBudgets:
 
     def count(self, pod: Pod | None, amount: int) -> None:
         """Count a pod that was added or removed, for its budgets."""
-        if pod is not None and not (pod.deleting or pod.finished):
+        if pod is not None and is_expected(pod):
+            healthy = pod.ready and not pod.deleting
             for number in self.covering(pod):
                 self._expected[number] += amount
-                if pod.ready:
-                    self._healthy[number] += amount
+                self._healthy[number] += amount * healthy
 
     def now(self) -> list[PodDisruptionBudget]:
         """Return each budget with what it allows at this moment."""

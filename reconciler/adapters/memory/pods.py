@@ -94,8 +94,7 @@ class MemoryObjects:
         gone = [d for d in self.daemon_sets if (d.namespace, d.name) == (namespace, name)]
         self.daemon_sets = [each for each in self.daemon_sets if each not in gone]
         for each in gone:
-            for pod in self.owned(namespace, each.uid):
-                self.remove_pod(pod.key)
+            self.remove_pods(pod.key for pod in self.owned(namespace, each.uid))
 
     def _run_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
         """Create or remove the pod that a DaemonSet has on a node."""
@@ -149,13 +148,19 @@ class MemoryObjects:
             self._put(ended)
             self.schedule(pod.node_name)
 
-    def remove_pod(self, key: PodKey) -> None:
-        """Delete a pod for good, as its owner or a person: nothing replaces it."""
-        pod = self.find(key)
-        if pod is not None:
-            self._drop(pod)
+    def remove_pods(self, keys: Iterable[PodKey]) -> None:
+        """Delete pods for good, as their owner or a person: nothing replaces them.
+
+        The scheduler runs once all of them are gone: none of them gets the room of another.
+        """
+        nodes = set()
+        for pod in map(self.find, keys):
+            if pod is not None:
+                self._drop(pod)
+                nodes.add(pod.node_name)
+        if nodes:
             self.touch(pressing=False)
-            self.schedule(pod.node_name)
+            self.schedule(nodes.pop() if len(nodes) == 1 else None)
 
     def stop_pod(self, pod: Pod, grace_seconds: int) -> None:
         """Delete a pod: it stops within its grace period, and its controller replaces it.

@@ -32,6 +32,17 @@ def is_replaced(pod: Pod) -> bool:
     return pod.owner is not None and not (pod.daemon or pod.mirror or pod.finished)
 
 
+def is_expected(pod: Pod) -> bool:
+    """Return whether the pod counts for its controller's replicas, as budgets read them.
+
+    One that is terminating does until its replacement exists, so that the number stays.
+    """
+    if pod.finished:
+        return False
+    at_once = pod.owner is not None and pod.owner.kind in AT_ONCE
+    return not pod.deleting or (is_replaced(pod) and not at_once)
+
+
 def successor(pod: Pod, serial: int, now: datetime) -> Pod:
     """Return the pod that a controller makes in a pod's place."""
     stable = pod.owner is not None and pod.owner.kind == "StatefulSet"

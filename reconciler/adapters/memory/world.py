@@ -1,5 +1,6 @@
 """A small in-memory world: a cluster and EC2 fleets, under a clock that tests move."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -80,7 +81,11 @@ class MemoryWorld:
 
     def remove_pod(self, key: PodKey) -> None:
         """Delete a pod that is not replaced."""
-        self.objects.remove_pod(key)
+        self.objects.remove_pods([key])
+
+    def remove_pods(self, keys: Iterable[PodKey]) -> None:
+        """Delete pods that are not replaced, all at once: none gets the room of another."""
+        self.objects.remove_pods(keys)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
         """Create a DaemonSet; its pods run on every node that it selects."""

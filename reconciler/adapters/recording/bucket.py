@@ -14,15 +14,13 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.adapters.recording.queued import LINES_LOST, UNWRITTEN_BYTES_MAX, QueuedLog
 from reconciler.model.errors import Forbidden, PortError, Unavailable
 
 SCHEME: Final = "s3://"
 OBJECT_SECONDS: Final = 300.0
 """The time that one object covers, which a killed process may lose."""
 OBJECT_BYTES: Final = 8 << 20
-GATHERED_BYTES_MAX: Final = 64 << 20
-"""The limit of lines in memory while S3 does not answer."""
 _DELETED_AT_ONCE: Final = 1000
 _TEXT_MAX: Final = 300
 _STILL_EXPIRED: Final = "refreshed credentials are still expired"
@@ -72,7 +70,8 @@ class BucketLog(QueuedLog):
     Args:
         place: The place.
         s3: A boto3 client.
-        keep_seconds: Objects of days that ended longer ago are deleted, once a day.
+        keep_seconds: Objects of days that ended longer ago are deleted, once a day, from the second
+            of two consecutive days on.
         failed: Called with the reason when lines could not be written; they are kept for the next
             try.
         object_seconds: The time that one object covers.
@@ -103,10 +102,9 @@ class BucketLog(QueuedLog):
         begun = self._begun_at
         if begun is not None and (at - begun >= self._object or at.date() != begun.date()):
             self._close()
-        if self._bytes + sum(len(body) for _, body in self._closed) > GATHERED_BYTES_MAX:
+        if self._bytes + sum(len(body) for _, body in self._closed) > UNWRITTEN_BYTES_MAX:
             self._gathered, self._bytes, self._begun_at, self._closed = [], 0, None, []
-            what = "lines of some hours are lost; the record is complete again from tomorrow on"
-            raise Unavailable(str(self._place), what)
+            raise Unavailable(str(self._place), LINES_LOST)
         if self._begun_at is None:
             self._begun_at = at
         self._gathered.append(lines)
@@ -140,8 +138,15 @@ class BucketLog(QueuedLog):
                 self._delete_old(begun)
 
     def _delete_old(self, at: datetime) -> None:
+        """Delete what is older than the limit.
+
+        Nothing is where the day before was not recorded: the clock may have jumped ahead.
+        """
         oldest = self._place.key(f"demand-{at - self._keep:%Y-%m-%d}")
-        old = [key for key in _keys(self._place, self._s3) if key < oldest]
+        before = self._place.key(f"demand-{at - timedelta(days=1):%Y-%m-%d}/")
+        keys = _keys(self._place, self._s3)
+        usual = any(key.startswith(before) for key in keys)
+        old = [key for key in keys if key < oldest] if usual else []
         for first in range(0, len(old), _DELETED_AT_ONCE):
             some = [{"Key": key} for key in old[first : first + _DELETED_AT_ONCE]]
             delete = {"Objects": some, "Quiet": True}

@@ -8,12 +8,13 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.adapters.recording.queued import LINES_LOST, UNWRITTEN_BYTES_MAX, QueuedLog
 from reconciler.model.errors import PortError, Unavailable
 
 BYTES_MAX: Final = 4 * 2**30
 """The limit of all files together: the oldest are removed."""
 PATTERN: Final = "demand-*.jsonl.gz"
+_DAY: Final = timedelta(days=1)
 
 
 class DirectoryLog(QueuedLog):
@@ -24,7 +25,8 @@ class DirectoryLog(QueuedLog):
 
     Args:
         directory: Created when it does not exist.
-        keep_seconds: Files of days that ended longer ago are removed.
+        keep_seconds: Files of days that ended longer ago are removed, from the second of two
+            consecutive days on.
         failed: Called with the reason when lines could not be written; the loop goes on.
         bytes_max: The limit of all files together.
     """
@@ -39,22 +41,31 @@ class DirectoryLog(QueuedLog):
         self._directory = directory
         self._keep = timedelta(seconds=keep_seconds)
         self._bytes_max = bytes_max
+        self._unwritten: list[tuple[datetime, bytes]] = []
+        """Lines that could not be written yet, with their times."""
         super().__init__(failed)
 
     def write(self, at: datetime, lines: bytes) -> None:
-        """See `QueuedLog`."""
-        try:
-            self._append(at, lines)
-        except OSError as error:
-            reason = f"{self._directory}: {error.strerror or error}"
-            raise Unavailable("recording", reason) from error
+        """See `QueuedLog`; lines that cannot be saved are kept, and saved before the next ones."""
+        if sum(len(each) for _, each in self._unwritten) > UNWRITTEN_BYTES_MAX:
+            self._unwritten.clear()
+            raise Unavailable(str(self._directory), LINES_LOST)
+        self._unwritten.append((at, lines))
+        self.rest()
 
     def rest(self) -> None:
-        """See `QueuedLog`: lines are written as they come."""
+        """See `QueuedLog`."""
+        while self._unwritten:
+            try:
+                self._append(*self._unwritten[0])
+            except OSError as error:
+                reason = f"{self._directory}: {error.strerror or error}"
+                raise Unavailable("recording", reason) from error
+            del self._unwritten[0]
 
     def _append(self, at: datetime, lines: bytes) -> None:
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-        path = self._directory / f"demand-{at:%Y-%m-%d}.jsonl.gz"
+        path = self._directory / _name_of(at)
         fresh = not path.exists()
         # Without a buffer, since a buffer would be written when the file is closed.
         with path.open("ab", buffering=0) as file:
@@ -68,14 +79,22 @@ class DirectoryLog(QueuedLog):
             self._remove_old(at)
 
     def _remove_old(self, at: datetime) -> None:
-        """Remove what is older than the limit, and the oldest of what is too much."""
-        oldest = f"demand-{at - self._keep:%Y-%m-%d}"
+        """Remove what is older than the limit, and the oldest of what is too much.
+
+        Nothing is too old where the day before was not recorded: the clock may have jumped ahead.
+        """
         files = sorted(self._directory.glob(PATTERN), reverse=True)
+        usual = any(path.name == _name_of(at - _DAY) for path in files)
+        oldest = _name_of(at - self._keep) if usual else ""
         held = 0
         for path in files:
             held += path.stat().st_size
             if path.name < oldest or held > self._bytes_max:
                 path.unlink(missing_ok=True)
+
+
+def _name_of(at: datetime) -> str:
+    return f"demand-{at:%Y-%m-%d}.jsonl.gz"
 
 
 def _write_all(file: FileIO, content: bytes) -> None:

@@ -34,7 +34,6 @@ from reconciler.records.demand import (
     read_recorded,
     recorded_until,
     seen_in,
-    since,
     with_end,
 )
 from reconciler.records.prometheus import PodHistory, queries
@@ -49,6 +48,7 @@ STEP: Final = timedelta(hours=1)
 TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 DAY_PREFIX: Final = "demand-"
 DAY_FILES: Final = f"{DAY_PREFIX}*.jsonl.gz"
+_DAY: Final = timedelta(days=1)
 OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
 OnTrouble = Callable[[str], None]
@@ -201,7 +201,7 @@ class _Looks:
 
     def next(self, state: ClusterState, at: datetime) -> Sequence[DemandLine]:
         """Return the changes since the last look, or now and then that there was none."""
-        now = seen_in(state, None, at, {})
+        now = seen_in(state, None, at, {}, self._before)
         found: list[DemandLine] = list(
             changes(self._before, now, at, max(at - self._first, timedelta(0)))
         )
@@ -297,27 +297,36 @@ def recorded_demand(recording: str, days: float | None) -> Demand:
         InputError: A file cannot be read.
         PortError: S3 does not answer, or refuses.
     """
-    oldest = ""
-    if days is not None:
-        begin = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
-        oldest = f"{begin:%Y-%m-%d}"
+    now = datetime.now(UTC)  # noqa: TID251 - what a person asks
+    oldest = "" if days is None else f"{now - timedelta(days=days):%Y-%m-%d}"
     place = place_in_s3(recording)
     if place is None:
-        return demand_of_days(_from(Path(recording), oldest), recording)
+        return demand_of_days(_between(Path(recording), oldest, now), recording)
     with PrivateFolder("recording") as folder:
         fetch_days(place, s3_client(), oldest, folder)
-        return demand_of_days(_from(folder, oldest), recording)
+        return demand_of_days(_between(folder, oldest, now), recording)
 
 
-def _from(directory: Path, oldest: str) -> list[Path]:
-    files = sorted(directory.glob(DAY_FILES))
-    return [file for file in files if file.name >= f"demand-{oldest}"]
+def _between(directory: Path, oldest: str, now: datetime) -> list[Path]:
+    """Return the files of days from one on, without days to come: a clock was wrong then.
+
+    Raises:
+        UsageError: There are only older ones.
+    """
+    after = f"{DAY_PREFIX}{now + 2 * _DAY:%Y-%m-%d}"
+    files = [file for file in sorted(directory.glob(DAY_FILES)) if file.name < after]
+    found = [file for file in files if file.name >= f"{DAY_PREFIX}{oldest}"]
+    if files and not found:
+        newest = files[-1].name.removeprefix(DAY_PREFIX)[: len("2026-01-31")]
+        what = f"the newest recorded day in {directory} is {newest}"
+        raise UsageError("--days", what, "ask for more days")
+    return found
 
 
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     """Read the files of several days as one demand, each pod once, with its end.
 
-    What was before the first day is no part of it.
+    What was before the first day, or before its recording began, is no part of it.
 
     Raises:
         UsageError: There are none in the directory.
@@ -326,17 +335,13 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
     if not files:
         raise UsageError("--recording", f"{directory} holds no {DAY_FILES}", "name the directory")
     lines: list[DemandLine] = []
-    ends: list[datetime] = []
     for file in files:
         try:
             with file.open("rb") as stream:
-                found = read_recorded(stream, str(file))
-                lines += found.lines
-                ends.append(found.end)
+                lines += read_recorded(stream, str(file))
         except OSError as error:
             raise InputError(str(file), why_unreadable(error)) from error
-    demand = since(folded(lines), _day_of(files[0]))
-    return replace(demand, name=directory, end=max(demand.end, *ends))
+    return replace(folded(lines, _day_of(files[0])), name=directory)
 
 
 def _day_of(file: Path) -> datetime:

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -62,13 +63,12 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Holds one point of a sweep, with everything that a worker on another machine needs."""
+    """Holds one point of a sweep, with what a worker on another machine needs beside the demand."""
 
     name: str
     settings: PlannerSettings
     """Read where the sweep starts, since files that the config names may be missing on the
     workers."""
-    demand: bytes
     demand_name: str
     selector: Mapping[str, str] = field(default_factory=dict)
     options: Options = field(default_factory=Options)
@@ -93,10 +93,10 @@ def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping
         read_config_bytes(request.simulation.config), name=request.simulation.config
     )
     demand = read_input(request.simulation.demand)
-    tasks = [_task(request.simulation, document, demand, point) for point in wanted]
+    tasks = [_task(request.simulation, document, point) for point in wanted]
     found: list[Json | None] = [None] * len(tasks)
     with writable(request.simulation.out):
-        for count, (number, run) in enumerate(_run(request, tasks), 1):
+        for count, (number, run) in enumerate(_run(request, tasks, demand), 1):
             found[number] = run
             on_progress(count, len(tasks), wanted[number], run)
     runs = [run for run in found if run is not None]
@@ -111,16 +111,13 @@ def sweep(request: SweepRequest, on_progress: OnProgress) -> tuple[Json, Mapping
     }
 
 
-def _task(
-    request: SimulateRequest, document: Json, demand: bytes, point: Mapping[str, str]
-) -> Task:
+def _task(request: SimulateRequest, document: Json, point: Mapping[str, str]) -> Task:
     changed = with_point(document, {key: _value(key, text) for key, text in point.items()})
     shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
     name = printable(f"{Path(request.config).name} ({shown})")
     return Task(
         name=name,
         settings=_settings(request, write_document(changed).encode(), name),
-        demand=demand,
         demand_name=request.demand,
         selector=request.selector,
         options=request.options,
@@ -140,10 +137,10 @@ def _settings(request: SimulateRequest, config: bytes, name: str) -> PlannerSett
     return simulated_settings(name, resolved(found))
 
 
-def play(task: Task) -> bytes:
-    """Return the figures of one point as JSON; this runs on a worker."""
-    demand = _demand(task.demand, task.demand_name, tuple(sorted(task.selector.items())))
-    result = Simulation(demand, task.settings, task.options).run()
+def play(task: Task, demand: bytes) -> bytes:
+    """Return the figures of one point of a file of demand as JSON; this runs on a worker."""
+    decoded = _demand(demand, task.demand_name, tuple(sorted(task.selector.items())))
+    result = Simulation(decoded, task.settings, task.options).run()
     found = figures(result, task.name)
     del found["moments"]
     return orjson.dumps({**found, "moments": []}, option=orjson.OPT_SORT_KEYS)
@@ -155,18 +152,26 @@ def _demand(body: bytes, name: str, selector: tuple[tuple[str, str], ...]) -> De
     return demand_of(io.BytesIO(body), name, dict(selector))
 
 
-def _run(request: SweepRequest, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
+def _held(demand: bytes) -> bytes:
+    """Return the demand; this runs on a worker, which keeps it for its points and for others."""
+    return demand
+
+
+def _run(request: SweepRequest, tasks: Sequence[Task], demand: bytes) -> Iterator[tuple[int, Json]]:
     """Yield each point's number and figures as they are done."""
     if request.dask is None and request.workers == 0:
         for number, task in enumerate(tasks):
-            yield number, orjson.loads(play(task))
+            yield number, orjson.loads(play(task, demand))
         return
     with _client(request) as client:
-        yield from results(client, tasks)
+        yield from results(client, tasks, demand)
 
 
-def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
+def results(client: Any, tasks: Sequence[Task], demand: bytes) -> Iterator[tuple[int, Json]]:
     """Yield each point's number and figures from a Dask client, as they are done.
+
+    The demand is sent once, as a task of its own: with every point the scheduler would hold it a
+    thousand times, and data that no task makes would be lost with its worker.
 
     Raises:
         ToolError: A point failed on every worker that tried it, no worker came, or the scheduler
@@ -175,8 +180,12 @@ def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
     from distributed import as_completed  # noqa: PLC0415 - an optional extra
 
     where = client.scheduler.address
+    with warnings.catch_warnings():
+        # Dask warns of large arguments, as they are mostly sent with every task.
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        shared = client.submit(_held, demand, pure=False, retries=RETRIES)
     futures = {
-        client.submit(play, task, pure=False, retries=RETRIES): number
+        client.submit(play, task, shared, pure=False, retries=RETRIES): number
         for number, task in enumerate(tasks)
     }
     try:

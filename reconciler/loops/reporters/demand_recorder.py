@@ -1,6 +1,6 @@
 """Logs which pods came, changed and ended since the last plan, in the form simulations read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -38,8 +38,7 @@ class DemandRecorder:
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Record how the snapshot differs from the one before."""
         at = snapshot.at
-        fleets = {f.fleet: (f.target, f.joined) for f in plan.fleets}
-        now = seen_in(snapshot.cluster, snapshot.cloud, at, fleets)
+        now = seen_in(snapshot.cluster, snapshot.cloud, at, _fleets(plan), self._before)
         lines = b"".join(encode_line(line) for line in changes(self._before, now, at, self._keep))
         if not lines and self._written_at is not None and at - self._written_at >= SILENT:
             lines = encode_line(recorded_until(at))
@@ -56,3 +55,12 @@ class DemandRecorder:
 
     def cycle_ended(self, report: CycleReport) -> None:
         """Ignored: the demand was recorded with the plan."""
+
+
+def _fleets(plan: Plan) -> Mapping[str, tuple[int, int]]:
+    """Return target and nodes of each fleet by its name, in all regions together."""
+    found: dict[str, tuple[int, int]] = {}
+    for fleet in plan.fleets:
+        target, joined = found.get(fleet.fleet, (0, 0))
+        found[fleet.fleet] = (target + fleet.target, joined + fleet.joined)
+    return found

@@ -10,8 +10,8 @@ from reconciler.records.demand.reading import (
     folded,
     read_demand,
     read_recorded,
+    recorded_from,
     recorded_until,
-    since,
     with_end,
 )
 from reconciler.records.demand.traces import TraceOptions, read_trace
@@ -29,8 +29,8 @@ __all__ = [
     "read_demand",
     "read_recorded",
     "read_trace",
+    "recorded_from",
     "recorded_until",
     "seen_in",
-    "since",
     "with_end",
 ]

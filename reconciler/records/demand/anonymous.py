@@ -1,12 +1,14 @@
 """Anonymises recorded demand; what simulations read of it stays the same.
 
-Names of pods, controllers and namespaces, and the keys and values of pods' labels, become keyed
-hashes: equal texts become equal hashes, so that selectors, budgets, spread and affinity keep their
-meaning. Resources, priorities, and everything about nodes (node selectors, node affinity,
+Names of pods, controllers, namespaces and schedulers, and the keys and values of pods' labels,
+become keyed hashes: equal texts become equal hashes, so that selectors, budgets, spread and
+affinity keep their meaning, and ReplicaSets and Jobs are still named after their Deployments and
+CronJobs. Resources, priorities, and everything about nodes (node selectors, node affinity,
 tolerations, topology keys, names of fleets) stay, as a config names the same labels.
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import replace
@@ -33,6 +35,8 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
+from reconciler.model.top_controller import HASH_LABEL, cron_job_of, deployment_of
+from reconciler.records.demand.reading import OF_NO_POD
 
 KEY_BYTES: Final = 32
 _DIGEST_BYTES: Final = 10
@@ -48,6 +52,9 @@ _PLANNING_ANNOTATIONS: Final = (
 )
 """The annotations of pods that are kept: those that a plan can depend on, as it can on one label
 (`DO_NOT_DRAIN`), which is kept in addition to its hash."""
+_PLAIN: Final = re.compile(r"true|false|-?[0-9]+")
+"""The values of annotations that name nothing."""
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 class Anonymiser:
@@ -72,20 +79,21 @@ class Anonymiser:
                     id=self._hashed("pod", line.id),
                     spec=self._spec(line.spec),
                     namespace=self._namespace(line.namespace),
-                    controller=self._owner(line.controller),
+                    controller=self._owner(line.controller, line.labels),
                     labels=self._labels(line.labels),
-                    annotations=_for_planning(line.annotations),
+                    annotations=self._for_planning(line.annotations),
                 )
             case PodEnd():
-                return replace(line, id=self._hashed("pod", line.id))
+                known = line.id in OF_NO_POD
+                return line if known else replace(line, id=self._hashed("pod", line.id))
             case ControllerDemand():
                 return replace(
                     line,
-                    controller=self._hashed_owner(line.controller),
+                    controller=self._named(line.controller, line.controller.name, ""),
                     namespace=self._namespace(line.namespace),
                     spec=None if line.spec is None else self._spec(line.spec),
                     labels=self._labels(line.labels),
-                    annotations=_for_planning(line.annotations),
+                    annotations=self._for_planning(line.annotations),
                 )
             case BudgetDemand():
                 return replace(
@@ -101,7 +109,7 @@ class Anonymiser:
                     spec=self._spec(line.spec),
                     namespace=self._namespace(line.namespace),
                     labels=self._labels(line.labels),
-                    annotations=_for_planning(line.annotations),
+                    annotations=self._for_planning(line.annotations),
                 )
             case FaultDemand() | FleetFact() | NodeFact():
                 return line
@@ -119,23 +127,47 @@ class Anonymiser:
     def _namespace(self, name: str) -> str:
         return name if name in _SHARED_NAMESPACES else self._hashed("ns", name)
 
-    def _owner(self, owner: Owner | None) -> Owner | None:
-        return None if owner is None else self._hashed_owner(owner)
+    def _owner(self, owner: Owner | None, labels: Labels) -> Owner | None:
+        """Return the controller of a pod with these labels."""
+        if owner is None:
+            return None
+        deployment, cron_job = deployment_of(owner, labels), cron_job_of(owner)
+        if deployment is not None:
+            return self._named(owner, deployment, f"-{self._label_value(labels[HASH_LABEL])}")
+        if cron_job is not None:
+            return self._named(owner, cron_job, owner.name.removeprefix(cron_job))
+        return self._named(owner, owner.name, "")
 
-    def _hashed_owner(self, owner: Owner) -> Owner:
-        return Owner(kind=owner.kind, name=self._hashed("name", owner.name))
+    def _named(self, owner: Owner, name: str, suffix: str) -> Owner:
+        return Owner(kind=owner.kind, name=f"{self._hashed('name', name)}{suffix}")
+
+    def _label_key(self, key: str) -> str:
+        return key if key == HASH_LABEL else self._hashed("k", key)
 
     def _label_value(self, value: str) -> str:
         return self._hashed("v", value) if value else ""
 
     def _labels(self, labels: Labels) -> Labels:
-        hashed = {self._hashed("k", k): self._label_value(v) for k, v in labels.items()}
+        hashed = {self._label_key(k): self._label_value(v) for k, v in labels.items()}
         return FrozenMap(hashed | {k: v for k, v in labels.items() if k == DO_NOT_DRAIN})
+
+    def _for_planning(self, annotations: Labels) -> Labels:
+        return FrozenMap(
+            {
+                key: value if _PLAIN.fullmatch(value) else self._label_value(value)
+                for key, value in annotations.items()
+                if key.startswith(_PLANNING_ANNOTATIONS)
+            }
+        )
 
     def _new_spec(self, spec: PodSpec) -> PodSpec:
         return replace(
             spec,
+            scheduler_name=self._scheduler(spec.scheduler_name),
             node_affinity=self._without_node_names(spec.node_affinity),
+            node_preferences=tuple(
+                replace(each, term=self._node_term(each.term)) for each in spec.node_preferences
+            ),
             pod_affinity=tuple(map(self._term, spec.pod_affinity)),
             pod_anti_affinity=tuple(map(self._term, spec.pod_anti_affinity)),
             pod_preferences=tuple(
@@ -151,6 +183,9 @@ class Anonymiser:
                 for each in spec.topology_spread
             ),
         )
+
+    def _scheduler(self, name: str) -> str:
+        return name if name == _DEFAULT_SCHEDULER else self._hashed("scheduler", name)
 
     def _without_node_names(self, selector: NodeSelector | None) -> NodeSelector | None:
         """Return the selector with hashed node names; a simulation's nodes have others anyway."""
@@ -176,7 +211,7 @@ class Anonymiser:
         )
 
     def _keys(self, keys: Iterable[str]) -> tuple[str, ...]:
-        return tuple(self._hashed("k", key) for key in keys)
+        return tuple(map(self._label_key, keys))
 
     def _selector(self, selector: LabelSelector | None) -> LabelSelector | None:
         if selector is None:
@@ -186,7 +221,7 @@ class Anonymiser:
             match_expressions=tuple(
                 replace(
                     each,
-                    key=self._hashed("k", each.key),
+                    key=self._label_key(each.key),
                     values=tuple(map(self._label_value, each.values)),
                 )
                 for each in selector.match_expressions
@@ -211,11 +246,6 @@ class Anonymiser:
             return replace(line, values=tuple(map(self._namespace, line.values)))
         return replace(
             line,
-            key=self._hashed("k", line.key),
+            key=self._label_key(line.key),
             values=tuple(map(self._label_value, line.values)),
         )
-
-
-def _for_planning(annotations: Labels) -> Labels:
-    kept = {k: v for k, v in annotations.items() if k.startswith(_PLANNING_ANNOTATIONS)}
-    return FrozenMap(kept)

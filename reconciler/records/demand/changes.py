@@ -1,6 +1,6 @@
 """Compares two looks at a cluster and yields the changes as lines of recorded demand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -25,6 +25,7 @@ from reconciler.model.ids import InstanceId
 from reconciler.model.snapshot import CloudState, ClusterState
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.records.demand.line_limits import COUNT_MAX, bounded_owner, bounded_seconds
+from reconciler.records.demand.reading import recorded_from
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -39,6 +40,10 @@ class Seen:
     """Those that need room, by UID."""
     finished: Mapping[str, Pod] = field(default_factory=dict)
     """Those that have ended by themselves and still exist, by UID."""
+    gated: frozenset[str] = frozenset()
+    """The UIDs of those that a scheduling gate holds (Kueue's, say): they ask for no room yet."""
+    asked_at: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when pods ask for room that an earlier look saw gated, by UID."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -53,13 +58,16 @@ def seen_in(
     cloud: CloudState | None,
     at: datetime,
     fleets: Mapping[str, tuple[int, int]],
+    before: Seen,
 ) -> Seen:
-    """Return what this state of cluster and cloud shows."""
+    """Return what this state of cluster and cloud shows, after an earlier look."""
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
     return Seen(
         day=at.date(),
         pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
+        gated=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod)),
+        asked_at=_asked_at(cluster.pods, at, before),
         daemon_sets={
             f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
         },
@@ -67,6 +75,18 @@ def seen_in(
         fleets=fleets,
         nodes=_nodes(cluster, cloud),
     )
+
+
+def _asked_at(pods: Iterable[Pod], at: datetime, before: Seen) -> Mapping[str, datetime]:
+    """Return since when pods ask for room that a look before this one saw gated."""
+    found = {}
+    for pod in pods:
+        uid = pod.key.uid
+        if uid in before.asked_at:
+            found[uid] = before.asked_at[uid]
+        elif uid in before.gated and not _is_held(pod):
+            found[uid] = min(at, pod.scheduled_at or pod.started_at or at)
+    return found
 
 
 def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str, str], Resources]:
@@ -86,7 +106,8 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
 def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
     """Yield what came, changed and ended between two looks.
 
-    The first look of a day tells everything that is there, so that a day can be read alone. Pods
+    The first look of a day tells everything that is there, after a line which says that nothing
+    before it counts, so that a day can be read alone. A pod that was resized is told again. Pods
     that have finished are told once, also where no look saw them run; at the very first look they
     are all that is known of the time before.
 
@@ -98,10 +119,13 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
     """
     fresh = before.day != now.day
     oldest = at - keep
+    if fresh:
+        yield recorded_from(at)
     yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
-        if fresh or uid not in before.pods:
-            yield _pod_demand(min(max(pod.created_at or at, oldest), at), pod)
+        if fresh or uid not in before.pods or pod.spec != before.pods[uid].spec:
+            asked_at = now.asked_at.get(uid) or pod.created_at or at
+            yield _pod_demand(min(max(asked_at, oldest), at), pod)
     yield from _ended(before, now, at, oldest)
     known = Seen() if fresh else before
     yield from _changed_daemon_sets(known, now, at)
@@ -121,7 +145,7 @@ def _finished(before: Seen, now: Seen, at: datetime, oldest: datetime) -> Iterat
         if uid not in told and pod.created_at is not None:
             end = _pod_end(at, uid, pod, oldest)
             if end.ran_seconds is not None and pod.created_at >= oldest:
-                yield _pod_demand(min(pod.created_at, at), pod)
+                yield _pod_demand(min(now.asked_at.get(uid) or pod.created_at, at), pod)
                 yield end
 
 
@@ -160,11 +184,14 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
 
 
 def _asks_for_room(pod: Pod) -> bool:
-    """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or gated one."""
-    waits = pod.left_to_scheduler or (pod.gated and pod.node_name is None)
+    """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
     elsewhere = pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
-    left_out = elsewhere or pod.finished or pod.unreadable or waits
+    left_out = elsewhere or pod.finished or pod.unreadable or _is_held(pod)
     return bool(pod.key.uid) and not left_out
+
+
+def _is_held(pod: Pod) -> bool:
+    return pod.left_to_scheduler or (pod.gated and pod.node_name is None)
 
 
 def _has_ended(pod: Pod) -> bool:

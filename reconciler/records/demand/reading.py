@@ -4,7 +4,7 @@ import gzip
 import io
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, cast
@@ -14,6 +14,7 @@ import zstandard
 from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
 from reconciler.model.errors import InputError
 from reconciler.records.demand.lines import LineDecoder
+from reconciler.records.demand.zstd_frames import ZstdFrames
 from reconciler.records.reasons import reason_of
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -28,8 +29,11 @@ _IN_VAIN_TIMES = 4
 _WINDOW_BYTES_MAX = 1 << 27
 """Memory for one file: the largest window of `zstd --long`."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_RECORDING = "end-of-recording"
-"""The id of lines that end no pod; a pod's id is a UID, or a namespace and a name."""
+_EVER = datetime.max.replace(tzinfo=UTC)
+_BEGIN_OF_RECORDING = "begin-of-recording"
+_END_OF_RECORDING = "end-of-recording"
+OF_NO_POD = frozenset({_BEGIN_OF_RECORDING, _END_OF_RECORDING})
+"""The ids of lines that end no pod; a pod's id is a UID, or a namespace and a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +65,14 @@ def read_demand(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) ->
     return folded(_decoded(lines_of(stream, name, limits), name, decoder))
 
 
-def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) -> Demand:
-    """Read like `read_demand`, a file of gzip members, some of which may be incomplete.
+def read_recorded(
+    stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS
+) -> tuple[DemandLine, ...]:
+    """Return the lines of a file of gzip members, some of which may be incomplete.
 
-    A writer that is killed, or whose disk is full, leaves part of a member, and the next writer
-    appends to it. Complete members are read; of a file without one, the complete lines.
+    They are as they were written, for `folded` together with those of other days. A writer that is
+    killed, or whose disk is full, leaves part of a member, and the next writer appends to it.
+    Complete members are read; of a file without one, the complete lines.
 
     Args:
         stream: The file, at its beginning; it is read twice if a member is incomplete.
@@ -76,18 +83,19 @@ def read_recorded(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) 
         InputError: As `read_demand`, for what is in whole members.
     """
     try:
-        return read_demand(stream, name, limits)
+        return tuple(_decoded(lines_of(stream, name, limits), name, LineDecoder()))
     except InputError as error:
         # A faulty line does not prove an incomplete member, whose end may unpack to anything.
         stream.seek(0)
         file = stream.read()
         whole = b"".join(_whole_members(file, limits.bytes_max))
         if whole:
-            return read_demand(io.BytesIO(whole), name, limits)
-        if not isinstance(error.__cause__, EOFError):
+            numbered = lines_of(io.BytesIO(whole), name, limits)
+        elif isinstance(error.__cause__, EOFError):
+            numbered = _until_torn(lines_of(io.BytesIO(file), name, limits))
+        else:
             raise
-        lines = _until_torn(lines_of(io.BytesIO(file), name, limits))
-        return folded(_decoded(lines, name, LineDecoder()))
+        return tuple(_decoded(numbered, name, LineDecoder()))
 
 
 def _until_torn(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -140,14 +148,19 @@ def _member_size(file: memoryview, bytes_max: int) -> tuple[int, int]:
     return 0, end + unpacked
 
 
-def folded(lines: Iterable[DemandLine]) -> Demand:
+def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
     """Return lines in any order as one demand, in which each pod has its end.
 
-    Of several lines with the id of one pod the last one counts.
+    Of several lines with the id of one pod the last one counts. Pods from before the beginning
+    count as created then, and run for the rest of their time; those that ended before are left out.
+
+    Args:
+        lines: The lines.
+        begin: When they begin; later where the recording did (`recorded_from`).
     """
     kept: dict[str | int, DemandLine] = {}
     ends: dict[str, PodEnd] = {}
-    last = _NEVER
+    last, begun, told = _NEVER, _EVER, _EVER
     for number, line in enumerate(lines):
         match line:
             case PodDemand():
@@ -157,17 +170,44 @@ def folded(lines: Iterable[DemandLine]) -> Demand:
                 last = max(last, line.at)
             case _:
                 kept[number] = line
-    for key, end in ends.items():
-        pod = kept.get(key)
-        if isinstance(pod, PodDemand):
-            kept[key] = _ended(pod, end)
-    every = sorted(kept.values(), key=lambda line: line.at)
+        if isinstance(line, PodEnd) and line.id == _BEGIN_OF_RECORDING:
+            begun = min(begun, line.at)
+        elif not isinstance(line, PodDemand | PodEnd) or line.id == _END_OF_RECORDING:
+            told = min(told, line.at)
+    if begun <= told and begun < _EVER:  # else something was recorded before the line said so
+        begin = max(begin, begun)
+    whole = (_whole(line, ends, begin) for line in kept.values())
+    every = sorted((line for line in whole if line is not None), key=lambda line: line.at)
     return Demand(lines=tuple(every), end=max(last, max(map(_end, every), default=_NEVER)))
+
+
+def _whole(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> DemandLine | None:
+    """Return a line with its end, from the beginning on; None for a pod that had ended by then."""
+    if not isinstance(line, PodDemand):
+        return line
+    end = ends.get(line.id)
+    pod = line if end is None else _ended(line, end)
+    if pod.at >= begin:
+        return pod
+    ended_at = _end(pod) if end is None else end.at
+    endless = end is None and pod.until is None and pod.ran_seconds is None
+    if ended_at <= begin and not endless:
+        return None
+    ran = pod.ran_seconds
+    if ran is not None:
+        # A pod that waited until after the beginning ran for less than it has been there.
+        ran = min(ran, (ended_at - begin).total_seconds())
+    return replace(pod, at=begin, ran_seconds=ran)
+
+
+def recorded_from(at: datetime) -> PodEnd:
+    """Return a line that says that nothing was recorded before, whenever the pods were created."""
+    return PodEnd(at=at, id=_BEGIN_OF_RECORDING)
 
 
 def recorded_until(at: datetime) -> PodEnd:
     """Return a line that says until when was recorded, as the last change may be long before."""
-    return PodEnd(at=at, id=_RECORDING)
+    return PodEnd(at=at, id=_END_OF_RECORDING)
 
 
 def with_end(lines: Iterable[DemandLine], end: datetime) -> Iterator[DemandLine]:
@@ -178,23 +218,6 @@ def with_end(lines: Iterable[DemandLine], end: datetime) -> Iterator[DemandLine]
         yield line
     if last < end:
         yield recorded_until(end)
-
-
-def since(demand: Demand, begin: datetime) -> Demand:
-    """Return the demand without what was before a moment.
-
-    Pods from before count as created then, those that run for a time for the rest of it; pods that
-    ended before are left out.
-    """
-    lines: list[DemandLine] = []
-    for line in demand.lines:
-        if not isinstance(line, PodDemand) or line.at >= begin:
-            lines.append(line)
-        elif _end(line) > begin or (line.until is None and line.ran_seconds is None):
-            before = (begin - line.at).total_seconds()
-            ran = None if line.ran_seconds is None else line.ran_seconds - before
-            lines.append(replace(line, at=begin, ran_seconds=ran))
-    return replace(demand, lines=tuple(lines))
 
 
 def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
@@ -228,9 +251,8 @@ def _decompressed(stream: BinaryIO) -> BinaryIO:
     if head.startswith(_GZIP):
         return cast("BinaryIO", gzip.GzipFile(fileobj=whole))
     if head.startswith(_ZSTD):
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES_MAX)
-        raw = decompressor.stream_reader(cast("BinaryIO", whole), read_across_frames=True)
-        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), _BLOCK_BYTES))
+        frames = ZstdFrames(cast("BinaryIO", whole), _WINDOW_BYTES_MAX)
+        return cast("BinaryIO", io.BufferedReader(frames, _BLOCK_BYTES))
     return cast("BinaryIO", io.BufferedReader(whole, _BLOCK_BYTES))
 
 

@@ -152,9 +152,10 @@ class _Rows:
         return self._specs[key]
 
     def _amount(self, cells: Sequence[str], column: str, most: float) -> float:
+        """Return a cell's amount; one that is empty is none, and an error except of GPUs."""
         text = cells[self._columns[column]].strip()
         try:
-            value = float(text or 0)
+            value = float(text or ("0" if column == "gpu" else ""))
         except ValueError:
             value = math.nan
         if not 0 <= value <= most:

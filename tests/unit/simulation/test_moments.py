@@ -1,6 +1,15 @@
-"""The commands that open the worst moments of a report."""
+"""The worst moments of a report, and the commands that open them."""
 
+from datetime import UTC, datetime, timedelta
+
+from reconciler.model.cluster import Owner
+from reconciler.model.demand import DemandLine, FaultDemand, PodDemand
+from reconciler.records.demand import folded
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.figures import figures
 from reconciler.simulation.moments import MomentOpener
+from reconciler.simulation.simulation import Options, Simulation
+from tests.builders import make_fleet_settings, make_settings, make_spec
 
 MOMENT = {"at": "2026-03-01T12:00:00Z", "pod": "ci/build", "snapshot": "moments/a-1"}
 
@@ -10,3 +19,24 @@ def test_config_of_standard_input_is_read_from_there_again() -> None:
     opener = MomentOpener(folder="report")
     assert opener.command("-", MOMENT).endswith("--explain ci/build < CONFIG")
     assert opener.command("sectors.yaml", MOMENT).endswith("--explain ci/build")
+
+
+def test_pod_that_fits_nowhere_hides_no_bad_moment() -> None:
+    """The worst moments were those in which nothing but that pod waited, and all named it."""
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    shortage, over = at + timedelta(hours=4), at + timedelta(hours=4, minutes=25)
+    lines: list[DemandLine] = [
+        PodDemand(at=at, id="stuck", spec=make_spec("999")),
+        FaultDemand(at=shortage, fault="capacity", until=over),
+        *(PodDemand(at=shortage + timedelta(seconds=n), id=f"job-{n}", spec=make_spec("1"),
+                    controller=Owner(kind="Job", name=f"job-{n}"), ran_seconds=300)
+          for n in range(9)),
+    ]  # fmt: skip
+    calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
+    options = Options(days=0.3, chances=calm)
+    settings = make_settings(make_fleet_settings(price="0.10"))
+    found = figures(Simulation(folded(lines), settings, options).run(), "config")
+    worst, *others = found["moments"]
+    assert shortage < datetime.fromisoformat(worst["at"]) <= over + timedelta(minutes=2)
+    assert (worst["pods_waiting"], worst["pod"]) == (10, "default/job-0")
+    assert {moment["pod"] for moment in others} == {"default/stuck"}

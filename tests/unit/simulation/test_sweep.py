@@ -1,10 +1,12 @@
 """Sweeps: combinations, what is recommended, and that it is the same wherever they run."""
 
 import os
+import pickle
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -108,7 +110,18 @@ def test_cheap_config_that_leaves_pods_without_a_node_is_not_recommended() -> No
     """A config that serves no pod costs nothing, and is not the better one."""
     found = summary(points(["x=1,2"]), [run(100, 10), run(50, 10, left=30)])
     assert found["recommended"] == 1
-    assert found["recommendation"].startswith("Keep x 1")
+    assert found["recommendation"] == (
+        "Keep x 1: no other combination that leaves as few pods without a node is cheaper for "
+        "what it makes pods wait."
+    )
+
+
+def test_recommendation_says_that_fewer_pods_are_left_without_a_node() -> None:
+    """It read as if the sweep recommended what is dearer and lets pods wait longer."""
+    found = summary(points(["x=1,5"]), [run(20, 40, left=2, deleted=1), run(60, 55)])
+    assert found["recommendation"] == (
+        "x 5 instead of 1: 200.0% dearer, p95 waiting +15.0 s, 3 fewer pods without a node."
+    )
 
 
 def test_config_whose_pods_are_deleted_while_they_wait_is_not_recommended() -> None:
@@ -180,6 +193,33 @@ def test_scheduler_that_does_not_answer_is_told(files: SimulateRequest) -> None:
         )
 
 
+class Sent:
+    """A Dask client without workers, which keeps what it is to send."""
+
+    def __init__(self) -> None:
+        self.scheduler = SimpleNamespace(address="tcp://h:8786")
+        self.sent: list[object] = []
+
+    def submit(self, call: Callable[..., object], *given: object, **_options: object) -> object:
+        """Return a future's name."""
+        self.sent += given
+        return f"{call.__name__}-{len(self.sent)}"
+
+    def wait_for_workers(self, _count: int, timeout: float) -> None:
+        """No worker comes."""
+        raise TimeoutError(timeout)
+
+
+def test_demand_is_sent_once_however_many_points_there_are(files: SimulateRequest) -> None:
+    """A scheduler held a demand of 100 MiB a thousand times, and was killed for its memory."""
+    pytest.importorskip("distributed", reason="the extra `simulate`")
+    demand, client = TRACE.encode(), Sent()
+    task = Task(name="p", settings=settings_of(files.config, {}), demand_name="trace.csv")
+    with pytest.raises(ToolError, match="no worker joined"):
+        list(results(client, [task] * 5, demand))
+    assert sum(pickle.dumps(each).count(demand) for each in client.sent) == 1
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.filterwarnings("ignore")
 def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
@@ -188,11 +228,11 @@ def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
     """A sweep of hours on machines that come and go must not depend on which of them did what."""
     distributed = pytest.importorskip("distributed", reason="the extra `simulate`")
     tasks = [
-        Task(name=f"p{n}", settings=settings_of(files.config, {}), demand=TRACE.encode(),
-             demand_name="trace.csv", options=Options(days=0.04, sleep_seconds=20.0 + n))
+        Task(name=f"p{n}", settings=settings_of(files.config, {}), demand_name="trace.csv",
+             options=Options(days=0.04, sleep_seconds=20.0 + n))
         for n in range(6)
     ]  # fmt: skip
-    alone = [play(task) for task in tasks]
+    alone = [play(task, TRACE.encode()) for task in tasks]
     with (
         distributed.LocalCluster(n_workers=4, threads_per_worker=1, host="127.0.0.1",
                                  dashboard_address=None, silence_logs=50) as cluster,
@@ -200,7 +240,7 @@ def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
     ):  # fmt: skip
         pids = client.run(os.getpid)
         found: dict[int, Any] = {}
-        for number, figures in results(client, tasks):
+        for number, figures in results(client, tasks, TRACE.encode()):
             if not found:
                 os.kill(min(pids.values()), signal.SIGKILL)
             found[number] = figures

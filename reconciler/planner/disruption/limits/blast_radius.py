@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.cluster import Pod
 from reconciler.model.text import counted_noun, duration
+from reconciler.model.top_controller import deployment_of
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.settings import BlastRadius
@@ -76,16 +77,14 @@ class BlastRadiusLimits:
 def _controller_of(pod: Pod) -> _Controller | None:
     """Return the controller that makes such pods; None for a pod without one.
 
-    A Deployment's ReplicaSets are one controller: each is named after the Deployment and the hash
-    of its template, which is a label of its pods.
+    A Deployment's ReplicaSets are one controller.
     """
     if pod.owner is None:
         return None
-    kind, name = pod.owner.kind, pod.owner.name
-    template = pod.labels.get("pod-template-hash")
-    if kind == "ReplicaSet" and template and name.endswith(f"-{template}"):
-        kind, name = "Deployment", name.removesuffix(f"-{template}")
-    return pod.key.namespace, kind, name
+    deployment = deployment_of(pod.owner, pod.labels)
+    if deployment is not None:
+        return pod.key.namespace, "Deployment", deployment
+    return pod.key.namespace, pod.owner.kind, pod.owner.name
 
 
 def _counted(pods: Iterable[Pod]) -> Counter[_Controller]:

@@ -1,18 +1,21 @@
 """What the recorder writes down of a loop's snapshots."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
+from reconciler.model.ids import Region
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from reconciler.records.demand import read_demand
 from reconciler.simulation.chances import Chances
 from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import (
+    HOME,
     NOW,
     amounts,
     labelled,
@@ -70,6 +73,7 @@ def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     pod = made("web", cpu="500m", labels={"app": "web"})
+    record(recorder, after=-10)
     record(recorder, pod)
     record(recorder, pod, after=30)
     record(recorder, after=60)
@@ -169,11 +173,11 @@ def test_record_lasts_for_as_long_as_was_recorded_though_nothing_changes() -> No
         record(recorder, pod, after=60 * minute)
     assert log.demand().end == NOW + timedelta(hours=1)
     assert set(log.pods()) == {"uid-ns-web"}
-    assert log.lines.count(b'"kind":"end"') == 12
+    assert log.lines.count(b"end-of-recording") == 12
     settings = make_settings(make_fleet_settings("small", price="0.10"))
     calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
     replayed = Simulation(log.demand(), settings, Options(chances=calm)).run()
-    assert (replayed.pods, round(replayed.seconds)) == (1, 3606)
+    assert (replayed.pods, round(replayed.seconds)) == (1, 3601)
 
 
 def test_each_day_begins_with_everything_that_is_there() -> None:
@@ -190,24 +194,64 @@ def test_each_day_begins_with_everything_that_is_there() -> None:
     assert log.pods()["uid-ns-stays"].until is None
 
 
-def test_old_pod_does_not_make_the_record_older_than_it_is_kept() -> None:
-    """A replay of two weeks would begin when the oldest pod was created, years ago."""
-    log = Log()
-    old = make_pod("old", created_at=NOW - timedelta(days=400))
-    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
-    assert log.demand().begin == NOW - timedelta(days=14)
-
-
-def test_targets_of_fleets_are_recorded_when_they_change() -> None:
-    """A replay could not be compared with what happened."""
+def test_replay_of_a_day_begins_when_its_recording_did() -> None:
+    """A day was simulated as the weeks since its oldest pod was created."""
     log = Log()
     recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
-    record(recorder)
-    record(recorder, made("web"), after=30)
-    record(recorder, made("web"), after=60)
-    facts = [each.target for each in log.demand().lines if isinstance(each, FleetFact)]
-    assert facts[0] == 0
-    assert len(facts) <= 2
+    day = timedelta(days=1)
+    old, waits = (make_pod(name, created_at=NOW - 400 * day) for name in ("old", "waits"))
+    job = make_pod("job", owner="Job", created_at=NOW - 5 * day, started_at=NOW - 5 * day)
+    ended = make_pod("ended", owner="Job", phase="Succeeded", created_at=NOW - 5 * day,
+                     started_at=NOW - 5 * day, finished_at=NOW - 4 * day)  # fmt: skip
+    done = replace(job, phase="Succeeded", finished_at=NOW + timedelta(hours=1))
+    ran = replace(waits, phase="Succeeded", started_at=NOW + timedelta(hours=2),
+                  finished_at=NOW + timedelta(hours=5))  # fmt: skip
+    record(recorder, old, waits, job, ended)
+    record(recorder, old, waits, done, after=3_600)
+    record(recorder, old, ran, after=5 * 3_600)
+    first_day, log.lines = log.lines, b""
+    record(recorder, old, made("late"), after=86_400)
+    assert log.demand().begin == NOW + day
+    assert log.pods().keys() == {"uid-ns-old", "uid-ns-late"}
+    for recorded in (first_day + log.lines, log.lines + first_day):
+        log.lines = recorded
+        assert log.demand().begin == NOW
+        assert {id_: (pod.at, pod.ran_seconds) for id_, pod in log.pods().items()} == {
+            "uid-ns-old": (NOW, None),
+            "uid-ns-waits": (NOW, 3 * 3_600),
+            "uid-ns-job": (NOW, 3_600),
+            "uid-ns-late": (NOW, None),
+        }
+
+
+def test_day_that_does_not_say_when_it_began_is_read_with_those_that_do() -> None:
+    """Days of an earlier version would be cut off when they are put together with later ones."""
+    log = Log()
+    old = make_pod("old", created_at=NOW - timedelta(days=2))
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
+    earlier = b"".join(each for each in log.lines.splitlines(True) if b"begin-of" not in each)
+    log.lines = b""
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old, after=86_400)
+    log.lines = earlier + log.lines
+    assert log.demand().begin == NOW - timedelta(days=2)
+
+
+def test_target_of_a_fleet_in_several_regions_is_that_of_all_of_them() -> None:
+    """That of the last region was written, mostly 0, and a replay agreed with nothing."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    regions = (HOME, Region("eu-west-1"))
+    small = make_fleet_settings("small", min_capacity=3, regions=regions)
+    settings = make_settings(small, regions=regions)
+    fleets = [make_fleet(small, 3 - n, region=r) for n, r in enumerate(regions)]
+    snapshot = make_snapshot(cloud=make_cloud(*fleets))
+    planned = plan(snapshot, settings)
+    assert {each.region: each.target for each in planned.fleets} == dict(
+        zip(regions, (3, 2), strict=True)
+    )
+    recorder.plan_made(snapshot, planned)
+    (fact,) = [each for each in log.demand().lines if isinstance(each, FleetFact)]
+    assert (fact.target, fact.joined) == (5, 0)
 
 
 def test_recorded_demand_replayed_under_the_same_config_asks_for_as_many_nodes() -> None:
@@ -262,5 +306,38 @@ def test_what_a_tenant_can_write_never_makes_a_recording_unreadable() -> None:
     )
     record(recorder, made("web"), *hostile)
     record(recorder, after=60)
-    assert log.pods().keys() == {f"uid-ns-{pod.key.name}" for pod in (made("web"), *hostile)}
+    there = {"web", "sum", "owner", "late", "future"}
+    assert log.pods().keys() == {f"uid-ns-{name}" for name in there}
     assert log.demand().end <= NOW + timedelta(seconds=60)
+
+
+def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
+    """Kueue held a Job for hours, in which its replay had nodes for it."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    held, quick, late = (made(n, owner="Job", gated=True) for n in ("held", "quick", "late"))
+    record(recorder, held, quick, late)
+    begun = NOW + timedelta(seconds=20)
+    ran = replace(quick, gated=False, phase="Succeeded", scheduled_at=begun, started_at=begun,
+                  finished_at=NOW + timedelta(seconds=50))  # fmt: skip
+    record(recorder, replace(held, gated=False), ran, late, after=60)
+    let_go = replace(held, gated=False), replace(late, gated=False)
+    record(recorder, *let_go, after=90)
+    record(recorder, *let_go, after=86_400)
+    assert {id_: (pod.at, pod.ran_seconds) for id_, pod in log.pods().items()} == {
+        "uid-ns-quick": (begun, 30),
+        "uid-ns-held": (NOW + timedelta(seconds=60), None),
+        "uid-ns-late": (NOW + timedelta(seconds=90), None),
+    }
+
+
+def test_pod_that_was_resized_in_place_is_recorded_with_its_new_requests() -> None:
+    """They were recorded at midnight only: a replay of the day had room for the old ones."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    record(recorder, made("web", cpu="500m"))
+    record(recorder, made("web", cpu="8"), after=60)
+    record(recorder, made("web", cpu="8"), after=90)
+    (pod,) = log.pods().values()
+    assert (pod.at, pod.spec.requests["cpu"]) == (NOW, 8000)
+    assert log.lines.count(b'"kind":"pod"') == 2

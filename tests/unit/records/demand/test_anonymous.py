@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.loops.workloads import workload_of
 from reconciler.model.cluster import (
     Owner,
     PodAffinityTerm,
     PodPreference,
+    Preference,
     TopologySpreadConstraint,
 )
 from reconciler.model.demand import (
@@ -27,7 +29,7 @@ from reconciler.model.selectors import (
     Requirement,
 )
 from reconciler.records.demand import Anonymiser, encode_line
-from tests.builders import NOW, make_spec
+from tests.builders import NOW, make_pod, make_spec
 
 SECRET = "acme"
 """Part of every name that must not be told."""
@@ -58,6 +60,15 @@ SPEC = replace(
             ),
         )
     ),
+    node_preferences=(
+        Preference(
+            weight=1,
+            term=NodeSelectorTerm(
+                fields=(Requirement(key="metadata.name", operator="In", values=("acme-node",)),)
+            ),
+        ),
+    ),
+    scheduler_name="acme-scheduler",
     pod_affinity=(TERM,),
     pod_anti_affinity=(TERM,),
     pod_preferences=(PodPreference(weight=3, term=TERM),),
@@ -77,7 +88,12 @@ COMMON: dict[str, Any] = {
         {"acme.io/app": "acme-web", "acme-tier": "acme-a", "openai/do-not-drain": "true"}
     ),
     "annotations": FrozenMap(
-        {"acme.io/note": "acme", "fleet-reconciler.io/do-not-disrupt": "true"}
+        {
+            "acme.io/note": "acme",
+            "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "acme-volume",
+            "fleet-reconciler.io/do-not-disrupt": "true",
+            "fleet-reconciler.io/note": "acme",
+        }
     ),
 }
 LINES: list[DemandLine] = [
@@ -129,10 +145,35 @@ def test_what_a_config_names_stays() -> None:
     assert isinstance(pod, PodDemand)
     assert pod.spec.requests == SPEC.requests
     assert pod.spec.node_selector == {"sector": "batch"}
-    assert pod.annotations == {"fleet-reconciler.io/do-not-disrupt": "true"}
+    assert pod.annotations["fleet-reconciler.io/do-not-disrupt"] == "true"
+    assert "acme.io/note" not in pod.annotations
     assert pod.labels.get("openai/do-not-drain") == "true", "what keeps pods does so in a replay"
     assert pod.spec.node_affinity is not None
     assert pod.spec.node_affinity.terms[0].expressions[0].values == ("small",)
+
+
+def test_pods_are_still_of_their_deployments_and_cron_jobs() -> None:
+    """Pods of one Deployment had a controller each, and no blast radius held."""
+    names = Anonymiser()
+    labels = FrozenMap({"app": "acme", "pod-template-hash": "7d9f8"})
+    pods = [
+        PodDemand(at=NOW, id=name, spec=SPEC, controller=Owner(kind=kind, name=name), labels=labels)
+        for kind, name in (("ReplicaSet", "acme-7d9f8"), ("Job", "acme-29384756"), ("Job", "acme"))
+    ]
+    found = [names.line(pod) for pod in pods]
+    web, cron, job = (
+        workload_of(make_pod("x", owner=each.controller, labels=each.labels))
+        for each in found
+        if isinstance(each, PodDemand)
+    )
+    assert (web.kind, cron.kind, job.kind) == ("Deployment", "CronJob", "Job")
+    assert web.name == cron.name == job.name
+    assert SECRET not in web.name
+    made = names.line(
+        ControllerDemand(at=NOW, controller=Owner(kind="Deployment", name="acme"), replicas=1)
+    )
+    assert isinstance(made, ControllerDemand)
+    assert made.controller.name == web.name
 
 
 def test_hashes_of_two_recordings_have_nothing_in_common() -> None:

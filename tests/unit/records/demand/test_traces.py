@@ -45,6 +45,12 @@ def test_other_spellings_and_times_are_read() -> None:
     assert pod.spec.requests == {"cpu": 250, "memory": 100 * 2**20, "pods": 1}
 
 
+def test_pod_without_gpus_may_say_nothing_of_them() -> None:
+    """Traces leave the cell empty."""
+    (pod,) = pods("submit_s,duration,cpu,memory,gpu\n1,2,3,4,\n")
+    assert "nvidia.com/gpu" not in pod.spec.requests
+
+
 def test_compressed_trace_is_read() -> None:
     """Public traces come compressed."""
     body = gzip.compress(b"submit_s,duration,cpu,memory\n1,2,3,4\n")
@@ -58,6 +64,9 @@ def test_compressed_trace_is_read() -> None:
         ("", "trace.csv:1: no column"),
         ("submit_s,duration,cpu,memory\n1,2,3,4\n5,x,7,8\n", "trace.csv:3: duration: 'x' is not"),
         ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is not an amount"),
+        ("submit_s,duration,cpu,memory\n1,,3,4\n", "trace.csv:2: duration: '' is not an amount"),
+        ("submit_s,duration,cpu,memory\n1,2,,4\n", "trace.csv:2: cpu: '' is not an amount"),
+        ("submit_s,duration,cpu,memory\n1,2,3,\n", "trace.csv:2: memory_mib: '' is not an amount"),
         (
             "submit_s,duration,cpu,memory\n1772366400,2,3,4\n",
             "ten years off: give seconds since the trace's beginning (second 0 is 2026-03-01)",

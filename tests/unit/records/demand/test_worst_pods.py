@@ -37,8 +37,8 @@ def test_day_with_the_worst_pod_can_be_read(what: str) -> None:
     daemon_set = object_json(
         "DaemonSet", api="apps/v1", metadata={"namespace": "web"}, spec=template
     )
-    now = seen_in(decode(pod_json(**spec), daemon_set), None, NOW, {})
+    now = seen_in(decode(pod_json(**spec), daemon_set), None, NOW, {}, Seen())
     lines = list(changes(Seen(), now, NOW, timedelta(days=1)))
     written = b"".join(map(encode_line, lines))
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert len(read_demand(io.BytesIO(written), "recorded").lines) == 2

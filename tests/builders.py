@@ -146,6 +146,7 @@ def make_pod(
         key=PodKey(namespace=namespace, name=name, uid=f"uid-{namespace}-{name}"),
         spec=spec,
         labels=FrozenMap(labels or {}),
+        annotations=FrozenMap(changed.pop("annotations", {})),
         owner=kind,
         phase=changed.pop("phase", "Running" if node else "Pending"),
         node_name=NodeName(node) if node else None,

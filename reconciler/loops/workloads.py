@@ -81,11 +81,16 @@ def workload_of(pod: Pod) -> Workload:
     return Workload(namespace=pod.key.namespace, kind=kind, name=name)
 
 
+_Refused = dict[int, tuple[tuple[Reason, ...], int]]
+"""Reasons of a workload's pods and how many pods have them, by identity: pods of one shape share
+the reasons of all fleets, and so do the workloads of one shape their refusals."""
+
+
 def pending_by_workload(snapshot: Snapshot, plan: Plan) -> tuple[Pending, ...]:
     """Return the pending pods of the plan by workload: the worst first, then the most pods."""
     waiting = {pod.key: pod for pod in snapshot.cluster.pods if pod.node_name is None}
     found: dict[Workload, Pending] = {}
-    refused: dict[Workload, Counter[tuple[Reason, ...]]] = {}
+    refused: dict[Workload, _Refused] = {}
     for key, state, reasons, fleet in _pending(plan):
         workload = _workload(key, waiting.get(key))
         pending = found.setdefault(workload, Pending(workload=workload))
@@ -93,9 +98,14 @@ def pending_by_workload(snapshot: Snapshot, plan: Plan) -> tuple[Pending, ...]:
         if fleet is not None:
             pending.fleets[fleet] += 1
         if reasons:
-            refused.setdefault(workload, Counter())[reasons] += 1
+            counts = refused.setdefault(workload, {})
+            counts[id(reasons)] = reasons, counts.get(id(reasons), (reasons, 0))[1] + 1
+    known: dict[tuple[tuple[int, int], ...], tuple[Refusal, ...]] = {}
     for workload, counts in refused.items():
-        found[workload].refusals = _refusals(counts)
+        shape = tuple([(number, pods) for number, (_, pods) in counts.items()])
+        if shape not in known:
+            known[shape] = _refusals(counts)
+        found[workload].refusals = known[shape]
     return tuple(sorted(found.values(), key=_urgency))
 
 
@@ -132,11 +142,11 @@ def _count(pending: Pending, key: PodKey, state: PendingState, pod: Pod | None) 
         pending.oldest_at = created_at
 
 
-def _refusals(counts: Counter[tuple[Reason, ...]]) -> tuple[Refusal, ...]:
+def _refusals(counts: _Refused) -> tuple[Refusal, ...]:
     """Return the reasons joined over fleets: the same reason of six fleets is one entry."""
     pods: Counter[tuple[str, str]] = Counter()
     fleets: dict[tuple[str, str], set[tuple[str, Region]]] = {}
-    for reasons, count in counts.items():
+    for reasons, count in counts.values():
         for said in {(each.code, each.detail) for each in reasons}:
             pods[said] += count
         for each in reasons:

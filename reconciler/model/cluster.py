@@ -108,7 +108,7 @@ class PodPreference:
     term: PodAffinityTerm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class PodSpec:
     """The parts of a pod's spec that its replicas share and a decision can depend on.
 

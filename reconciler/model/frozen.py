@@ -14,7 +14,7 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
     MappingProxyType would break copying and pickling; a plain dict would not be hashable.
     """
 
-    __slots__ = ("_data", "_hash")
+    __slots__ = ("__weakref__", "_data", "_hash")
 
     def __init__(self, data: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
         self._data: dict[K, V] = dict(data)

@@ -1,7 +1,8 @@
 """A bounded cache of values: one object for equal values, computed once."""
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import ReferenceType, ref
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -59,9 +60,33 @@ class InternTable(Generic[K, V]):
         found = self.get(key)
         return found if found is not None else self.put(key, build(), weight)
 
+    def discard(self, key: K) -> None:
+        """Remove an entry, if there is one; its weight counts until its generation is dropped."""
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
     def clear(self) -> None:
         """Remove all entries."""
         self._young, self._old, self._heavy, self._filled = {}, {}, {}, 0
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
+
+
+References = tuple[ReferenceType[Any], ...]
+
+
+def released_with(table: InternTable[K, V], key: K, *objects: object) -> References:
+    """Return what an entry has to hold, so that it is removed when one of the objects is gone.
+
+    For tables with identities as keys: an entry that held the objects themselves would keep what a
+    tenant wrote once in memory, for as long as nothing else fills the table.
+    """
+    known = ref(table)
+
+    def remove(_gone: ReferenceType[Any]) -> None:
+        found = known()
+        if found is not None:
+            found.discard(key)
+
+    return tuple([ref(each, remove) for each in objects])

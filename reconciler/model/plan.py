@@ -1,9 +1,9 @@
 """The result of a planning cycle: actions in order, reservations, refusals, cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding
@@ -21,6 +21,8 @@ from reconciler.model.saved_state import (
 )
 from reconciler.model.snapshot import Ignored
 from reconciler.model.text import cut
+
+T = TypeVar("T")
 
 DETAIL_MAX: Final = 500
 """The length of a reason's detail. It names what pods name, which may be a megabyte, and is kept,
@@ -68,6 +70,21 @@ class Unplaceable:
 
     pod: PodKey
     reasons: tuple[Reason, ...]
+
+
+def with_shared(
+    found: Iterable[Unplaceable], made_of: Callable[[tuple[Reason, ...]], T]
+) -> Iterator[tuple[Unplaceable, T]]:
+    """Return each pod with what is made of its reasons, once for all pods that share them.
+
+    Pods of one shape share their reasons: one per fleet, and hundreds of fleets are many.
+    """
+    known: dict[int, T] = {}
+    for each in found:
+        key = id(each.reasons)
+        if key not in known:
+            known[key] = made_of(each.reasons)
+        yield each, known[key]
 
 
 HeldCode = Literal[
@@ -321,6 +338,18 @@ class Plan:
     offered_resources: frozenset[str] = frozenset()
     """Resources that pods request and that a node has, or a new one would have. Pods may request
     any other name."""
+
+    def refusals(self) -> list[tuple[tuple[Reason, ...], int]]:
+        """Return the reasons for which pods are unplaceable, and how many pods have each.
+
+        Pods of one shape share their reasons, one per fleet: what is counted here once need not be
+        counted pod by pod. Equal reasons that are not shared come more than once.
+        """
+        found: dict[int, tuple[tuple[Reason, ...], int]] = {}
+        for each in self.unplaceable:
+            known = found.get(id(each.reasons), (each.reasons, 0))
+            found[id(each.reasons)] = known[0], known[1] + 1
+        return list(found.values())
 
     @property
     def updates(self) -> tuple[FleetUpdate, ...]:

@@ -8,7 +8,6 @@ used: both may change between plan and eviction.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -16,7 +15,7 @@ from typing import Final
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import PodKey
-from reconciler.model.interning import InternTable
+from reconciler.model.interning import InternTable, References, released_with
 from reconciler.model.selectors import LabelSelector
 
 ALWAYS_ALLOW = "AlwaysAllow"
@@ -26,8 +25,6 @@ same pods."""
 LINES_MAX = 1024
 """Lines of selectors that one set of labels is compared with, in its namespace. A tenant may create
 any number of budgets, each with hundreds of lines, and change them before each plan."""
-NAMESPACES_MAX = 1024
-"""Namespaces whose coverage is remembered: it changes with their own budgets alone."""
 
 Shape = tuple[str, LabelSelector | None, bool]
 """Of a budget: its namespace, what it selects, and whether it cannot be read."""
@@ -37,7 +34,7 @@ class _OfNamespace:
     """Which budgets of one namespace cover a pod, whatever they allow."""
 
     def __init__(self, selectors: Sequence[LabelSelector | None]) -> None:
-        self._selectors = selectors
+        self.selectors: Final = selectors
         self._lines = [_lines(selector) for selector in selectors]
         self._by_label: dict[tuple[str, str], list[int]] = {}
         """Budgets by one label that they insist on."""
@@ -46,16 +43,16 @@ class _OfNamespace:
         self._others: list[int] = []
         """Those that insist on none."""
         self._index()
-        self._known: InternTable[int, tuple[Labels, tuple[int, ...] | None]]
+        self._known: InternTable[int, tuple[References, tuple[int, ...] | None]]
         self._known = InternTable(LABELS_MAX)
-        """By identity of labels, which the values keep alive."""
+        """By identity of labels."""
 
     def _index(self) -> None:
         """Index budgets by the label that the fewest of them insist on.
 
         Namespaces with hundreds of them are asked about every pod.
         """
-        asked = [selector.match_labels if selector else NO_LABELS for selector in self._selectors]
+        asked = [selector.match_labels if selector else NO_LABELS for selector in self.selectors]
         common = Counter(label for labels in asked for label in labels.items())
         for number, labels in enumerate(asked):
             if not labels:
@@ -73,7 +70,8 @@ class _OfNamespace:
         """
         known = self._known.get(id(labels))
         if known is None:
-            known = self._known.put(id(labels), (labels, self._selecting(labels)))
+            held = released_with(self._known, id(labels), labels)
+            known = self._known.put(id(labels), (held, self._selecting(labels)))
         return known[1]
 
     def _selecting(self, labels: Labels) -> tuple[int, ...] | None:
@@ -85,7 +83,7 @@ class _OfNamespace:
         return tuple(sorted(n for n in numbers if n in self._certain or self._selects(n, labels)))
 
     def _selects(self, number: int, labels: Labels) -> bool:
-        selector = self._selectors[number]
+        selector = self.selectors[number]
         return selector is not None and selector.matches(labels)
 
 
@@ -95,25 +93,33 @@ def _lines(selector: LabelSelector | None) -> int:
     return len(selector.match_labels) + len(selector.match_expressions)
 
 
-@lru_cache(maxsize=NAMESPACES_MAX)
-def _of_namespace(selectors: tuple[LabelSelector | None, ...]) -> _OfNamespace:
-    """Remembered: what a tenant changes about his budgets has those of no other compared again."""
-    return _OfNamespace(selectors)
-
-
 class Coverage:
-    """Which budgets cover a pod, whatever they allow."""
+    """Which budgets cover a pod, whatever they allow.
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
-        """`shapes` are those of all budgets, the ones of each namespace one after the other."""
+    Args:
+        shapes: Those of all budgets, the ones of each namespace one after the other.
+        before: Of an earlier plan, whose namespaces are taken over where their budgets are the
+            same: what a tenant changes about his own has those of no other compared again.
+    """
+
+    def __init__(self, shapes: Sequence[Shape], before: "Coverage | None" = None) -> None:
+        self.shapes: Final = shapes
         self._of: dict[str, tuple[int, _OfNamespace]] = {}
         """By namespace the number of its first budget, and its budgets."""
         first = 0
         for namespace, group in groupby(shapes, key=itemgetter(0)):
             selectors = tuple([selector for _, selector, _ in group])
-            self._of[namespace] = first, _of_namespace(selectors)
+            known = before.known(namespace, selectors) if before else None
+            self._of[namespace] = first, known or _OfNamespace(selectors)
             first += len(selectors)
         self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
+
+    def known(
+        self, namespace: str, selectors: tuple[LabelSelector | None, ...]
+    ) -> _OfNamespace | None:
+        """Return the budgets of a namespace if they select the same."""
+        found = self._of.get(namespace)
+        return found[1] if found is not None and found[1].selectors == selectors else None
 
     def has_any(self, namespace: str) -> bool:
         """Return whether there is any budget in the namespace."""
@@ -141,10 +147,25 @@ class Coverage:
         return tuple([first + number for number in found]) if found else ()
 
 
-@lru_cache(maxsize=4)
-def coverage_of(shapes: tuple[Shape, ...]) -> Coverage:
-    """The coverage of budgets: their counts change with every pod, what they select hardly ever."""
-    return Coverage(shapes)
+class _LastCoverage:
+    """The coverage that was asked for last, and no other.
+
+    Budgets' counts change with every pod, what they select hardly ever. A tenant may write
+    megabytes of budgets before each plan: those of earlier plans are not kept.
+    """
+
+    def __init__(self) -> None:
+        self._last = Coverage(())
+
+    def of(self, shapes: tuple[Shape, ...]) -> Coverage:
+        """Return the coverage of budgets of these shapes."""
+        last = self._last
+        if last.shapes != shapes:
+            last = self._last = Coverage(shapes, last)
+        return last
+
+
+_COVERAGE: Final = _LastCoverage()
 
 
 class BudgetLedger:
@@ -154,7 +175,7 @@ class BudgetLedger:
         self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
         self._left = [b.disruptions_allowed for b in self._budgets]
         shapes = tuple([(b.namespace, b.selector, b.unreadable) for b in self._budgets])
-        self.coverage: Final = coverage_of(shapes)
+        self.coverage: Final = _COVERAGE.of(shapes)
 
     def refusal(self, pods: Iterable[Pod], rounds_max: int = 1) -> str | None:
         """Return why the pods cannot all be disrupted within so many rounds; None when they can.

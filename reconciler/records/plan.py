@@ -1,6 +1,8 @@
 """Encodes a plan as the JSON that users and CI read: the same plan gives the same bytes."""
 
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, assert_never
 
 import orjson
 
@@ -17,6 +19,7 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.ids import PodKey, Region
+from reconciler.model.interning import InternTable
 from reconciler.model.plan import (
     Cost,
     FleetPlan,
@@ -24,6 +27,7 @@ from reconciler.model.plan import (
     Held,
     Placement,
     Plan,
+    Reason,
     Unplaceable,
 )
 from reconciler.model.snapshot import Ignored
@@ -34,6 +38,10 @@ Json = dict[str, Any]
 
 _USD_DIGITS = 6
 """Prices have at most four decimals; more digits would only show rounding errors of sums."""
+PART_BYTES: Final = 1 << 16
+"""About how long one part of a plan is that is encoded part by part."""
+_FRAGMENTS_MAX: Final = 4_096
+"""How many KiB of encoded reasons are remembered while a plan is encoded, twice over."""
 
 
 def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> bytes:
@@ -44,23 +52,77 @@ def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> byte
         indent: Whether to indent for people: one value per line.
         kept: Whether to add `kept`, why each node stays.
     """
-    options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-    return orjson.dumps(
-        plan_to_json(plan, kept=kept), option=options | (orjson.OPT_INDENT_2 if indent else 0)
-    )
+    if not indent:
+        return b"".join(encoded_parts(plan, kept=kept))
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
+    return orjson.dumps(plan_to_json(plan, kept=kept), option=options)
 
 
-def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
-    """Return a plan as `reconciler plan --output json` prints it: plain dicts and lists."""
+def encoded_parts(plan: Plan, *, kept: bool = False) -> Iterator[bytes]:
+    """Write a plan as `encode_plan` does, part by part.
+
+    A plan of ten thousand pods that none of 300 fleets can take is 400 MB of JSON. No more than a
+    few MiB of it exist at once.
+    """
+    lists, others = _lists(plan, _encoded_reasons(plan.home_region)), _others(plan, kept=kept)
+    start = b"{"
+    for key in sorted({*lists, *others}):
+        yield start + orjson.dumps(key) + b":"
+        if key in lists:
+            yield from _array(lists[key])
+        else:
+            yield orjson.dumps(others[key], option=orjson.OPT_SORT_KEYS)
+        start = b","
+    yield b"}\n"
+
+
+def _array(items: Iterable[Json]) -> Iterator[bytes]:
+    part = bytearray(b"[")
+    for number, item in enumerate(items):
+        if number:
+            part += b","
+        part += orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+        if len(part) >= PART_BYTES:
+            yield bytes(part)
+            part.clear()
+    yield bytes(part) + b"]"
+
+
+def plan_to_json(plan: Plan, *, kept: bool = False, listed_max: int | None = None) -> Json:
+    """Return a plan as `reconciler plan --output json` prints it: plain dicts and lists.
+
+    Args:
+        plan: The plan.
+        kept: Whether to add `kept`, why each node stays.
+        listed_max: How many actions, placements, held nodes, unplaceable pods and ignored objects
+            there are at most; None: all of them.
+    """
+    lists = _lists(plan, _listed_reasons(plan.home_region))
+    cut = {key: list(islice(items, listed_max)) for key, items in lists.items()}
+    return cut | _others(plan, kept=kept)
+
+
+_Reasons = Callable[[tuple[Reason, ...]], Any]
+"""Makes what the plan says about a pod's reasons, once for all pods that share them."""
+
+
+def _lists(plan: Plan, reasons: _Reasons) -> dict[str, Iterable[Json]]:
+    """Return the lists of a plan that are as long as the cluster is large, nothing built yet."""
     home = plan.home_region
+    return {
+        "actions": map(action_to_json, plan.actions),
+        "placements": (_placement(each, home) for each in plan.placements),
+        "held": map(_held, plan.held),
+        "unplaceable": (_unplaceable(each, reasons) for each in plan.unplaceable),
+        "ignored": map(_ignored, plan.ignored),
+    }
+
+
+def _others(plan: Plan, *, kept: bool) -> Json:
+    """Return what a plan has beside its `_lists`."""
     result: Json = {
         "at": rfc3339_exact(plan.at),
         "cluster": plan.cluster,
-        "actions": [action_to_json(each) for each in plan.actions],
-        "placements": [_placement(each, home) for each in plan.placements],
-        "held": [_held(each) for each in plan.held],
-        "unplaceable": [_unplaceable(each, home) for each in plan.unplaceable],
-        "ignored": [_ignored(each) for each in plan.ignored],
         "fleets": [fleet_to_json(each) for each in plan.fleets],
         "cost": _cost(plan.cost),
         "binding": binding_to_json(plan.binding),
@@ -193,13 +255,43 @@ def _held(held: Held) -> Json:
     return {"node": None, "instance": held.instance, "code": held.code, **detail}
 
 
-def _unplaceable(unplaceable: Unplaceable, home: Region) -> Json:
-    reasons = [
+def _unplaceable(unplaceable: Unplaceable, reasons: _Reasons) -> Json:
+    return _pod(unplaceable.pod) | {"reasons": reasons(unplaceable.reasons)}
+
+
+def _reasons(every: tuple[Reason, ...], home: Region) -> list[Json]:
+    return [
         {"fleet": each.fleet, "code": each.code, "detail": each.detail}
         | _outside(each.region, home)
-        for each in unplaceable.reasons
+        for each in every
     ]
-    return _pod(unplaceable.pod) | {"reasons": reasons}
+
+
+def _listed_reasons(home: Region) -> _Reasons:
+    """Return reasons as one list for all pods that share them."""
+    known: dict[int, list[Json]] = {}
+
+    def listed(every: tuple[Reason, ...]) -> list[Json]:
+        found = known.get(id(every))
+        if found is None:
+            found = known[id(every)] = _reasons(every, home)
+        return found
+
+    return listed
+
+
+def _encoded_reasons(home: Region) -> _Reasons:
+    """Return reasons as JSON, which is remembered for as many as fit a few MiB."""
+    known: InternTable[int, orjson.Fragment] = InternTable(_FRAGMENTS_MAX)
+
+    def encoded(every: tuple[Reason, ...]) -> orjson.Fragment:
+        found = known.get(id(every))
+        if found is None:
+            text = orjson.dumps(_reasons(every, home), option=orjson.OPT_SORT_KEYS)
+            found = known.put(id(every), orjson.Fragment(text), weight=1 + len(text) // 1024)
+        return found
+
+    return encoded
 
 
 def _ignored(ignored: Ignored) -> Json:

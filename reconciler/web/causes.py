@@ -302,17 +302,18 @@ def _missing(seen: Seen) -> Iterator[Cause]:
         return
     missing = {(f.fleet, f.region) for f in plan.fleets if f.state == MISSING}
     waiting = [
-        {(r.fleet, r.region) for r in each.reasons if r.code == "fleet-unavailable"} & missing
-        for each in plan.unplaceable
+        ({(r.fleet, r.region) for r in reasons if r.code == "fleet-unavailable"} & missing, pods)
+        for reasons, pods in plan.refusals()
     ]
-    names = sorted({f"{fleet} in {region}" for fleets in waiting for fleet, region in fleets})
+    names = sorted({f"{fleet} in {region}" for fleets, _ in waiting for fleet, region in fleets})
     if not names:
         return
     more = f" (and {len(names) - FLEETS_NAMED} more)" if len(names) > FLEETS_NAMED else ""
+    pods = sum(pods for fleets, pods in waiting if fleets)
     yield Cause(
         kind="fleet-missing",
         level="limited",
-        headline=f"No fleet can run {counted_noun(sum(map(bool, waiting)), 'pod')}",
+        headline=f"No fleet can run {counted_noun(pods, 'pod')}",
         detail=f"EC2 does not have {', '.join(names[:FLEETS_NAMED])}{more}",
         remedy="apply the Terraform root of this config",
     )
@@ -324,7 +325,7 @@ def _budget(seen: Seen) -> Iterator[Cause]:
     waiting = 0 if plan is None else _waiting_for(plan, BUDGET_CODES)
     if plan is None or not waiting:
         return
-    found = [r for each in plan.unplaceable for r in each.reasons if r.code in BUDGET_CODES]
+    found = [r for reasons, _ in plan.refusals() for r in reasons if r.code in BUDGET_CODES]
     keys = sorted({LIMIT_KEYS[reason.code] for reason in found})
     first = found[0]
     where = f"{first.fleet}: " if first.fleet else ""
@@ -340,7 +341,7 @@ def _budget(seen: Seen) -> Iterator[Cause]:
 
 def _waiting_for(plan: Plan, codes: frozenset[str]) -> int:
     """Return how many unplaceable pods wait because of one of these codes."""
-    return sum(1 for each in plan.unplaceable if any(r.code in codes for r in each.reasons))
+    return sum(pods for reasons, pods in plan.refusals() if any(r.code in codes for r in reasons))
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -16,13 +16,14 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from reconciler.gitops.rendering.assets import read_template
 from reconciler.gitops.repository.status import STAGES
-from reconciler.loops.workloads import Workload
+from reconciler.loops.workloads import Pending, Workload
 from reconciler.model.text import counted_noun, duration
 from reconciler.planner.explain.answers import Changes
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.web.board import StatusBoard
 from reconciler.web.history import KINDS
 from reconciler.web.listing import (
+    Page,
     Query,
     page_of,
     shown_decisions,
@@ -107,10 +108,15 @@ def page(source: PageSource, query: Query) -> bytes:
     return template.render(values).encode()
 
 
+def listed_workloads(overview: Overview, query: Query) -> Page[Pending]:
+    """Return the workloads that the page lists."""
+    found = shown_workloads(overview.workloads, query)
+    return page_of(found, query.workload_page, WORKLOAD_ROWS)
+
+
 def _values(source: PageSource, query: Query) -> dict[str, Any]:
     board, view, overview = source.board, source.board.view, source.overview
     verdict = verdict_of(board)
-    workloads = shown_workloads(overview.workloads, query)
     nodes = shown_nodes(overview.nodes, query)
     decisions = shown_decisions(board.history.decisions, query)
 
@@ -132,7 +138,7 @@ def _values(source: PageSource, query: Query) -> dict[str, Any]:
         "plots": plots_of(board.history.samples),
         "plot_width": WIDTH,
         "plot_height": HEIGHT,
-        "workloads": page_of(workloads, query.workload_page, WORKLOAD_ROWS),
+        "workloads": listed_workloads(overview, query),
         "workloads_total": len(overview.workloads),
         "pods_pending": 0 if view.plan is None else pending_pods(view.plan),
         "because": because,

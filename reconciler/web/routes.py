@@ -1,6 +1,6 @@
 """The paths that are served."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -13,12 +13,12 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.records.explanations import encode_explanations
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import StatusBoard
-from reconciler.web.encoded_plan import EncodedPlan
+from reconciler.web.encoded_plan import EncodedPlan, PlanBody
 from reconciler.web.explaining import ASKED_MAX, Explainer, Question
 from reconciler.web.listing import query_of
 from reconciler.web.metrics import Metrics
-from reconciler.web.overview import Overviews, overview_json
-from reconciler.web.page import PageSource, page, policy
+from reconciler.web.overview import WORKLOADS_LISTED_MAX, Overviews, overview_json
+from reconciler.web.page import PageSource, listed_workloads, page, policy
 from reconciler.web.status import status_json
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -41,9 +41,13 @@ class Answer:
     """One HTTP answer."""
 
     status: int = 200
-    body: bytes = b""
+    body: bytes | PlanBody = b""
     content_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def parts(self) -> Iterable[bytes]:
+        """Return its body, part by part."""
+        return (self.body,) if isinstance(self.body, bytes) else self.body
 
     def all_headers(self) -> dict[str, str]:
         """Return its headers with those of every answer."""
@@ -127,14 +131,14 @@ class Routes:
         return answer
 
     def _page(self, target: str) -> Answer:
-        overview = self._overviews.of(self._board.view)
+        overview, query = self._overviews.of(self._board.view), query_of(target)
         source = PageSource(
             board=self._board,
             overview=overview,
-            remedies=self.explainer.remedies(overview.workloads),
+            remedies=self.explainer.remedies(listed_workloads(overview, query).rows),
             now=self._board.now,
         )
-        return Answer(body=page(source, query_of(target)), content_type=HTML)
+        return Answer(body=page(source, query), content_type=HTML)
 
     def _healthz(self, _target: str) -> Answer:
         return _verdict("alive", "the loop is stuck", good=self._board.is_alive())
@@ -149,7 +153,7 @@ class Routes:
     def _status(self, _target: str) -> Answer:
         view = self._board.view
         overview = self._overviews.of(view)
-        remedies = self.explainer.remedies(overview.workloads)
+        remedies = self.explainer.remedies(overview.workloads[:WORKLOADS_LISTED_MAX])
         document = status_json(
             self._board, self._encoded.summary, overview_json(view, overview, remedies)
         )
@@ -180,8 +184,8 @@ class Routes:
         plan = self._board.view.plan
         if plan is None:
             return _refused(503, Unavailable("/api/plan", "there is no plan yet"))
-        body, tag = self._encoded.whole(plan)
-        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        body = self._encoded.whole(plan)
+        headers = {"ETag": body.tag, "Cache-Control": "no-cache"}
         return Answer(body=body, content_type=JSON, headers=headers)
 
 

@@ -342,7 +342,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            for part in answer.parts():
+                self.wfile.write(part)
 
     def log_message(self, *_args: Any) -> None:
         """Do nothing: requests are not logged."""

@@ -89,8 +89,7 @@ def pending_pods(plan: Plan) -> int:
 
 def unplaceable_by_code(plan: Plan) -> dict[str, int]:
     """Return the number of pods for each code among their reasons, sorted by code."""
-    codes = Counter(code for each in plan.unplaceable for code in {r.code for r in each.reasons})
-    return dict(sorted(codes.items()))
+    return _counted(plan, lambda code: code)
 
 
 def unplaceable_by_bounded_code(plan: Plan) -> dict[str, int]:
@@ -98,12 +97,15 @@ def unplaceable_by_bounded_code(plan: Plan) -> dict[str, int]:
 
     Whoever creates pods chooses the names of these, and each name would be a series.
     """
-    codes = Counter(
-        code
-        for each in plan.unplaceable
-        for code in {_bounded(reason.code, plan.offered_resources) for reason in each.reasons}
-    )
-    return dict(sorted(codes.items()))
+    return _counted(plan, lambda code: _bounded(code, plan.offered_resources))
+
+
+def _counted(plan: Plan, named: Callable[[str], str]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for reasons, pods in plan.refusals():
+        for code in {named(reason.code) for reason in reasons}:
+            counts[code] += pods
+    return dict(sorted(counts.items()))
 
 
 def _bounded(code: str, offered: frozenset[str]) -> str:
@@ -125,16 +127,16 @@ def _cycle(view: View) -> Json:
 
 def plan_summary(plan: Plan) -> Json:
     """Return the last plan, without the places of single pods."""
-    full = plan_to_json(plan)
+    found = plan_to_json(plan, listed_max=LISTED_MAX)
     return {
-        "at": full["at"],
-        "actions": full["actions"][:LISTED_MAX],
-        "fleets": full["fleets"],
-        "cost": full["cost"],
-        "fallbacks": full.get("fallbacks", []),
-        "headroom": full.get("headroom", []),
-        "held": full["held"][:LISTED_MAX],
-        "unplaceable": full["unplaceable"][:LISTED_MAX],
+        "at": found["at"],
+        "actions": found["actions"],
+        "fleets": found["fleets"],
+        "cost": found["cost"],
+        "fallbacks": found.get("fallbacks", []),
+        "headroom": found.get("headroom", []),
+        "held": found["held"],
+        "unplaceable": found["unplaceable"],
         "pods_pending": pending_pods(plan),
         "pods_unplaceable": len(plan.unplaceable),
         "unplaceable_by_code": unplaceable_by_code(plan),

@@ -12,7 +12,7 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.binding import Binding
 from reconciler.model.notices import settled_by_kind
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Plan, Reason, Unplaceable
+from reconciler.model.plan import Plan, Reason, Unplaceable, with_shared
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.explain.held import held_in_words
@@ -161,7 +161,8 @@ class LogReporter:
 
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
         pods = {f"{each.pod}/{each.pod.uid}": each for each in found}
-        now = {key: _causes(each.reasons) for key, each in pods.items()}
+        causes = with_shared(pods.values(), _causes)
+        now = {key: why for key, (_, why) in zip(pods, causes, strict=True)}
         fresh = [each for key, each in pods.items() if self._unplaceable.get(key) != now[key]]
         for each in fresh[:LINES_MAX]:
             reasons = [f"{r.fleet or '-'} ({r.region}): {r.code}: {r.detail}" for r in each.reasons]

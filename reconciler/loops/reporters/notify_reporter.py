@@ -1,13 +1,13 @@
 """Sends what people in a chat should know: nodes bought and ended, and what they must look at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Reason, with_shared
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun
 from reconciler.planner.explain.held import held_in_words
@@ -65,8 +65,7 @@ class NotifyReporter:
     def _tell_unplaceable(self, plan: Plan) -> None:
         known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable
         self._unplaceable = frozenset(
-            (each.pod, ", ".join(sorted({reason.code for reason in each.reasons})))
-            for each in plan.unplaceable
+            (each.pod, codes) for each, codes in with_shared(plan.unplaceable, _codes)
         )
         for pod, codes in sorted(self._unplaceable - known):
             if self._pods.is_news(pod, codes):
@@ -100,3 +99,7 @@ class NotifyReporter:
             return
         more = [f"and {len(lines) - LINES_MAX} more"] if len(lines) > LINES_MAX else []
         self._notifier.notify(Scrubber().text("\n".join([*lines[:LINES_MAX], *more])))
+
+
+def _codes(reasons: Iterable[Reason]) -> str:
+    return ", ".join(sorted({reason.code for reason in reasons}))

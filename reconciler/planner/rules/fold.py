@@ -1,12 +1,12 @@
 """All rules over one pod, folded into one ruling."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from typing import Final
 
 from reconciler.model.actions import DO_NOT_DRAIN
-from reconciler.model.cluster import Pod, PodTraits
-from reconciler.model.frozen import NO_LABELS, Labels
-from reconciler.model.interning import InternTable
+from reconciler.model.cluster import Pod
+from reconciler.model.frozen import NO_LABELS
+from reconciler.model.interning import InternTable, References, released_with
 from reconciler.planner.budgets import Coverage
 from reconciler.planner.rules import (
     annotations,
@@ -70,6 +70,8 @@ FAILED: tuple[Rule, ...] = (
 
 RULINGS_MAX = 20_000
 """Rulings that are remembered under one set of terms, twice over."""
+TERMS_MAX = 16
+"""Terms whose judges are remembered."""
 MOVABLE = Ruling(verdict=Verdict.OK)
 
 
@@ -105,17 +107,15 @@ def _is_lifted(subject: Subject, terms: Terms) -> bool:
     return annotations.allows(subject, terms).verdict is Verdict.OK
 
 
-_Remembered = tuple[PodTraits, Labels, Labels, Ruling]
-"""A ruling, with the values by whose identity it is found: it keeps them alive."""
-
-
 class Judge:
     """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling."""
 
     def __init__(self, terms: Terms, coverage: Coverage) -> None:
         self._terms = terms
         self._coverage = coverage
-        self._known: InternTable[tuple[object, ...], _Remembered] = InternTable(RULINGS_MAX)
+        self._known: InternTable[tuple[object, ...], tuple[References, Ruling]]
+        self._known = InternTable(RULINGS_MAX)
+        """By identity of what a pod shares with its replicas."""
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
         """Return what becomes of each pod (see `fold`), one after the other."""
@@ -131,8 +131,9 @@ class Judge:
         key = (id(traits), id(labels), id(notes) if notes else 0, pod.owner and pod.owner.kind)
         known = self._known.get(key)
         if known is None:
-            known = self._known.put(key, (traits, labels, notes, self._ruling(pod)))
-        return known[3]
+            held = released_with(self._known, key, traits, labels, notes)
+            known = self._known.put(key, (held, self._ruling(pod)))
+        return known[1]
 
     def _ruling(self, pod: Pod) -> Ruling:
         subject = Subject(
@@ -143,7 +144,28 @@ class Judge:
         return fold(subject, self._terms)
 
 
-@lru_cache(maxsize=16)
+class _Judges:
+    """The judges under the coverage that was asked for last.
+
+    Others would keep the budgets of earlier plans, of which a tenant may write megabytes each time.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Coverage, dict[Terms, Judge]] = Coverage(()), {}
+
+    def of(self, terms: Terms, coverage: Coverage) -> Judge:
+        """Return the judge under these terms."""
+        if self._known[0] is not coverage or len(self._known[1]) > TERMS_MAX:
+            self._known = coverage, {}
+        judges = self._known[1]
+        if terms not in judges:
+            judges[terms] = Judge(terms, coverage)
+        return judges[terms]
+
+
+_JUDGES: Final = _Judges()
+
+
 def judge_of(terms: Terms, coverage: Coverage) -> Judge:
     """The same judge in every plan: most pods of a snapshot are those of the one before it."""
-    return Judge(terms, coverage)
+    return _JUDGES.of(terms, coverage)

@@ -40,7 +40,13 @@ VOLUMES_MAX = 256
 """EC2 attaches at most 128 volumes to an instance."""
 NAME_MAX = 253
 """Characters of an object's name, as the API server allows them. It does not limit the names that a
-pod gives for its claims: a claim of a longer name can never exist."""
+pod gives for its claims: a claim of a longer name can never exist. Other names that an object gives
+are as long as the API server takes them, and what is beyond this is not kept: nothing has them."""
+
+HANDLE_MAX = 64
+"""Characters of an EBS volume's id: those of EC2 have 21."""
+ACCESS_MODES_MAX = 8
+"""Different access modes of one claim or volume: there are four."""
 
 BASIC = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 """Resources that count regardless of how many others a pod has."""

@@ -21,7 +21,7 @@ from reconciler.records.kubernetes.fields import (
     required_name,
     utc,
 )
-from reconciler.records.kubernetes.limits import CONTAINERS_MAX, VOLUMES_MAX
+from reconciler.records.kubernetes.limits import CONTAINERS_MAX, HANDLE_MAX, NAME_MAX, VOLUMES_MAX
 from reconciler.records.kubernetes.pod_labels import LabelDecoder
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
 from reconciler.records.kubernetes.pod_volumes import (
@@ -202,7 +202,7 @@ class PodDecoder:
             nominated_node_name=_optional_node(status.nominated_node_name),
             claims=claims_of(name, volumes),
             ebs_volume_ids=tuple(
-                each.aws_elastic_block_store.handle
+                each.aws_elastic_block_store.handle[:HANDLE_MAX]
                 for each in volumes
                 if each.aws_elastic_block_store
             ),
@@ -309,7 +309,7 @@ def _weight(raw: bytes) -> int:
 
 
 def _optional_node(name: str | None) -> NodeName | None:
-    return NodeName(name) if name else None
+    return NodeName(name[:NAME_MAX]) if name else None
 
 
 def _annotations(wire: _AnnotationsWire | None) -> Labels:
@@ -328,7 +328,11 @@ def _annotations(wire: _AnnotationsWire | None) -> Labels:
 def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
     for reference in references or ():
         if reference.controller:
-            return Owner(kind=sys.intern(reference.kind), name=reference.name, uid=reference.uid)
+            return Owner(
+                kind=sys.intern(reference.kind[:NAME_MAX]),
+                name=reference.name[:NAME_MAX],
+                uid=reference.uid[:NAME_MAX],
+            )
     return None
 
 

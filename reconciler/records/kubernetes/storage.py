@@ -1,5 +1,7 @@
 """Decodes claims, volumes and storage classes; in-tree EBS becomes its CSI driver."""
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Literal
 
 from msgspec import Raw, Struct, field
@@ -21,7 +23,12 @@ from reconciler.records.kubernetes.fields import (
     node_selector_of,
     required_name,
 )
-from reconciler.records.kubernetes.limits import label_selector_size, selector_beyond
+from reconciler.records.kubernetes.limits import (
+    ACCESS_MODES_MAX,
+    NAME_MAX,
+    label_selector_size,
+    selector_beyond,
+)
 
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
 EBS_IN_TREE = "kubernetes.io/aws-ebs"
@@ -134,17 +141,18 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
     metadata, spec = wire.metadata, wire.spec or _ClaimSpecWire()
     annotations = metadata.annotations or _ClaimAnnotationsWire()
     selected = annotations.selected_node
-    storage_class = spec.storage_class_name
+    named = spec.storage_class_name
+    storage_class = annotations.beta_class if named is None else named
     requests = spec.resources.requests if spec.resources else None
     too_complex = selector_beyond(label_selector_size(spec.selector), "selector")
     return PersistentVolumeClaim(
         namespace=metadata.namespace or "default",
         name=required_name(metadata.name),
-        volume_name=spec.volume_name or "",
+        volume_name=(spec.volume_name or "")[:NAME_MAX],
         volume_bound=not spec.volume_name or _is_bound(wire.status, annotations),
-        storage_class=annotations.beta_class if storage_class is None else storage_class,
-        access_modes=spec.access_modes or (),
-        selected_node=NodeName(selected) if selected else None,
+        storage_class=None if storage_class is None else storage_class[:NAME_MAX],
+        access_modes=_access_modes(spec.access_modes),
+        selected_node=NodeName(selected[:NAME_MAX]) if selected else None,
         request_bytes=amounts_of(requests).get("storage", 0),
         selector=None if too_complex else label_selector_of(spec.selector),
         too_complex=too_complex,
@@ -180,7 +188,7 @@ def decode_volume(raw: bytes | Raw) -> PersistentVolume:
         csi_driver=driver,
         volume_handle=handle,
         storage_class=spec.storage_class_name or "",
-        access_modes=spec.access_modes or (),
+        access_modes=_access_modes(spec.access_modes),
         capacity_bytes=amounts_of(spec.capacity).get("storage", 0),
         block=spec.volume_mode == _BLOCK,
         claim=(reference.namespace or "default", reference.name)
@@ -201,6 +209,11 @@ def decode_storage_class(raw: bytes | Raw) -> StorageClass:
         allowed_topologies=tuple(map(_topology_term, wire.allowed_topologies or ())),
         default="true" in {annotations.default, annotations.beta_default},
     )
+
+
+def _access_modes(modes: Iterable[str] | None) -> tuple[str, ...]:
+    """Return each mode once, in order."""
+    return tuple([mode[:NAME_MAX] for mode in islice(dict.fromkeys(modes or ()), ACCESS_MODES_MAX)])
 
 
 def _csi_source(spec: _VolumeSpecWire) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.plan import Plan
-from reconciler.records.plan import encode_plan
+from reconciler.records.plan import encoded_parts
 from reconciler.web import encoded_plan, server
 from reconciler.web.access import AccessRules
 from reconciler.web.asking import ask_status
@@ -168,11 +168,11 @@ def test_plan_is_encoded_once_and_has_a_tag(scene: Scene, monkeypatch: pytest.Mo
     """A dashboard that polls a large plan must not cost the loop its CPU."""
     encoded: list[Plan] = []
 
-    def counted(plan: Plan) -> bytes:
+    def counted(plan: Plan) -> Iterator[bytes]:
         encoded.append(plan)
-        return encode_plan(plan)
+        return encoded_parts(plan)
 
-    monkeypatch.setattr(encoded_plan, "encode_plan", counted)
+    monkeypatch.setattr(encoded_plan, "encoded_parts", counted)
     first = scene.ask("/api/plan")
     again = scene.ask("/api/plan")
     assert (first[2], first[1]["ETag"]) == (again[2], again[1]["ETag"])

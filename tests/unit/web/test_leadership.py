@@ -43,7 +43,7 @@ def test_metric_and_status_say_who_leads() -> None:
     """The alert that nobody leads, or two, counts them."""
     assert b"fleet_reconciler_leader 1.0" in ask(LEADER, "/metrics").body
     assert b"fleet_reconciler_leader 0.0" in ask(STANDBY, "/metrics").body
-    status = json.loads(ask(STANDBY, "/api/status").body)
+    status = json.loads(b"".join(ask(STANDBY, "/api/status").parts()))
     assert status["leader_election"]["holder"] == "pod-2"
     assert not status["leader_election"]["leads"]
 

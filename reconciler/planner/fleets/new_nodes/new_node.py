@@ -9,7 +9,7 @@ from reconciler.model.cluster import DaemonSet, Namespace, Pod, PodSpec, Resourc
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, PodKey, Region
-from reconciler.model.interning import InternTable
+from reconciler.model.interning import InternTable, References, released_with
 from reconciler.model.snapshot import Ignored
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes.admitted import as_admitted, requested_by_pods, runs
@@ -33,9 +33,9 @@ from reconciler.planner.pod_groups import PodGroup
 
 LANDINGS_MAX = 65_536
 """DaemonSets times fleets whose landings are remembered, twice over."""
-_SUITING: InternTable[tuple[int, int], tuple[PodSpec, Sequence[Labels], Sequence[int]]]
+_SUITING: InternTable[tuple[int, int], tuple[References, Sequence[Labels], Sequence[int]]]
 _SUITING = InternTable(LANDINGS_MAX)
-"""By identity of spec and variants, which the values keep alive: both are shared between plans."""
+"""By identity of spec and variants, which are shared between plans; variants are kept alive."""
 FLEETS_MAX = 8_192
 """Fleets whose variants are remembered: with fewer than a config has, none would be found again."""
 _USUAL_USD_PER_CPU = 0.035
@@ -149,7 +149,8 @@ def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[i
     key = id(spec), id(variants)
     known = _SUITING.get(key)
     if known is None:
-        known = _SUITING.put(key, (spec, variants, _suiting(spec, variants)))
+        held = released_with(_SUITING, key, spec)
+        known = _SUITING.put(key, (held, variants, _suiting(spec, variants)))
     return known[2]
 
 

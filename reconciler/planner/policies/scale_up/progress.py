@@ -9,12 +9,12 @@ until its spec or the fleet changes, or one of its pods runs on such a node afte
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 import numpy as np
 
-from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.cluster import Node, PodSpec
 from reconciler.model.ids import FleetKey, Region
+from reconciler.model.interning import InternTable, References, released_with
 from reconciler.model.saved_state import SavedDemandState
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
@@ -53,29 +53,22 @@ Purchase = tuple[str, str, Region]
 """Digest of the kind of pods; fleet; region."""
 
 
-class _Kinds:
-    """The digest of each pod's kind: namespace and spec; replicas share one spec."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[PodSpec, str]] = {}
-
-    def of(self, namespace: str, spec: PodSpec) -> str:
-        key = namespace, id(spec)
-        if key not in self._known:
-            self._known[key] = spec, _kind_digest(namespace, spec)
-        return self._known[key][1]
-
-    def of_class(self, waiting: WaitingClass) -> str:
-        return self.of(waiting.pods[0].key.namespace, waiting.pod_class.spec)
-
-    def of_pod(self, pod: Pod) -> str:
-        return self.of(pod.key.namespace, pod.spec)
+_DIGESTS: InternTable[tuple[str, int], tuple[References, str]] = InternTable(_DIGESTS_MAX)
+"""By namespace and identity of a spec; kept from cycle to cycle, as each spec is long."""
 
 
-@lru_cache(maxsize=_DIGESTS_MAX)
-def _kind_digest(namespace: str, spec: PodSpec) -> str:
-    """Kept from cycle to cycle: specs change rarely, and each is long."""
-    return digest_of(namespace, spec)
+def _kind_of_class(waiting: WaitingClass) -> str:
+    return _kind_of(waiting.pods[0].key.namespace, waiting.pod_class.spec)
+
+
+def _kind_of(namespace: str, spec: PodSpec) -> str:
+    """Return the digest of a kind of pods: namespace and spec; replicas share one spec."""
+    key = namespace, id(spec)
+    known = _DIGESTS.get(key)
+    if known is None:
+        held = released_with(_DIGESTS, key, spec)
+        known = _DIGESTS.put(key, (held, digest_of(namespace, spec)))
+    return known[1]
 
 
 def judge_demand(builder: PlanBuilder) -> None:
@@ -87,11 +80,10 @@ def judge_demand(builder: PlanBuilder) -> None:
     known = view.snapshot.cluster.demands
     if not known:
         return
-    kinds = _Kinds()
     waiting: dict[str, list[WaitingClass]] = {}
     for each in builder.waiting:
-        waiting.setdefault(kinds.of_class(each), []).append(each)
-    bound = _Bound(view, kinds)
+        waiting.setdefault(_kind_of_class(each), []).append(each)
+    bound = _Bound(view)
     of_kind: dict[str, list[SavedDemandState]] = {}
     for state in known:
         of_kind.setdefault(state.demand, []).append(state)
@@ -115,10 +107,10 @@ def wait_for_hoped(builder: PlanBuilder) -> None:
     }
     if not (fleets and launching):
         return
-    kinds, order = _Kinds(), tightness(builder.sim)
+    order = tightness(builder.sim)
     for waiting in builder.waiting:
         if waiting.left and needs_a_zone(builder, waiting):
-            bought_from = fleets.get(kinds.of_class(waiting), set())
+            bought_from = fleets.get(_kind_of_class(waiting), set())
             among = np.zeros(builder.sim.rows, dtype=np.bool_)
             among[[row for row, key in launching.items() if key in bought_from]] = True
             fill_class(builder, waiting, among, order, IN_HOPE)
@@ -139,15 +131,14 @@ def _has_zones(view: ClusterView, state: SavedDemandState) -> bool:
 class _Bound:
     """Which kinds of pods run on which nodes; looked up where it matters only."""
 
-    def __init__(self, view: ClusterView, kinds: _Kinds) -> None:
+    def __init__(self, view: ClusterView) -> None:
         self._view = view
-        self._kinds = kinds
 
     def any_of(self, demand: str, nodes: Iterable[Node]) -> bool:
         """Return whether a pod of the kind runs on one of the nodes."""
         pods_on = self._view.pods_on
         return any(
-            self._kinds.of_pod(pod) == demand
+            _kind_of(pod.key.namespace, pod.spec) == demand
             for node in nodes
             for pod in pods_on.get(node.name, ())
             if not pod.daemon
@@ -368,14 +359,13 @@ def note_purchases(builder: PlanBuilder) -> None:
     that EC2 refuses with every cycle must not be written down with every cycle.
     """
     view = builder.view
-    kinds = _Kinds()
     versions: dict[FleetKey, str] = {}
     for reservation in builder.reservations:
         planned_nodes = (builder.planned_nodes.get(row) for row in reservation.rows)
         # By identity first: a fleet's planned_nodes share one key, and hashing it takes longer.
         keys = {id(s.key): s.key for s in planned_nodes if s is not None and not s.launching}
         for key in keys.values():
-            demand = kinds.of_class(reservation.waiting)
+            demand = _kind_of_class(reservation.waiting)
             purchase = (demand, key.name, key.region)
             if purchase not in builder.purchases.remembered:
                 if key not in versions:

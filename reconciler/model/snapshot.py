@@ -4,17 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.binding import IDENTITY_NAMESPACE, KeptProof
-from reconciler.model.cluster import (
-    CsiNode,
-    DaemonSet,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodDisruptionBudget,
-    StorageClass,
-)
+from reconciler.model.cluster import DaemonSet, Namespace, Node, Pod, PodDisruptionBudget
 from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.notices import Notice
@@ -27,6 +17,7 @@ from reconciler.model.saved_state import (
     SavedRaise,
     StuckEnd,
 )
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -8,18 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_SINCE
-from reconciler.model.cluster import (
-    CsiNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    StorageClass,
-    Taint,
-)
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     AWAY,

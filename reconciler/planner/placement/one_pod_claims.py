@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from reconciler.model.cluster import PersistentVolumeClaim, Pod, PodSpec, Resources
+from reconciler.model.cluster import Pod, PodSpec, Resources
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
+from reconciler.model.volumes import PersistentVolumeClaim
 from reconciler.planner.placement.kinds import label_of
 
 ONE_POD: Final = "ReadWriteOncePod"

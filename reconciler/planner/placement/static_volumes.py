@@ -5,7 +5,7 @@ Which volumes are asked about, and where they can be reached, is in `volumes`.
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim
+from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 def serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:

@@ -1,7 +1,7 @@
 """Where a volume that there is can be reached from: its node affinity and its labels."""
 
-from reconciler.model.cluster import PersistentVolume
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.volumes import PersistentVolume
 from reconciler.planner.placement.kinds import REGION, ZONE
 
 _PLACES = (

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import (
@@ -20,6 +20,7 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
+from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.placement.one_pod_claims import ONE_POD, MayRun, first_of_each
 from reconciler.planner.placement.static_volumes import serve

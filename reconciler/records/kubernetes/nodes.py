@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, field
 from msgspec.json import Decoder
 
-from reconciler.model.cluster import CsiNode, Node, Taint
+from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import NodeName, instance_id_of
+from reconciler.model.volumes import CsiNode
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Quantity,

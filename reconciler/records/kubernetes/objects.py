@@ -8,21 +8,18 @@ from typing import Any, cast
 from msgspec import Raw
 
 from reconciler.model.cluster import (
-    CsiNode,
     DaemonSet,
     Namespace,
     Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PodPhase,
     PodSpec,
-    StorageClass,
 )
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.records.kubernetes.fields import labels_of, printable
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder

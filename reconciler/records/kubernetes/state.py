@@ -8,18 +8,9 @@ from operator import attrgetter
 from typing import Any
 
 from reconciler.machine.garbage import garbage_collection_paused
-from reconciler.model.cluster import (
-    CsiNode,
-    DaemonSet,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodDisruptionBudget,
-    StorageClass,
-)
+from reconciler.model.cluster import DaemonSet, Namespace, Node, Pod, PodDisruptionBudget
 from reconciler.model.snapshot import ClusterState, Ignored
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.fields import API_GROUPS
 from reconciler.records.kubernetes.objects import (

@@ -7,9 +7,9 @@ from typing import Literal
 from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
-from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
+from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.records.kubernetes.fields import (
     ElasticBlockStoreWire,
     LabelSelectorWire,

@@ -2,17 +2,9 @@
 
 from typing import TypeVar
 
-from reconciler.model.cluster import (
-    CsiNode,
-    Namespace,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    StorageClass,
-    Taint,
-)
+from reconciler.model.cluster import Namespace, Node, Pod, Taint
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.placement.volumes import VolumeResolver

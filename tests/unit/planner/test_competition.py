@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod
+from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
+from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim
 from reconciler.planner.capacity.held_spreads import buy_holding_spreads
 from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.cluster import Pod
 from reconciler.model.plan import Plan
+from reconciler.model.volumes import PersistentVolumeClaim, StorageClass
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (

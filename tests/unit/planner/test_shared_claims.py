@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Node, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
+from reconciler.model.volumes import PersistentVolumeClaim, StorageClass
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (

@@ -5,17 +5,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import (
-    CsiNode,
-    HostPort,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    Taint,
-)
+from reconciler.model.cluster import HostPort, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan, Reason
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from tests.builders import (

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import CsiNode, Taint
+from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Ignored
+from reconciler.model.volumes import CsiNode
 from reconciler.records.kubernetes.encoding import encode_daemon_set
 from tests.unit.records.kube import decode, decode_node, node_json, object_json
 

@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import (
-    Node,
-    PersistentVolumeClaim,
-    StorageClass,
-    Taint,
-    Toleration,
-)
+from reconciler.model.cluster import Node, Taint, Toleration
 from reconciler.model.fleet import Instance
 from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.volumes import PersistentVolumeClaim, StorageClass
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (

@@ -5,15 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import (
-    CsiNode,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-)
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from reconciler.model.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeResolver
 from reconciler.planner.planner import plan
 from tests.builders import (

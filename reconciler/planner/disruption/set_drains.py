@@ -108,15 +108,18 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 
 def _give_up(run: VoluntaryRun, each: ReplacementSet, because: str) -> None:
-    """Keep the nodes that do not drain yet; they rest before they may join another set."""
-    view = run.context.view
-    for node in each.members:
-        if is_draining(node):
-            continue
+    """Keep the nodes that do not drain yet; they rest before they may join another set.
+
+    So do its new nodes: for a day they belong to no set that buys the same again. Those that were
+    to leave may go in another way soon, and would take with them that it failed.
+    """
+    builder, view = run.context.builder, run.context.view
+    failures = [failed_again(view, node) for node in each.members]
+    failed = str(max(failures, key=lambda found: found.count))
+    staying = [node for node in each.members if not is_draining(node)]
+    for node in (*staying, *(view.nodes[name] for name in each.came)):
+        builder.mark(annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because))
+    for node in staying:
         run.context.unneeded.pop(node.name, None)
-        run.context.builder.block(node, "consolidation", f"its set was given up: {because}")
-        noted = str(failed_again(view, node))
-        run.context.builder.mark(
-            annotate(node, REPLACEMENT_SET_FAILED, noted, "consolidation", because),
-            annotate(node, REPLACEMENT_SET, None, "consolidation", because),
-        )
+        builder.block(node, "consolidation", f"its set was given up: {because}")
+        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))

@@ -122,21 +122,23 @@ class SetSearch:
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """Return the best set that buys again what some of its nodes are: all of its pods move."""
-        untried = (each for each in proposed if not self._has_failed(each))
-        return self._first_checked(untried, REPACKED_MAX)
+        return self._first_checked(proposed, REPACKED_MAX)
 
     def _first_checked(self, proposed: Iterable[ProposedSet], most: int) -> ProposedSet | None:
         """Return the best of these that can go as proposed; so many are checked."""
-        first = sorted(proposed, key=lambda each: -each.worth)[:most]
+        untried = (each for each in proposed if not self._would_fail_again(each))
+        first = sorted(untried, key=lambda each: -each.worth)[:most]
         return next((found for each in first if (found := self._checked(each))), None)
 
-    def _has_failed(self, proposed: ProposedSet) -> bool:
-        """Return whether a node of it was in a set that was given up within a day.
+    def _would_fail_again(self, proposed: ProposedSet) -> bool:
+        """Return whether it buys what some of its nodes are, one of which is of a set that failed.
 
-        Where the same nodes are bought again, what spoilt the set would spoil it again.
+        For a day: what spoilt that set would spoil this one too.
         """
-        view = self._context.view
-        return any(last_failure(view, each.node) is not None for each in proposed.members)
+        view, members = self._context.view, proposed.members
+        if not any(each.status.key in proposed.wanted for each in members):
+            return False
+        return any(last_failure(view, each.node) is not None for each in members)
 
     def _best_of_one_fleet(
         self, looked_at: Sequence[Sequence[Candidate]], table: OfferTable

@@ -15,6 +15,7 @@ from reconciler.model.snapshot import Ignored
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew
 from reconciler.planner.cost_limits import cost_of_targets, extra_nano_usd
+from reconciler.planner.disruption.drains.idleness import holds_only_headroom
 from reconciler.planner.disruption.limits.unproven import (
     check_removals,
 )
@@ -27,6 +28,7 @@ from reconciler.planner.fleets.instances.stuck_ends import ends_after
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
+from reconciler.planner.fleets.spot.spot_return import HEADROOM_WAITS
 from reconciler.planner.fleets.spot.stand_ins import find_fallbacks
 from reconciler.planner.fleets.updates.drift import count_drifted
 from reconciler.planner.money import usd
@@ -39,7 +41,6 @@ from reconciler.planner.raise_limits import (
     recent_raises,
 )
 from reconciler.planner.target_check import check_target
-from reconciler.planner.view import ClusterView
 
 
 def finished(builder: PlanBuilder) -> Plan:
@@ -85,7 +86,7 @@ def finished(builder: PlanBuilder) -> Plan:
         raises=recent_raises(snapshot.cluster.raises, view.at),
         interrupted_pools=view.inventory.interrupted_pools,
         protected_instances=still_protected(snapshot),
-        fallbacks=_fallbacks(view),
+        fallbacks=_fallbacks(builder),
         headroom=tuple(builder.headroom),
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
@@ -203,8 +204,9 @@ def _fleet_plan(
     )
 
 
-def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
+def _fallbacks(builder: PlanBuilder) -> tuple[FallbackNodes, ...]:
     """Nodes that stand in for spot nodes, and what they cost more, by fleet and spot fleet."""
+    view = builder.view
     young_seconds = view.settings.instance_init_seconds
     found = find_fallbacks(view.inventory, view.at, young_seconds)
     counts = Counter((each.key, each.instead_of) for each in found)
@@ -214,6 +216,14 @@ def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
         for each in found
         if each.instead_of in returns and each.node.name in returns[each.instead_of].batch
     )
+    holding = {
+        (each.key, each.instead_of) for each in found if holds_only_headroom(builder, each.node)
+    }
+    waits = {
+        (key, spot): returns[spot].waits or (HEADROOM_WAITS if (key, spot) in holding else "")
+        for key, spot in counts
+        if spot in returns
+    }
     return tuple(
         FallbackNodes(
             fleet=key.name,
@@ -222,7 +232,7 @@ def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
             nodes=nodes,
             extra_hourly_usd=usd(nodes * extra_nano_usd(view.offers[key], view.offers[spot])),
             going_back=going[key, spot],
-            waits=returns[spot].waits if spot in returns else "",
+            waits=waits.get((key, spot), ""),
         )
         for (key, spot), nodes in sorted(counts.items())
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import (
     Coordinates,
@@ -27,9 +27,14 @@ def tightness(sim: Simulation) -> IntArray:
 
     Filling the fullest keeps others empty, so that they can leave.
     """
+    return np.argsort(free_share(sim), kind="stable")
+
+
+def free_share(sim: Simulation) -> FloatArray:
+    """Return which share of each row is free, by CPU or memory, whichever has less."""
     offers = np.maximum(sim.offers[:, :2], 1)
-    share = (sim.free[:, :2] / offers).min(axis=1)
-    return np.argsort(share, kind="stable")
+    share: FloatArray = (sim.free[:, :2] / offers).min(axis=1)
+    return share
 
 
 def take_in_order(room: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:

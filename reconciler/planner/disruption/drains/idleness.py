@@ -29,6 +29,13 @@ def is_empty(builder: PlanBuilder, node: Node) -> bool:
     return not in_use(view.pods_on.get(node.name, ()))
 
 
+def holds_only_headroom(builder: PlanBuilder, node: Node) -> bool:
+    """Return whether no counted pod runs there, and room of it is kept free for pods to come."""
+    if builder.view.row_of[node.name] not in builder.kept_free:
+        return False
+    return not in_use(builder.view.pods_on.get(node.name, ()))
+
+
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
     """Return the latest of the annotation and the Ready transition, never later than now.
 

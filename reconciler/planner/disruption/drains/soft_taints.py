@@ -22,7 +22,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.drains.idleness import in_use
+from reconciler.planner.disruption.drains.idleness import holds_only_headroom
 from reconciler.planner.nodes.drain_taints import is_draining, is_marked
 from reconciler.planner.view import ClusterView
 
@@ -79,11 +79,7 @@ def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
     and the node with the few pods that went there emptied again, without an end.
     """
     view = builder.view
-    return frozenset(
-        name
-        for name, row in view.row_of.items()
-        if row in builder.kept_free and not in_use(view.pods_on.get(name, ()))
-    )
+    return frozenset(n for n in view.row_of if holds_only_headroom(builder, view.nodes[n]))
 
 
 def _within_room(

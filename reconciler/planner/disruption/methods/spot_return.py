@@ -20,10 +20,14 @@ from reconciler.planner.disruption.candidates import (
 )
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
-from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.idleness import counted, holds_only_headroom
 from reconciler.planner.disruption.turns import TRIED_MAX, in_turn
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.spot.spot_return import SpotReturn, chosen_to_return
+from reconciler.planner.fleets.spot.spot_return import (
+    HEADROOM_WAITS,
+    SpotReturn,
+    chosen_to_return,
+)
 from reconciler.planner.fleets.spot.stand_ins import FallbackNode
 from reconciler.planner.nodes.drain_taints import is_draining
 
@@ -71,6 +75,10 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
     are left out: they would take the place of others in every batch.
     """
     context, tried = run.context, 0
+    for each in found.nodes:
+        if holds_only_headroom(context.builder, each.node):
+            detail = f"it stands in for a node of {found.key.name}; {HEADROOM_WAITS}"
+            context.builder.block(each.node, POLICY, detail)
     because = f"it goes back to {found.key.name}, which is available again"
     for each in _cheapest_first(context, found):
         blocked = _blocker(context, each) or context.ledger.node_blocker(

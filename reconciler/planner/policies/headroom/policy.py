@@ -5,7 +5,7 @@ first, and what they took is found or bought again in the same plan. A node on w
 in use for everything that would remove it, and no pod is moved into a piece.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -23,7 +23,12 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.fill import fill
+from reconciler.planner.policies.headroom.rows import (
+    could_be_cheaper,
+    is_worth,
+    rows_in_order,
+)
 from reconciler.planner.promised import TAKES_PLACES, KeptPlaces
 
 PIECES_MAX = 10_000
@@ -38,7 +43,7 @@ def propose(builder: PlanBuilder) -> None:
         view.settings, view.inventory, view.offers, view.running, _placed(builder)
     ):
         pod_class = view.table.of(pieces.pod, bound=False)
-        missing = pieces.count - _found(builder, pieces, pod_class)
+        missing = pieces.count - _found(builder, kept_places, pieces, pod_class)
         if missing:
             missing -= _bought(builder, kept_places, pieces, pod_class, min(missing, PIECES_MAX))
         builder.note_headroom(
@@ -70,15 +75,59 @@ def _placed(builder: PlanBuilder) -> Iterator[tuple[str, PodSpec, int]]:
                 yield view.statuses[key].settings.sector, reservation.waiting.pod_class.spec, new
 
 
-def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) -> int:
+def _found(
+    builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces, pod_class: PodClass
+) -> int:
     """Take free room on nodes that are there, coming or asked for; return the pieces it holds.
 
-    The fullest nodes first: emptier ones can leave.
+    None is taken on dear nodes in whose place cheaper ones can be bought.
     """
-    sim = builder.sim
-    taken = fill(sim, pod_class, pieces.count, _staying(builder), tightness(sim))
+    sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
+    taken = fill(sim, pod_class, pieces.count, _staying(builder), order)
+    usable = _open(builder, kept_places, pieces.sector)
+    leaving = _replaceable(builder, pieces, pod_class, dict(taken), usable)
+    if leaving:
+        sim.revert(mark)
+        others = np.zeros(sim.rows, dtype=np.bool_)
+        others[[row for row, _ in taken if row not in leaving]] = True
+        taken = fill(sim, pod_class, pieces.count, others, order)
     builder.keep_free(pieces.sector, pod_class, taken)
     return sum(amount for _, amount in taken)
+
+
+def _replaceable(
+    builder: PlanBuilder,
+    pieces: HeadroomPieces,
+    pod_class: PodClass,
+    laid: Mapping[int, int],
+    usable: Sequence[FleetStatus],
+) -> list[int]:
+    """Return the dear rows whose pieces can be bought for less: all of them, the dearest, or none.
+
+    Nodes of the same fleets are not bought for them.
+
+    Args:
+        builder: The plan; nothing is changed.
+        pieces: What is to be kept free.
+        pod_class: A pod as large as one piece.
+        laid: How many pieces lie on each row. While some are missing all stay as they are.
+        usable: The fleets that may be asked for others.
+    """
+    if sum(laid.values()) < pieces.count:
+        return []
+    dear = could_be_cheaper(builder, usable, laid)
+    for rows in (list(dear), list(dear)[:1]) if dear else ():
+        mark = builder.sim.fork()
+        request = _request(builder, pieces, pod_class, sum(laid[row] for row in rows), usable)
+        purchase = buy_preferring(builder.sim, request)
+        builder.sim.revert(mark)
+        price = sum(node.nano_usd_per_hour for _, node in purchase.rows)
+        owners = builder.view.inventory.fleet_of_node
+        again = {owners[builder.row_name(r)] for r in rows} & {n.key for _, n in purchase.rows}
+        served = not (purchase.left or purchase.over_budget or again)
+        if served and is_worth(sum(dear[row] for row in rows), price):
+            return rows
+    return []
 
 
 def _staying(builder: PlanBuilder) -> BoolArray:
@@ -102,25 +151,38 @@ def _bought(
     pod_class: PodClass,
     missing: int,
 ) -> int:
-    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold.
-
-    Fleets are left out whose nodes would take away places that pods have been promised.
-    """
-    view = builder.view
-    (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
-    usable = [s for s in _usable(builder, pieces.sector) if not kept_places.taken_by(s.key)]
+    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold."""
+    usable = _open(builder, kept_places, pieces.sector)
     if not usable:
         return 0
-    request = PurchaseRequest(
+    request = _request(builder, pieces, pod_class, missing, usable)
+    purchase = buy_preferring(builder.sim, request)
+    _record(builder, pieces, purchase)
+    return sum(int(taken.amounts.sum()) for taken in purchase.taken)
+
+
+def _request(
+    builder: PlanBuilder,
+    pieces: HeadroomPieces,
+    pod_class: PodClass,
+    missing: int,
+    usable: Sequence[FleetStatus],
+) -> PurchaseRequest:
+    """Return what so many pieces ask of these fleets."""
+    view = builder.view
+    (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
+    return PurchaseRequest(
         wants=[(pod_class, missing)],
         table=OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
         expander=settings.expander,
         budget=purchase_budget(builder, pieces.sector),
         search_seconds=view.settings.search_budget_seconds,
     )
-    purchase = buy_preferring(builder.sim, request)
-    _record(builder, pieces, purchase)
-    return sum(int(taken.amounts.sum()) for taken in purchase.taken)
+
+
+def _open(builder: PlanBuilder, kept_places: KeptPlaces, sector: str) -> list[FleetStatus]:
+    """Return the fleets that may be asked, without those that would take away promised places."""
+    return [s for s in _usable(builder, sector) if not kept_places.taken_by(s.key)]
 
 
 def _usable(builder: PlanBuilder, sector: str) -> Sequence[FleetStatus]:

@@ -1,0 +1,104 @@
+"""On which rows headroom is laid: those that stay anyway come first, and cheap ones before dear.
+
+A node that holds nothing but headroom is ended by nothing else, so a dear one would be paid for
+without an end: it holds headroom no longer as soon as cheaper nodes can be bought for that.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import first_blocker
+from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.money import NANO
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.fill import free_share
+
+SAVING_PERCENT_MIN = 5
+SAVING_NANO_USD_MIN = NANO // 100
+"""Headroom moves to nodes that cost at least 5 % and a cent an hour less, as in consolidation."""
+
+
+def rows_in_order(builder: PlanBuilder) -> IntArray:
+    """Return rows in the order in which pieces are laid on them.
+
+    The fullest first: emptier ones can leave. Rows without pods count as equally full, however
+    large: those come first that their fleet's minimum keeps anyway, then the cheaper ones.
+    """
+    view, sim = builder.view, builder.sim
+    owners = view.inventory.fleet_of_node
+    kept = np.zeros(sim.rows, dtype=np.bool_)
+    price = np.full(sim.rows, np.iinfo(np.int64).max)
+    share = free_share(sim)
+    keys = {row: owners[name] for name, row in view.row_of.items() if name in owners}
+    keys |= {row: planned.key for row, planned in builder.planned_nodes.items()}
+    for row, key in keys.items():
+        offer = view.offers[key]
+        price[row] = offer.nano_usd_per_hour if offer.priced else price[row]
+        kept[row] = builder.size_of(key) <= view.statuses[key].min
+        node = view.nodes.get(builder.row_name(row))
+        if row not in builder.used_rows and (node is None or is_empty(builder, node)):
+            share[row] = np.inf
+    return np.lexsort((price, ~kept, share))
+
+
+def could_be_cheaper(
+    builder: PlanBuilder, usable: Sequence[FleetStatus], laid: Iterable[int]
+) -> dict[int, int]:
+    """Return which of these rows are empty nodes that could leave if the headroom were elsewhere.
+
+    With consolidation those for which a fleet has cheaper nodes, with spot return those that stand
+    in for nodes of a spot fleet that is back. The dearest come first.
+
+    Args:
+        builder: The plan; the headroom on the rows is not noted in it yet.
+        usable: The fleets that are asked for headroom.
+        laid: Rows on which it would lie.
+
+    Returns:
+        What each costs per hour, in billionths of a dollar.
+    """
+    view, found, going = builder.view, dict[int, int](), Counter[FleetKey]()
+    returning = {n.node.name for each in view.spot_returns if not each.waits for n in each.nodes}
+    for row in laid:
+        name = builder.row_name(row)
+        key = view.inventory.fleet_of_node.get(name)
+        if key is None or not (view.settings.consolidation or name in returning):
+            continue
+        offer, status = view.offers[key], view.statuses[key]
+        kept = builder.size_of(key) - going[key] <= status.min
+        if kept or not offer.priced or not _could_leave(builder, view.nodes[name], status):
+            continue
+        if any(_costs_less(builder, each.key, offer.nano_usd_per_hour) for each in usable):
+            found[row] = offer.nano_usd_per_hour
+            going[key] += 1
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+
+def is_worth(nano_usd_before: int, nano_usd_after: int) -> bool:
+    """Return whether headroom moves for so much less an hour."""
+    saved = nano_usd_before - nano_usd_after
+    least = max(SAVING_NANO_USD_MIN, nano_usd_before * SAVING_PERCENT_MIN // 100)
+    return saved >= least
+
+
+def _could_leave(builder: PlanBuilder, node: Node, status: FleetStatus) -> bool:
+    """Return whether the node goes by its idle time when it holds no headroom."""
+    return (
+        is_empty(builder, node)
+        and status.settings.scale_in.empty_at_once_max > 0
+        and first_blocker(builder.view, node, status) is None
+    )
+
+
+def _costs_less(builder: PlanBuilder, key: FleetKey, nano_usd: int) -> bool:
+    """Return whether one more node of the fleet may come, and costs less than that."""
+    offer, status = builder.view.offers[key], builder.view.statuses[key]
+    if not offer.priced or (status.max is not None and builder.size_of(key) >= status.max):
+        return False
+    return is_worth(nano_usd, offer.nano_usd_per_hour)

@@ -1,0 +1,152 @@
+"""On which nodes headroom lies, and when it moves to cheaper ones (docs/scale-up.md)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import FALLBACK_FROM, TaintNode, begins_drain
+from reconciler.model.cluster import Node
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
+from reconciler.model.saved_state import SavedFleetState
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings, Headroom, ScaleInSettings, SpotReturn
+from tests.builders import (
+    HOME,
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.placed import raised
+from tests.unit.planner.scale_in.scene import unneeded
+
+SPOT = make_fleet_settings(cpu=4, price="0.1", spot_fallback=True)
+STEADY = make_fleet_settings("steady", cpu=4, price="0.3", spot=False)
+ONE_NODE = Headroom(sector="primary", nodes=1)
+
+
+def planned(
+    *nodes: Node,
+    fleets: tuple[FleetSettings, FleetSettings] = (SPOT, STEADY),
+    launching: int = 0,
+    headroom: Headroom = ONE_NODE,
+    saved: tuple[SavedFleetState, ...] = (),
+    **changed: Any,
+) -> Plan:
+    """The plan for these empty nodes; so many more of the first fleet launch."""
+    counts = [sum(node.labels["fleet"] == fleet.name for node in nodes) for fleet in fleets]
+    counts[0] += launching
+    clouds = [make_fleet(fleet, count) for fleet, count in zip(fleets, counts, strict=True)]
+    settings = make_settings(*fleets, headroom=(headroom,), **changed)
+    snapshot = make_snapshot(*nodes, cloud=make_cloud_of(nodes, *clouds), fleet_states=saved)
+    return plan(snapshot, settings)
+
+
+def stand_in(name: str = "dear", **changed: Any) -> Node:
+    """An empty on-demand node that stands in for a spot node."""
+    noted = FrozenMap({FALLBACK_FROM: SPOT.name})
+    return make_node(name, STEADY, annotations=noted, created_at=ago(20_000), **changed)
+
+
+def begun(made: Plan) -> list[str]:
+    """Nodes whose drain begins."""
+    return [a.node for a in made.actions if isinstance(a, TaintNode) and begins_drain(a)]
+
+
+def test_headroom_lies_on_nodes_that_the_minimum_keeps() -> None:
+    """An on-demand node was paid for beside them for as long as headroom was asked for."""
+    least = replace(SPOT, min_capacity=1)
+    nodes = unneeded("a-dear", STEADY), make_node("b-kept", SPOT)
+    for fleets in ((least, STEADY), (STEADY, least)):
+        assert begun(planned(*nodes, fleets=fleets)) == ["a-dear"]
+
+
+def test_headroom_lies_on_the_cheaper_of_two_empty_nodes() -> None:
+    """The dearer one, by the order of their names, was kept."""
+    nodes = unneeded("a-dear", STEADY), unneeded("b-cheap", SPOT)
+    assert begun(planned(*nodes)) == ["a-dear"]
+    assert begun(planned(unneeded("a-dear", STEADY), launching=1)) == ["a-dear"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "asks"),
+    [
+        ({}, False),
+        ({"consolidation": True}, True),
+        ({"consolidation": True, "fleets": (replace(SPOT, max_capacity=0), STEADY)}, False),
+        ({"consolidation": True, "fleets": (SPOT, replace(STEADY, min_capacity=1))}, False),
+        (
+            {
+                "consolidation": True,
+                "fleets": (SPOT, replace(STEADY, scale_in=ScaleInSettings(empty_at_once_max=0))),
+            },
+            False,
+        ),
+        (
+            {
+                "consolidation": True,
+                "fleets": (SPOT, make_fleet_settings("steady", cpu=4, price="0.104", spot=False)),
+            },
+            False,
+        ),
+    ],
+    ids=["off", "on", "at its maximum", "at its minimum", "nothing leaves", "under 5 %"],
+)
+def test_consolidation_moves_headroom_to_a_cheaper_node(
+    changed: dict[str, Any], asks: bool
+) -> None:
+    """Nothing else ends a node that holds headroom alone: it cost three times as much for good."""
+    made = planned(make_node("dear", STEADY), **changed)
+    assert raised(made) == ([(SPOT.name, 0, 1)] if asks else [])
+    assert [each.missing for each in made.headroom] == [0]
+
+
+def test_a_node_that_may_not_be_ended_keeps_the_headroom() -> None:
+    """A cheaper one would be paid for beside it."""
+    keeps = FrozenMap({"karpenter.sh/do-not-disrupt": "true"})
+    made = planned(make_node("dear", STEADY, annotations=keeps), consolidation=True)
+    assert raised(made) == []
+
+
+def test_as_many_pieces_move_as_the_cheaper_fleet_has_room_for() -> None:
+    """With room for one of two nothing moved at all."""
+    nodes = make_node("a", STEADY), make_node("b", STEADY)
+    limited = replace(SPOT, max_capacity=1)
+    two = Headroom(sector="primary", nodes=2)
+    for fleet, most in ((SPOT, 2), (limited, 1)):
+        made = planned(*nodes, fleets=(fleet, STEADY), headroom=two, consolidation=True)
+        assert raised(made) == [(SPOT.name, 0, most)]
+        assert [each.missing for each in made.headroom] == [0]
+
+
+def error(seconds: float) -> tuple[SavedFleetState, ...]:
+    """The spot fleet had an error so long ago."""
+    return (SavedFleetState(fleet=SPOT.name, region=HOME, last_error_at=ago(seconds), failures=1),)
+
+
+def test_a_stand_in_that_holds_headroom_goes_back_to_spot() -> None:
+    """Batches took nodes with pods only: an empty one stayed on-demand without an end."""
+    made = planned(stand_in(), spot_return=SpotReturn())
+    assert raised(made) == [(SPOT.name, 0, 1)]
+    assert [each.waits for each in made.fallbacks] == [""]
+    waits = planned(stand_in(), spot_return=SpotReturn(), saved=error(60))
+    assert raised(waits) == []
+    (fallback,) = waits.fallbacks
+    assert fallback.waits == "primary-small had its last error 1m ago: 29m to go"
+
+
+def test_what_a_stand_in_with_headroom_waits_for_is_told() -> None:
+    """Its spot fleet was back, and nothing said why the node still ran."""
+    full = replace(SPOT, max_capacity=0)
+    made = planned(stand_in(), fleets=(full, STEADY), spot_return=SpotReturn())
+    assert raised(made) == []
+    text = "headroom lies on an empty node, and no cheaper one can be bought for it now"
+    assert [each.waits for each in made.fallbacks] == [text]
+    assert [(k.code, k.detail) for k in made.kept] == [
+        ("spot-return", f"it stands in for a node of primary-small; {text}")
+    ]

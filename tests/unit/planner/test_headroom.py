@@ -1,6 +1,7 @@
 """Headroom: room that is kept free for pods to come (docs/scale-up.md)."""
 
 from decimal import Decimal
+from random import Random  # noqa: TID251 - seeded
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from reconciler.model.actions import (
     UntaintNode,
     begins_drain,
 )
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Pod, Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import Headroom
 from tests.builders import (
     HOME,
+    HOSTNAME,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -26,6 +28,7 @@ from tests.builders import (
     make_pods,
     make_settings,
     make_snapshot,
+    spread,
 )
 from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.placed import places, raises
@@ -254,3 +257,33 @@ def test_pod_that_kube_scheduler_would_put_into_headroom_stays(effect: Any) -> N
     assert begun(made) == ([] if effect else ["a"])
     if effect:
         assert next(each for each in made.kept if each.node == "a").code == "headroom"
+
+
+def crowd(seed: int) -> list[Pod]:
+    """Six services of random sizes, some of which want their pods on different nodes."""
+    draw, found = Random(seed), list[Pod]()
+    for number in range(6):
+        name = f"svc{number}"
+        apart = {"topology_spread": (spread(HOSTNAME, 1, app=name),)}
+        rules: dict[str, Any] = apart if draw.random() < 0.3 else {}
+        cpu = draw.choice(["400m", "900m", "1300m", "1900m", "2500m"])
+        labels = {"app": name}
+        count = draw.randint(2, 6)
+        found += [make_pod(f"{name}-{n}", cpu=cpu, labels=labels, **rules) for n in range(count)]
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 5, 14])
+@pytest.mark.parametrize(
+    "headroom", [Headroom(sector="primary", nodes=1), Headroom(sector="primary", percent=10)]
+)
+def test_headroom_is_not_bought_again_while_its_node_launches(
+    seed: int, headroom: Headroom
+) -> None:
+    """First fit put pods on it, and plan after plan bought one more until the nodes joined."""
+    bought = raises(planned(*crowd(seed), headroom=headroom))
+    asked = bought["primary-small", HOME]
+    again = planned(*crowd(seed), headroom=headroom, target=asked)
+    assert raises(again) == {}
+    assert missing(again) == [0]
+    assert again.unplaceable == ()

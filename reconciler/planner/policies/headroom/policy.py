@@ -5,23 +5,23 @@ first, and what they took is found or bought again in the same plan. A node on w
 in use for everything that would remove it, and no pod is moved into a piece.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
-from reconciler.model.cluster import PodSpec
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseRequest
-from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
+from reconciler.planner.disruption.replacement.unproven_version import unproven_version
+from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.kept_free import may_hold_headroom, pieces_asked_for
 from reconciler.planner.offers import offer_of, purchase_budget
-from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill
 from reconciler.planner.policies.headroom.rows import (
@@ -39,9 +39,7 @@ not cost the memory of as many nodes."""
 def propose(builder: PlanBuilder) -> None:
     """Keep every piece free, as far as maximum, money and EC2 allow."""
     view, kept_places = builder.view, KeptPlaces(builder)
-    for pieces in headroom_pieces(
-        view.settings, view.inventory, view.offers, view.running, _placed(builder)
-    ):
+    for pieces in pieces_asked_for(builder, builder.reservations):
         pod_class = view.table.of(pieces.pod, bound=False)
         missing = pieces.count - _found(builder, kept_places, pieces, pod_class)
         if missing:
@@ -57,24 +55,6 @@ def propose(builder: PlanBuilder) -> None:
         )
 
 
-def _placed(builder: PlanBuilder) -> Iterator[tuple[str, PodSpec, int]]:
-    """Sector, spec and number of pods that have no node and get a place in this plan.
-
-    Pods that an interrupted node is to lose run as well: they are counted there.
-    """
-    view = builder.view
-    for reservation in builder.reservations:
-        for row, pods in reservation.by_row():
-            planned = builder.planned_nodes.get(row)
-            if planned is None:
-                key = view.inventory.fleet_of_node.get(builder.row_name(row))
-            else:
-                key = planned.key
-            if key is not None:
-                new = sum(pod.key not in view.displaced for pod in pods)
-                yield view.statuses[key].settings.sector, reservation.waiting.pod_class.spec, new
-
-
 def _found(
     builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces, pod_class: PodClass
 ) -> int:
@@ -83,9 +63,8 @@ def _found(
     None is taken on dear nodes in whose place cheaper ones can be bought.
     """
     sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
-    taken = fill(sim, pod_class, pieces.count, _staying(builder), order)
-    usable = _open(builder, kept_places, pieces.sector)
-    leaving = _replaceable(builder, pieces, pod_class, dict(taken), usable)
+    taken = fill(sim, pod_class, pieces.count, may_hold_headroom(builder), order)
+    leaving = _replaceable(builder, kept_places, pieces, pod_class, dict(taken))
     if leaving:
         sim.revert(mark)
         others = np.zeros(sim.rows, dtype=np.bool_)
@@ -97,10 +76,10 @@ def _found(
 
 def _replaceable(
     builder: PlanBuilder,
+    kept_places: KeptPlaces,
     pieces: HeadroomPieces,
     pod_class: PodClass,
     laid: Mapping[int, int],
-    usable: Sequence[FleetStatus],
 ) -> list[int]:
     """Return the dear rows whose pieces can be bought for less: all of them, the dearest, or none.
 
@@ -108,15 +87,19 @@ def _replaceable(
 
     Args:
         builder: The plan; nothing is changed.
+        kept_places: Fleets that may not be asked for others.
         pieces: What is to be kept free.
         pod_class: A pod as large as one piece.
-        laid: How many pieces lie on each row. While some are missing all stay as they are.
-        usable: The fleets that may be asked for others.
+        laid: How many pieces lie on each row. All stay there while some are missing, and while a
+            fleet that may be asked for others has a version that is not proven.
     """
     if sum(laid.values()) < pieces.count:
         return []
-    dear = could_be_cheaper(builder, usable, laid)
-    for rows in (list(dear), list(dear)[:1]) if dear else ():
+    dear = could_be_cheaper(builder, _usable(builder, pieces.sector), laid)
+    usable = _open(builder, kept_places, pieces.sector) if dear else []
+    if any(unproven_version(builder.view, status.key) for status in usable):
+        return []
+    for rows in (list(dear), list(dear)[:1]) if usable else ():
         mark = builder.sim.fork()
         request = _request(builder, pieces, pod_class, sum(laid[row] for row in rows), usable)
         purchase = buy_preferring(builder.sim, request)
@@ -128,20 +111,6 @@ def _replaceable(
         if served and is_worth(sum(dear[row] for row in rows), price):
             return rows
     return []
-
-
-def _staying(builder: PlanBuilder) -> BoolArray:
-    """Return rows on which a piece may lie: new nodes, and those of our fleets that need not go.
-
-    A node that is to be replaced could not leave for the piece on it.
-    """
-    view = builder.view
-    staying = np.ones(builder.sim.rows, dtype=np.bool_)
-    for name, row in view.row_of.items():
-        key = view.inventory.fleet_of_node.get(name)
-        ours = key is not None and not view.statuses[key].settings.departing
-        staying[row] = ours and name not in view.inventory.outdated
-    return staying
 
 
 def _bought(

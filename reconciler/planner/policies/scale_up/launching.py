@@ -48,11 +48,11 @@ CELLS_MAX = 5_000_000
 """Classes x offers. Up to here it takes at most about three times as long as the purchase took, and
 that in every plan until the nodes have joined: more pods are left to first fit."""
 
-_Wanting = list[tuple[WaitingClass, int]]
+Wanting = list[tuple[WaitingClass, int]]
 """Classes, and how many of their pods want a place."""
-_BySectors = Mapping[tuple[str, ...], _Wanting]
+BySectors = Mapping[tuple[str, ...], Wanting]
 """Classes with their pods that want a place, by the sectors that serve them."""
-_Launching = Mapping[FleetKey, Sequence[int]]
+Launching = Mapping[FleetKey, Sequence[int]]
 """The rows of each fleet's nodes that are on their way."""
 
 
@@ -85,20 +85,20 @@ def packed_again(
         mark: Of the simulation, before anything of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
-    launching = _launching(builder)
-    if not launching or not _may_be_searched(builder):
+    launching = launching_rows(builder)
+    if not launching or not may_be_searched(builder):
         return placed
-    left = _wanting(builder, placed, launching)
+    left = still_wanting(builder, placed, launching)
     if not left:
         return placed
     builder.sim.revert(mark)
     other = on_nodes()
-    wanting = _wanting(builder, other, launching)
+    wanting = still_wanting(builder, other, launching)
     found = None
     if _may_hold(builder, launching, wanting):
-        found, refuted = _on_all(builder, wanting, launching)
+        found, refuted = on_all(builder, wanting, launching)
         if found is None and not refuted:
-            found = _as_bought(builder, wanting, launching)
+            found = as_bought(builder, wanting, launching)
     if found is None or any(found.outcome.left):
         other_way = _with_what_could_be_bought(builder, wanting, launching)
         found = min(filter(None, (found, other_way)), key=lambda each: each.outcome)
@@ -120,7 +120,7 @@ def place_all(builder: PlanBuilder, placed: Placed) -> None:
             builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
 
 
-def _launching(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
+def launching_rows(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
     """Return the rows of each fleet's nodes that are on their way."""
     found: dict[FleetKey, list[int]] = {}
     for row, planned in builder.planned_nodes.items():
@@ -129,15 +129,16 @@ def _launching(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
     return found
 
 
-def _may_be_searched(builder: PlanBuilder) -> bool:
+def may_be_searched(builder: PlanBuilder) -> bool:
+    """Return whether the pods are few enough for a search in each plan."""
     pods = sum(waiting.left for waiting in builder.waiting)
     return pods <= PODS_MAX and len(builder.waiting) * len(builder.view.offers) <= CELLS_MAX
 
 
 def _may_hold(
     builder: PlanBuilder,
-    launching: _Launching,
-    wanting: _BySectors,
+    launching: Launching,
+    wanting: BySectors,
 ) -> bool:
     """Return whether nodes on their way have enough of each resource for all the pods together."""
     rows = [row for each in launching.values() for row in each]
@@ -147,12 +148,12 @@ def _may_hold(
     return bool((builder.sim.free[rows].sum(axis=0) >= asked).all())
 
 
-def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _BySectors:
+def still_wanting(builder: PlanBuilder, placed: Placed, launching: Launching) -> BySectors:
     """Return the pods that still want a place, without those that no node could take."""
     left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= sum(amount for _, amount in taken)
-    found: dict[tuple[str, ...], _Wanting] = {}
+    found: dict[tuple[str, ...], Wanting] = {}
     tables: dict[tuple[str, ...], OfferTable] = {}
     for waiting in builder.waiting:
         sectors, count = waiting.sectors, left[id(waiting)]
@@ -166,7 +167,7 @@ def _wanting(builder: PlanBuilder, placed: Placed, launching: _Launching) -> _By
     return found
 
 
-def _bought_for(builder: PlanBuilder, wanting: _BySectors) -> _Outcome:
+def _bought_for(builder: PlanBuilder, wanting: BySectors) -> _Outcome:
     """Return what would be bought for these pods; the simulation is left as it was."""
     mark = builder.sim.fork()
     purchases: list[Purchase] = []
@@ -179,10 +180,10 @@ def _bought_for(builder: PlanBuilder, wanting: _BySectors) -> _Outcome:
     )
 
 
-def _on_all(
+def on_all(
     builder: PlanBuilder,
-    wanting: _BySectors,
-    launching: _Launching,
+    wanting: BySectors,
+    launching: Launching,
 ) -> tuple[_Packed | None, bool]:
     """Return places for all pods on launching nodes if found, and whether none are proven to exist.
 
@@ -208,10 +209,10 @@ def _on_all(
     return _Packed(placed=_on_launching(purchase, row_of, asked), outcome=outcome), False
 
 
-def _as_bought(
+def as_bought(
     builder: PlanBuilder,
-    wanting: _BySectors,
-    launching: _Launching,
+    wanting: BySectors,
+    launching: Launching,
 ) -> _Packed | None:
     """Search for the purchase again; return None unless all of its nodes are launching.
 
@@ -242,8 +243,8 @@ def _as_bought(
 
 def _with_what_could_be_bought(
     builder: PlanBuilder,
-    wanting: _BySectors,
-    launching: _Launching,
+    wanting: BySectors,
+    launching: Launching,
 ) -> _Packed:
     """Return the best purchase of launching and new nodes, where new ones count as dearer.
 
@@ -293,13 +294,13 @@ def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
     ]
 
 
-def _with_those(offer: Offer, rows: _Launching) -> Offer:
+def _with_those(offer: Offer, rows: Launching) -> Offer:
     """Return the offer as if its launching nodes had not been asked for yet."""
     most = offer.most + len(rows.get(offer.node.key, ()))
     return replace(offer, most=min(UNLIMITED, most))
 
 
-def _coming(builder: PlanBuilder, sectors: Collection[str], rows: _Launching) -> list[Offer]:
+def _coming(builder: PlanBuilder, sectors: Collection[str], rows: Launching) -> list[Offer]:
     """Return nodes of these sectors that are on their way, as something to buy by size."""
     offers = builder.view.offers
     return [
@@ -334,7 +335,7 @@ def _dearer(offer: Offer, times: int) -> Offer:
 def _buy(
     builder: PlanBuilder,
     offers: Sequence[Offer],
-    asked: _Wanting,
+    asked: Wanting,
     share: float = 1.0,
     budget: Budget = UNBOUNDED,
 ) -> Purchase:
@@ -357,7 +358,7 @@ def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...
     return tuple(levels.values())
 
 
-def _on_launching(purchase: Purchase, row_of: Mapping[int, int], asked: _Wanting) -> Placed:
+def _on_launching(purchase: Purchase, row_of: Mapping[int, int], asked: Wanting) -> Placed:
     """Return where the pods go on launching rows: `row_of` has one for rows of the purchase."""
     waiting_of = {waiting.pod_class.number: waiting for waiting, _ in asked}
     found: Placed = []

@@ -14,6 +14,7 @@ from reconciler.planner.placement.fill import fill, tightness, without_torn
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import DEMAND, Terms
 from reconciler.planner.policies.scale_up.launching import Placed, packed_again, place_all
+from reconciler.planner.policies.scale_up.room_for_headroom import leaving_headroom
 from reconciler.planner.reservations import WaitingClass
 
 
@@ -52,6 +53,7 @@ def place_on_existing(builder: PlanBuilder) -> None:
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
     What launches is packed again when it could hold more of them; what room that leaves is used.
+    It is packed again, too, when no pod is left but headroom would find no room.
     """
     view = builder.view
     planned = np.zeros(builder.sim.rows, dtype=np.bool_)
@@ -76,6 +78,9 @@ def place_on_existing(builder: PlanBuilder) -> None:
         if packed is not placed:
             packed += _attempt(builder, able, parts, order, before=packed)
         placed = packed
+    if not any(_left(builder.waiting, placed)):
+        on_nodes = partial(_attempt, builder, builder.waiting, parts[:1], order, preferences)
+        placed = leaving_headroom(builder, placed, mark, on_nodes)
     for waiting, taken in placed:
         _reserve(builder, waiting, taken)
 

@@ -1,0 +1,55 @@
+"""What has to be kept free for headroom, and where that may lie: asked before it is taken."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from reconciler.model.cluster import PodSpec
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.fleets.headroom import HeadroomPieces, headroom_pieces
+from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.reservations import Reservation
+
+
+def pieces_asked_for(
+    builder: PlanBuilder, reservations: Iterable[Reservation]
+) -> tuple[HeadroomPieces, ...]:
+    """Return all headroom of the config, where pods get these places in the plan."""
+    view = builder.view
+    return headroom_pieces(
+        view.settings, view.inventory, view.offers, view.running, _placed(builder, reservations)
+    )
+
+
+def _placed(
+    builder: PlanBuilder, reservations: Iterable[Reservation]
+) -> Iterator[tuple[str, PodSpec, int]]:
+    """Sector, spec and number of pods that have no node and get a place in this plan.
+
+    Pods that an interrupted node is to lose run as well: they are counted there.
+    """
+    view = builder.view
+    for reservation in reservations:
+        for row, pods in reservation.by_row():
+            planned = builder.planned_nodes.get(row)
+            if planned is None:
+                key = view.inventory.fleet_of_node.get(builder.row_name(row))
+            else:
+                key = planned.key
+            if key is not None:
+                new = sum(pod.key not in view.displaced for pod in pods)
+                yield view.statuses[key].settings.sector, reservation.waiting.pod_class.spec, new
+
+
+def may_hold_headroom(builder: PlanBuilder) -> BoolArray:
+    """Return rows on which a piece may lie: new nodes, and those of our fleets that need not go.
+
+    A node that is to be replaced could not leave for the piece on it.
+    """
+    view = builder.view
+    staying = np.ones(builder.sim.rows, dtype=np.bool_)
+    for name, row in view.row_of.items():
+        key = view.inventory.fleet_of_node.get(name)
+        ours = key is not None and not view.statuses[key].settings.departing
+        staying[row] = ours and name not in view.inventory.outdated
+    return staying

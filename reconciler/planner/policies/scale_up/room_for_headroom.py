@@ -1,0 +1,131 @@
+"""Packing pods on launching capacity so that what was bought for headroom holds it.
+
+First fit spreads pods over all nodes that are on their way, also the one that was bought for
+headroom. Without this, plan after plan would buy another until the first nodes have joined.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.fleets.headroom import HeadroomPieces
+from reconciler.planner.kept_free import may_hold_headroom, pieces_asked_for
+from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.policies.scale_up.launching import (
+    BySectors,
+    Launching,
+    Placed,
+    Wanting,
+    as_bought,
+    launching_rows,
+    may_be_searched,
+    on_all,
+    place_all,
+    still_wanting,
+)
+from reconciler.planner.reservations import Reservation, WaitingClass
+
+
+def leaving_headroom(
+    builder: PlanBuilder, placed: Placed, mark: tuple[int, int], on_nodes: Callable[[], Placed]
+) -> Placed:
+    """Return what was placed, or other places for all these pods that leave more headroom free.
+
+    Args:
+        builder: The plan; what is returned is in its simulation.
+        placed: Every waiting pod, on nodes and on launching capacity, in the simulation.
+        mark: Of the simulation, before anything of that was placed.
+        on_nodes: Places pods on nodes only, in the simulation.
+    """
+    launching = launching_rows(builder) if builder.view.settings.headroom else {}
+    if not (launching and placed and may_be_searched(builder)):
+        return placed
+    pieces = pieces_asked_for(builder, [*builder.reservations, *_as_reserved(placed)])
+    missing = _missing(builder, pieces)
+    if not missing:
+        return placed
+    builder.sim.revert(mark)
+    other = on_nodes()
+    wanting = still_wanting(builder, other, launching)
+    for found in _packings(builder, wanting, launching, pieces):
+        before = builder.sim.fork()
+        place_all(builder, found)
+        all_placed = _pods(other) + _pods(found) == _pods(placed)
+        if all_placed and _missing(builder, pieces) < missing:
+            return other + found
+        builder.sim.revert(before)
+    builder.sim.revert(mark)
+    place_all(builder, placed)
+    return placed
+
+
+def _packings(
+    builder: PlanBuilder,
+    wanting: BySectors,
+    launching: Launching,
+    pieces: Sequence[HeadroomPieces],
+) -> Iterator[Placed]:
+    """Yield places for all these pods on launching nodes: beside the headroom, or as bought."""
+    own = {waiting.pod_class.number for each in wanting.values() for waiting, _ in each}
+    kept = _as_demand(builder, launching, pieces)
+    if kept and not own & {waiting.pod_class.number for waiting, _ in kept}:
+        together = {sectors: list(each) for sectors, each in wanting.items()}
+        for waiting, count in kept:
+            together.setdefault(waiting.sectors, []).append((waiting, count))
+        packed, _ = on_all(builder, together, launching)
+        if packed is not None:
+            yield [each for each in packed.placed if each[0].pod_class.number in own]
+    packed = as_bought(builder, wanting, launching)
+    if packed is not None and not any(packed.outcome.left):
+        yield packed.placed
+
+
+def _as_demand(
+    builder: PlanBuilder, launching: Launching, pieces: Sequence[HeadroomPieces]
+) -> Wanting:
+    """Return the pieces that fit on no node that has joined, as pods that wait."""
+    joined = may_hold_headroom(builder)
+    joined[[row for rows in launching.values() for row in rows]] = False
+    found: dict[int, tuple[WaitingClass, int]] = {}
+    for each, count in _unplaced(builder, pieces, joined):
+        pod_class = builder.view.table.of(each.pod, bound=False)
+        waiting = WaitingClass(pod_class=pod_class, sectors=(each.sector,), pods=[])
+        before = found.get(pod_class.number, (waiting, 0))[1]
+        if count:
+            found[pod_class.number] = waiting, before + count
+    return list(found.values())
+
+
+def _missing(builder: PlanBuilder, pieces: Sequence[HeadroomPieces]) -> int:
+    """Return how many pieces would have to be bought, as pods are placed now."""
+    return sum(count for _, count in _unplaced(builder, pieces, may_hold_headroom(builder)))
+
+
+def _unplaced(
+    builder: PlanBuilder, pieces: Sequence[HeadroomPieces], among: BoolArray
+) -> list[tuple[HeadroomPieces, int]]:
+    """Return how many of each item's pieces fit on none of these rows; nothing is changed."""
+    sim, found = builder.sim, []
+    mark = sim.fork()
+    for each in pieces:
+        pod_class = builder.view.table.of(each.pod, bound=False)
+        taken = fill(sim, pod_class, each.count, among, tightness(sim))
+        found.append((each, each.count - sum(amount for _, amount in taken)))
+    sim.revert(mark)
+    return found
+
+
+def _pods(placed: Placed) -> int:
+    return sum(amount for _, taken in placed for _, amount in taken)
+
+
+def _as_reserved(placed: Placed) -> Iterator[Reservation]:
+    """Yield what `placed` will be when it is reserved."""
+    done: Counter[int] = Counter()
+    for waiting, taken in placed:
+        rows, amounts = [row for row, _ in taken], [amount for _, amount in taken]
+        first = waiting.done + done[id(waiting)]
+        done[id(waiting)] += sum(amounts)
+        pods = waiting.pods[first : first + sum(amounts)]
+        yield Reservation(waiting=waiting, pods=pods, rows=rows, amounts=amounts)

@@ -20,6 +20,7 @@ from reconciler.planner.disruption.limits.unproven import (
     check_removals,
 )
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
+from reconciler.planner.disruption.methods.drifted import shown_update
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
 from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.waiting_removals import removal_of
@@ -198,7 +199,7 @@ def _fleet_plan(
         unavailable=status.unavailable,
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
-        update=None if update is None else update.shown,
+        update=None if update is None else shown_update(builder, update, kept),
         node_usd_per_hour=usd(builder.view.offers[status.key].nano_usd_per_hour),
         rebalances_zones=status.live is not None and status.live.rebalances_zones,
     )

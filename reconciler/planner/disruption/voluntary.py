@@ -140,7 +140,7 @@ class VoluntaryRun:
             return True
         why = self.limit_of(candidate) or _waits_for_a_set(self.context, candidate)
         if why is not None:
-            builder.block(node, *why)
+            self._block(candidate, why)
             return False
         if not self.context.room.may_leave(candidate.status.key, node.name):
             return self._ask_for_successor(candidate)
@@ -148,7 +148,7 @@ class VoluntaryRun:
         if moves is None:
             return self._replace(candidate)
         if not isinstance(moves, Relocation):
-            builder.block(node, *moves)
+            self._block(candidate, moves)
             return False
         self.begin(candidate, moves)
         return True
@@ -221,14 +221,14 @@ class VoluntaryRun:
                     builder.block(node, *(waits or _no_destination(builder, candidate)))
                 return False
             case Blocker():
-                builder.block(node, *answer)
+                self._block(candidate, answer)
                 return False
         return True
 
     def _tend_timer(self, candidate: Candidate, needed: Blocker | None) -> None:
         builder, node = self.context.builder, candidate.node
         if needed is not None:
-            builder.block(node, *needed)
+            self._block(candidate, needed)
             because = f"no longer unneeded: {needed[1]}; its timer is removed"
             stop_timer(builder, node, because)
             return
@@ -236,6 +236,18 @@ class VoluntaryRun:
             start_timer(builder, node, f"unneeded from now: {candidate.because}")
         else:
             self.context.unneeded[node.name] = candidate.policy
+
+    def _block(self, candidate: Candidate, why: Blocker) -> None:
+        """Say why the node stays.
+
+        What only its use says of a drifted node does not hide what its update waits for: of several
+        reasons the last one is shown.
+        """
+        builder, name = self.context.builder, candidate.node.name
+        update = builder.view.inventory.updates.get(candidate.status.key)
+        drifted = update is not None and name in update.old.keys() - update.batch.keys()
+        if candidate.outdated is not None or not drifted:
+            builder.block(candidate.node, *why)
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
         """Return why the node is needed; None when it is not, or in this plan only."""

@@ -5,15 +5,18 @@ Here nodes are chosen for a batch, new nodes are asked for, and the nodes whose 
 drained.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.model.actions import ROLLING_UPDATE
+from reconciler.model.actions import ROLLING_UPDATE, AnnotateNode
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.model.text import duration
+from reconciler.model.plan import FleetUpdate, Kept
+from reconciler.model.text import counted_noun, duration
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import decided_at
 from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
@@ -43,6 +46,8 @@ from reconciler.planner.nodes.drain_taints import is_draining
 POLICY: Final = "rolling-update"
 PATIENCE: Final = timedelta(minutes=15)
 """A node that could not be emptied for so long after its new node came leaves its batch."""
+_CODES_MAX: Final = 3
+"""So many reasons why no batch can begin are named."""
 
 
 def selects(candidate: Candidate) -> bool:
@@ -69,6 +74,30 @@ def propose(run: VoluntaryRun) -> None:
         elif update.batch_max:
             _begin(run, status, update)
         _let_others_come_first(run, update)
+
+
+def shown_update(
+    builder: PlanBuilder, update: Update, kept: Mapping[NodeName, Kept]
+) -> FleetUpdate:
+    """Return what the plan tells of the update: what keeps its nodes when it can begin no batch.
+
+    Args:
+        builder: The finished plan.
+        update: The update.
+        kept: Why nodes stay.
+    """
+    shown = update.shown
+    chosen = any(
+        isinstance(each, AnnotateNode) and each.key == ROLLING_UPDATE and each.node in update.old
+        for each in builder.actions
+    )
+    codes = Counter(kept[name].code for name in update.old if name in kept)
+    del codes[POLICY]  # no plan looks at more than so many of them
+    if not update.batch_max or chosen or not codes:
+        return shown
+    most = ", ".join(f"{code} {count}" for code, count in codes.most_common(_CODES_MAX))
+    nodes = counted_noun(codes.total(), "node")
+    return replace(shown, because=f"none of {nodes} can be emptied: {most}")
 
 
 def _last_served(update: Update) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import (
     DisruptionBudget,
+    FleetSettings,
     Headroom,
     MaintenanceWindow,
     RollingUpdate,
@@ -42,6 +43,7 @@ from tests.unit.planner.disruption.updated_fleet import (
     made_of,
     marked,
     node,
+    remembered,
     state,
 )
 from tests.unit.planner.placed import drained
@@ -53,6 +55,8 @@ from tests.unit.planner.scale_in.scene import (
     on,
     told,
 )
+
+TIMER = {UNNEEDED_SINCE: rfc3339(ago(60))}
 
 
 def test_first_batch_of_a_version_is_one_node() -> None:
@@ -294,6 +298,42 @@ def test_disruption_budget_holds_the_update() -> None:
         node("a"), node("b"), full("a"), full("b"), settings={"disruption_budgets": (budget,)}
     )
     assert marked(made) == {}
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize(
+    ("fleet", "budgets", "code"),
+    [
+        (FLEET, (DisruptionBudget(nodes=0),), "disruption-budget"),
+        (replace(FLEET, max_capacity=3), (), "max-capacity"),
+    ],
+    ids=["budget", "maximum"],
+)
+def test_update_that_can_begin_no_batch_says_what_keeps_its_nodes(
+    fleet: FleetSettings, budgets: tuple[DisruptionBudget, ...], code: str, timed: bool
+) -> None:
+    """Each node said that its pods fit nowhere else, and the status that all was well, for good."""
+    nodes = [node(name, fleet=fleet, annotations=TIMER if timed else {}) for name in "abc"]
+    pods = [on(name, f"{name}-{n}", cpu=cpu) for name in "abc" for n, cpu in enumerate(("2", "1"))]
+    options = {"consolidation": True, "disruption_budgets": budgets}
+    made = made_of(*nodes, *pods, fleet=fleet, settings=options)
+    assert marked(made) == {}
+    assert kept(made) == dict.fromkeys("abc", code)
+    (update,) = made.updates
+    assert (update.state, update.because) == (
+        "waiting",
+        f"none of 3 nodes can be emptied: {code} 3",
+    )
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_what_a_halted_update_says_is_not_hidden_by_what_use_says(timed: bool) -> None:
+    """Whoever asked why a node was still old read that its pods fit nowhere else."""
+    nodes = [node(name, annotations=TIMER if timed else {}) for name in "abc"]
+    pods = [on(name, f"{name}-{n}", cpu=cpu) for name in "abc" for n, cpu in enumerate(("2", "1"))]
+    halt = remembered(halted_version=NEW, halted_because="it failed")
+    made = made_of(*nodes, *pods, settings={"consolidation": True}, fleet_states=halt)
+    assert kept(made) == dict.fromkeys("abc", "rolling-update-halted")
 
 
 def test_empty_node_waits_for_its_idle_time_as_ever() -> None:

@@ -231,19 +231,6 @@ def test_a_set_whose_new_node_takes_no_pods_is_given_up_and_rests() -> None:
     assert raised(made) == []
 
 
-@pytest.mark.parametrize(("count", "next_one"), [(0, 1), (2, 3)])
-def test_new_nodes_of_a_set_that_failed_are_kept_from_the_next_one_too(
-    count: int, next_one: int
-) -> None:
-    """The node that was to leave is drained by the next set, and what it knew is gone with it."""
-    earlier = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(5000))}/{count}"} if count else {}
-    a, b, _ = nodes({REPLACEMENT_SET: decided(1000), **earlier})
-    new = make_node("new", MID, created_at=ago(900), ready_changed_at=ago(890))
-    made = of(a, b, *pods()[:2], new, on("new", cpu="7500m"), small=1)
-    failed = f"{rfc3339(ago(0))}/{next_one}"
-    assert ("new", "replacement-set-failed", failed) in annotations_set(made)
-
-
 def test_a_set_whose_new_node_has_a_startup_taint_still_waits() -> None:
     """Given up, the new node would have been bought for nothing."""
     taint = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
@@ -278,22 +265,6 @@ def test_a_set_that_buys_again_what_it_has_is_not_tried_twice(failed: bool) -> N
     ]
     asked = {fleet for fleet, *_ in raised(of(*members, *placed, fleets=fleets))}
     assert asked == ({"primary-four"} if failed else {"primary-four", "primary-eight"})
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_a_new_node_of_one_fleet_is_not_asked_for_a_set_that_failed(failed: bool) -> None:
-    """For hours a node of the same size came every nine minutes, and two were drained for it."""
-    eight = make_fleet_settings("eight", cpu=8, memory="64Gi", price="0.19")
-    four = make_fleet_settings("four", cpu=4, memory="64Gi", price="0.10")
-    noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(400))}/1"} if failed else {}
-    members = [make_node("a", eight, annotations=FrozenMap(noted))]
-    members += [make_node(name, four) for name in "bcd"]
-    requests = {"a": (2500, 1300, 400, 400), "b": (900,), "c": (1300, 900), "d": (1900, 400)}
-    placed = [
-        on(n, f"{n}-{c}-{i}", cpu=f"{c}m") for n in requests for i, c in enumerate(requests[n])
-    ]
-    made = of(*members, *placed, fleets=(eight, four), small=1)
-    assert raised(made) == ([] if failed else [("primary-eight", 2, "consolidation")])
 
 
 @pytest.mark.parametrize("seconds", [890, 910])

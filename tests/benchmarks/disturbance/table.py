@@ -20,7 +20,7 @@ WHY = (
 )
 BESIDE = (
     "The same in the [models of other autoscalers](simulate.md#models-of-other-autoscalers), with "
-    "the settings of the real runs above:"
+    "the settings of the real runs:"
 )
 SEEDS = (1, 2, 3)
 SETTINGS = (

@@ -37,7 +37,7 @@ BOOT_SECONDS = 50.0
 """From the launch to a Ready node."""
 FINISHED_KEPT_SECONDS = 1200.0
 """How long a finished Job's pod is kept. One that goes before `idle_threshold` takes with it when
-its node became idle, and the wait begins anew (docs/scale-in.md)."""
+its node became idle, and the wait begins again (docs/scale-in.md)."""
 SIZES = {"services": (8, 32), "ci": (8, 32), "batch": (32, 128)}
 """CPU and GiB of the one size of each sector."""
 USD_PER_CPU = 0.048

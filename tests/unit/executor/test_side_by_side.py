@@ -100,7 +100,7 @@ def execute(
 def test_notes_on_500_nodes_are_that_many_calls_and_many_at_once() -> None:
     """One after the other they took ten seconds, while new pods waited for the next plan."""
     whole = NOTES - NOTES % PARALLEL_MAX
-    cluster = Counting(together=PARALLEL_MAX)  # a call ends when 16 have begun, else never
+    cluster = Counting(together=PARALLEL_MAX)  # a call ends when as many have begun, else never
     actions = [note(f"n{number:03}") for number in range(whole)]
     outcomes, reported = execute(cluster, actions)
     assert [each.kind for each in outcomes] == ["applied"] * whole

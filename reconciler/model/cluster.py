@@ -133,8 +133,9 @@ class PodSpec:
     """False with preemptionPolicy Never: it does not displace balloon pods."""
     scheduler_name: str = DEFAULT_SCHEDULER
     termination_grace_seconds: int = 30
-    ends_by_itself: bool = False
-    """Whether its restartPolicy is OnFailure or Never: it does some work and ends."""
+    ends_by_itself: bool = field(default=False, metadata={"in_digests": False})
+    """Whether its restartPolicy is OnFailure or Never: it does some work and ends. Digests of specs
+    leave it out: it says nothing of where the pod fits, and those on the Lease stay the same."""
     local_storage: bool = False
     """Whether it has an emptyDir on disk or a hostPath; an emptyDir in memory does not count."""
     too_complex: str = ""

@@ -10,7 +10,10 @@ _BYTES = 8
 
 
 def digest_of(*values: Any) -> str:
-    """16 hexadecimal digits; equal values have equal ones, whatever order their sets are in."""
+    """16 hexadecimal digits; equal values have equal ones, whatever order their sets are in.
+
+    Fields of dataclasses with the metadata `in_digests: False` are left out.
+    """
     parts: list[str] = []
     _take_apart(values, parts)
     text = "".join(f"{part}\0" for part in parts)
@@ -60,7 +63,10 @@ _NAMES: dict[type, tuple[str, ...] | None] = {}
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """Return the fields of a dataclass; None for anything else."""
+    """Return the fields of a dataclass that digests tell; None for anything else."""
     if kind not in _NAMES:
-        _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+        names: tuple[str, ...] | None = None
+        if is_dataclass(kind):
+            names = tuple(f.name for f in fields(kind) if f.metadata.get("in_digests", True))
+        _NAMES[kind] = names
     return _NAMES[kind]

@@ -119,6 +119,13 @@ def test_quarantine_lasts_over_cycles_and_restarts() -> None:
     assert made.demands == (quarantined(),)
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_kind_of_pods_is_told_by_what_decides_their_place(*, ends: bool) -> None:
+    """A new field of every spec let each quarantine go when the program was upgraded."""
+    made = planned(replace(POD, spec=replace(POD.spec, ends_by_itself=ends)))
+    assert [each.demand for each in made.demands] == ["84ed621cbbaf8d22"]
+
+
 def test_changed_pods_are_tried_again() -> None:
     """A mended template would wait for ever."""
     mended = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")

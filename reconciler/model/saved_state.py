@@ -58,8 +58,8 @@ class SavedFleetState:
     """Since when, later by the time in which nothing could be judged; None until pods came to it,
     and again when no such node takes pods before the version is proven."""
     canary_seen_at: datetime | None = None
-    """When it was last judged, to the minute; None while it is not watched. Of a program that did
-    not save it, too."""
+    """When it was last judged, to the minute; None while it is not watched, and on a Lease of a
+    version of this program that did not save it."""
     canary_proven: bool = False
     """Whether it was watched for `canary_time`, and nothing spoke against it then."""
     spot_return_at: datetime | None = None

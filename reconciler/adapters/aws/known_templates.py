@@ -28,9 +28,9 @@ TEMPLATE_NAMES: Final = ("LaunchTemplateId", "LaunchTemplateName")
 AT_ONCE: Final = 200
 """Templates of one call. Source: EC2 API reference, DescribeLaunchTemplates, `MaxResults`."""
 COUNTS_SECONDS: Final = 600.0
-"""How long an answer counts while there is no newer one. A later number would be a guess: nodes
-that are launched meanwhile may be of a newer version. One that is seen ends it sooner: each answer
-says when EC2 gave it."""
+"""How long an answer counts while there is no newer one. Longer would be a guess: nodes that are
+launched meanwhile may be of a newer version. An instance that is seen to have one ends it sooner,
+for which each answer says when EC2 gave it (`LaunchTemplates.forget_outdated`)."""
 UNKNOWN_SECONDS: Final = 60.0
 """How long a template is left out of the question after EC2 did not know it."""
 AGAIN_SECONDS: Final = 2.0

@@ -28,9 +28,9 @@ BEYOND = AMOUNT_MAX + 1
 How much larger than the limit a pod and a node are cannot be compared, so no node takes it.
 """
 _ROWS_MAX = 4096
-"""Pods' rows that are remembered, twice over, as far as they have no more than"""
+"""Pods' rows that are remembered, twice over: so many of the usual size, fewer of larger ones."""
 _USUAL_COLUMNS = 64
-"""this many columns; larger ones count as several."""
+"""The usual size of a row: one with more columns counts as several."""
 PodRow = tuple[IntArray, IntArray]
 """Amounts, and the columns that are not zero."""
 NOWHERE = "(none)"

@@ -14,6 +14,9 @@ from reconciler.records.aws.group_market import SPOT_MARKET
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
+_DIGITS_MAX = 18
+"""Longer version numbers are none: whoever writes a file of answers may write anything."""
+
 TEMPLATES_NOT_TOLD = "LaunchTemplatesNotTold"
 """Beside `LaunchTemplates` in the answers of our adapters: each template (`Name`) whose version EC2
 does not tell, and `Why`."""
@@ -138,7 +141,9 @@ class LaunchTemplates:
             told_at, launched_at = self.told_at.get(template_id), instance.launched_at
             if latest is None or told_at is None or launched_at is None:
                 continue
-            if version.isdigit() and int(version) > latest and launched_at > told_at:
+            if not (version.isascii() and version.isdigit()) or len(version) > _DIGITS_MAX:
+                continue
+            if int(version) > latest and launched_at > told_at:
                 del self.latest[template_id]
                 self.default.pop(template_id, None)
                 why = (

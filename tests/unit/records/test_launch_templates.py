@@ -112,8 +112,10 @@ def test_instance_of_a_later_version_shows_that_the_number_is_old(word: str) -> 
         {"number": "6", "launched": LATER},
         {"number": "7", "launched": LATER},
         {"number": "8", "launched": LATER, "told": None},
+        {"number": "²", "launched": LATER},
+        {"number": "8" * 5_000, "launched": LATER},
     ],
-    ids=["version-deleted", "of-a-fixed-number", "of-this-one", "of-a-file"],
+    ids=["version-deleted", "of-a-fixed-number", "of-this-one", "of-a-file", "none", "too-long"],
 )
 @pytest.mark.parametrize("word", ["$Latest", "$Default"])
 def test_other_instances_do_not_show_that_the_number_is_old(

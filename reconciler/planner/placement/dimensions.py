@@ -47,8 +47,8 @@ class Dimensions:
 
     Args:
         extended: The resources beside the basic ones.
-        ports: The host ports that are counted. Pods that ask for any other one fit nowhere, and
-            take none where they run.
+        ports: The host ports that are counted. Pods that ask for any other one fit nowhere; where
+            they run they take one only from pods that ask for the same number.
         drivers: The CSI drivers of any volume.
     """
 
@@ -169,12 +169,16 @@ class Dimensions:
     def _take_port(self, row: IntArray, port: HostPort) -> None:
         """Add what a host port takes: its address and one share, or all shares for 0.0.0.0."""
         name = _port_name(port)
-        if port.address not in self._addresses.get(name, ()):
+        addresses = self._addresses.get(name, ())
+        if port.address not in addresses:
             row[self.column[f"{_PORT}{OTHER_PORTS}"]] = 1
-        elif port.address == ANY_ADDRESS:
+        if name not in self.column:
+            return
+        if port.address == ANY_ADDRESS:
             row[self.column[name]] = self.shares(port)
-        else:
-            row[self.column[name]] += 1
+            return
+        row[self.column[name]] += 1
+        if port.address in addresses:
             row[self.column[f"{name}@{port.address}"]] += 1
 
     def shares(self, port: HostPort) -> int:

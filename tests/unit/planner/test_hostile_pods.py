@@ -1,5 +1,9 @@
 """Pods that ask for more than is planned for: they wait alone, and where they run they count."""
 
+from dataclasses import replace
+
+import pytest
+
 from reconciler.model.cluster import ANY_ADDRESS, HostPort, PodAffinityTerm
 from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
@@ -124,3 +128,24 @@ def test_host_ports_of_one_namespace_are_counted_up_to_a_limit_and_others_get_th
     assert details == {
         ("host-port", "its namespace's pods use over 1024 host ports, and no more are counted")
     }
+
+
+@pytest.mark.parametrize("address", [ANY_ADDRESS, "10.0.0.9"])
+def test_host_port_that_is_not_counted_for_its_namespace_is_taken_where_its_pod_runs(
+    address: str,
+) -> None:
+    """Another namespace's pod was given a place there, where kube-scheduler refuses it for good."""
+    many = [HostPort(address=ANY_ADDRESS, protocol="TCP", port=p) for p in range(1000, 2024)]
+    own = [
+        make_pod(f"h{at:04}", namespace="hostile", cpu="10m", host_ports=tuple(many[at : at + 128]))
+        for at in range(0, len(many), 128)
+    ]
+    taken = HostPort(address=address, protocol="TCP", port=9000)
+    runs = make_pod("runs", namespace="hostile", cpu="10m", node="n", host_ports=(taken,))
+    wanted = "10.0.0.1" if address == ANY_ADDRESS else ANY_ADDRESS
+    theirs = make_pod(
+        "theirs", namespace="team", cpu="10m", host_ports=(replace(taken, address=wanted),)
+    )
+    made = plan(make_snapshot(make_node("n", SMALL), *own, runs, theirs), make_settings(SMALL))
+    (place,) = [p for p in made.placements if p.pod.name == "theirs"]
+    assert place.node != "n"

@@ -120,12 +120,11 @@ def test_lines_are_written_once_where_old_files_cannot_be_removed(
 ) -> None:
     """They were written again with the next ones, and for ever where the reason was a bug."""
     failed: list[PortError] = []
-    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, failed.append)) as log:
-        with monkeypatch.context() as patched:
-            patched.setattr(Path, "glob", _refused)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "glob", _refused)
+        with closing(DirectoryLog(tmp_path, WEEK_SECONDS, failed.append)) as log:
             log.append(DAY, b"one\n")
             log.append(DAY, b"two\n")
-            log.close()
     (file,) = tmp_path.iterdir()
     assert gzip.decompress(file.read_bytes()) == b"one\ntwo\n"
     assert len(failed) == 1

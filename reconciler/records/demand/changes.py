@@ -65,9 +65,9 @@ def seen_in(
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
     return Seen(
         day=at.date(),
-        pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
+        pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod, before)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
-        held=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod)),
+        held=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod, before)),
         asked_at=_asked_at(cluster.pods, at, before),
         daemon_sets={
             f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
@@ -87,7 +87,7 @@ def _asked_at(pods: Iterable[Pod], at: datetime, before: Seen) -> Mapping[str, d
         uid = pod.key.uid
         if uid in before.asked_at:
             found[uid] = before.asked_at[uid]
-        elif uid in before.held and not _is_held(pod):
+        elif uid in before.held and not _is_held(pod, before):
             found[uid] = min(at, pod.scheduled_at or pod.started_at or at)
     return found
 
@@ -188,9 +188,9 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
         )
 
 
-def _asks_for_room(pod: Pod) -> bool:
+def _asks_for_room(pod: Pod, before: Seen) -> bool:
     """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
-    left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod)
+    left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod, before)
     return bool(pod.key.uid) and not left_out
 
 
@@ -198,8 +198,13 @@ def _needs_no_room(pod: Pod) -> bool:
     return pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
 
 
-def _is_held(pod: Pod) -> bool:
-    return pod.node_name is None and (pod.gated or pod.left_to_scheduler)
+def _is_held(pod: Pod, before: Seen) -> bool:
+    """Return whether the pod asks for no room yet; one that has asked for it does so until it ends.
+
+    Its scheduler may try again what it has refused.
+    """
+    waits = pod.node_name is None and (pod.gated or pod.left_to_scheduler)
+    return waits and pod.key.uid not in before.pods
 
 
 def _has_ended(pod: Pod) -> bool:

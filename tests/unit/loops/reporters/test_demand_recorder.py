@@ -336,6 +336,21 @@ def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
     }
 
 
+def test_pod_that_its_scheduler_tries_again_has_not_ended() -> None:
+    """A replay had no room for it: Volcano, say, tells at times that it does not know yet."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    refused = made("batch", scheduler_name="volcano")
+    tried = replace(refused, left_to_scheduler=True)
+    for after, pod in enumerate((tried, refused, tried, refused, tried)):
+        record(recorder, pod, after=30 * after)
+    assert [(pod.at, pod.until) for pod in log.pods().values()] == [
+        (NOW + timedelta(seconds=30), None)
+    ]
+    record(recorder, after=150)
+    assert log.pods()["uid-ns-batch"].until == NOW + timedelta(seconds=150)
+
+
 def test_pod_that_was_resized_in_place_is_recorded_with_its_new_requests() -> None:
     """They were recorded at midnight only: a replay of the day had room for the old ones."""
     log = Log()

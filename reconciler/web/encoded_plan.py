@@ -43,7 +43,7 @@ class EncodedPlan:
     """Caches one plan's JSON and summary; thread-safe.
 
     Requests for the same plan wait for the first encoding, so that many clients cost no more CPU
-    than one.
+    than one; a plan that is too long to be kept is encoded for each of them, as it is sent.
     """
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -112,6 +113,36 @@ def test_lines_that_came_while_the_directory_was_away_are_written_later(tmp_path
         log.write(DAY, b"four\n")
     (file,) = there.iterdir()
     assert gzip.decompress(file.read_bytes()) == b"one\ntwo\nthree\nfour\n"
+
+
+def test_lines_are_written_once_where_old_files_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were written again with the next ones, and for ever where the reason was a bug."""
+    failed: list[PortError] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "glob", _refused)
+        with closing(DirectoryLog(tmp_path, WEEK_SECONDS, failed.append)) as log:
+            log.append(DAY, b"one\n")
+            log.append(DAY, b"two\n")
+    (file,) = tmp_path.iterdir()
+    assert gzip.decompress(file.read_bytes()) == b"one\ntwo\n"
+    assert len(failed) == 1
+
+
+def _refused(*_: object) -> NoReturn:
+    raise PermissionError(13, "Permission denied")
+
+
+def test_old_files_go_with_the_first_lines_of_a_day_that_fit(tmp_path: Path) -> None:
+    """Where the disk was full at midnight, nothing was removed until the next one."""
+    with closing(DirectoryLog(tmp_path, 0.0, print)) as log:
+        for day in range(2):
+            log.write(DAY + timedelta(days=day), b"line\n")
+        with files_end_at(9), pytest.raises(Unavailable):
+            log.write(DAY + timedelta(days=2), b"line\n")
+        log.write(DAY + timedelta(days=2), b"line\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["demand-2026-03-12.jsonl.gz"]
 
 
 def test_lines_of_a_directory_that_stays_away_are_bounded_and_their_loss_is_told(

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from io import FileIO
@@ -41,7 +42,7 @@ class DirectoryLog(QueuedLog):
         self._directory = directory
         self._keep = timedelta(seconds=keep_seconds)
         self._bytes_max = bytes_max
-        self._unwritten: list[tuple[datetime, bytes]] = []
+        self._unwritten: deque[tuple[datetime, bytes]] = deque()
         """Lines that could not be written yet, with their times."""
         super().__init__(failed)
 
@@ -56,17 +57,25 @@ class DirectoryLog(QueuedLog):
     def rest(self) -> None:
         """See `QueuedLog`."""
         while self._unwritten:
+            at, lines = self._unwritten.popleft()
             try:
-                self._append(*self._unwritten[0])
+                fresh = self._append(at, lines)
             except OSError as error:
-                reason = f"{self._directory}: {error.strerror or error}"
-                raise Unavailable("recording", reason) from error
-            del self._unwritten[0]
+                self._unwritten.appendleft((at, lines))
+                raise self._failure(error) from error
+            if fresh:
+                try:
+                    self._remove_old(at)
+                except OSError as error:
+                    raise self._failure(error) from error
 
-    def _append(self, at: datetime, lines: bytes) -> None:
+    def _failure(self, error: OSError) -> Unavailable:
+        return Unavailable("recording", f"{self._directory}: {error.strerror or error}")
+
+    def _append(self, at: datetime, lines: bytes) -> bool:
+        """Write lines at the end of their day's file; return whether they are its first ones."""
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         path = self._directory / _name_of(at)
-        fresh = not path.exists()
         # Without a buffer, since a buffer would be written when the file is closed.
         with path.open("ab", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
@@ -75,8 +84,7 @@ class DirectoryLog(QueuedLog):
             except OSError:
                 file.truncate(size)
                 raise
-        if fresh:
-            self._remove_old(at)
+        return size == 0
 
     def _remove_old(self, at: datetime) -> None:
         """Remove what is older than the limit, and the oldest of what is too much.

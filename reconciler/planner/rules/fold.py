@@ -131,7 +131,7 @@ class Judge:
         key = (id(traits), id(labels), id(notes) if notes else 0, pod.owner and pod.owner.kind)
         known = self._known.get(key)
         if known is None:
-            held = released_with(self._known, key, traits, labels, notes)
+            held = released_with(self._known, key, traits, labels, notes or NO_LABELS)
             known = self._known.put(key, (held, self._ruling(pod)))
         return known[1]
 
@@ -155,12 +155,14 @@ class _Judges:
 
     def of(self, terms: Terms, coverage: Coverage) -> Judge:
         """Return the judge under these terms."""
-        if self._known[0] is not coverage or len(self._known[1]) > TERMS_MAX:
-            self._known = coverage, {}
-        judges = self._known[1]
-        if terms not in judges:
-            judges[terms] = Judge(terms, coverage)
-        return judges[terms]
+        known, judges = self._known  # read once: other threads plan with other coverages
+        if known is not coverage or (len(judges) >= TERMS_MAX and terms not in judges):
+            judges = {}
+            self._known = coverage, judges
+        judge = judges.get(terms)
+        if judge is None:
+            judge = judges[terms] = Judge(terms, coverage)
+        return judge
 
 
 _JUDGES: Final = _Judges()

@@ -40,10 +40,11 @@ class Seen:
     """Those that need room, by UID."""
     finished: Mapping[str, Pod] = field(default_factory=dict)
     """Those that have ended by themselves and still exist, by UID."""
-    gated: frozenset[str] = frozenset()
-    """The UIDs of those that a scheduling gate holds (Kueue's, say): they ask for no room yet."""
+    held: frozenset[str] = frozenset()
+    """The UIDs of those that ask for no room yet: a scheduling gate holds them (Kueue's, say), or a
+    scheduler of their own has not refused them."""
     asked_at: Mapping[str, datetime] = field(default_factory=dict)
-    """Since when pods ask for room that an earlier look saw gated, by UID."""
+    """Since when pods ask for room that an earlier look saw held, by UID."""
     daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
     budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -64,9 +65,9 @@ def seen_in(
     budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
     return Seen(
         day=at.date(),
-        pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
+        pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod, before)},
         finished={pod.key.uid: pod for pod in cluster.pods if _has_ended(pod)},
-        gated=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod)),
+        held=frozenset(pod.key.uid for pod in cluster.pods if _is_held(pod, before)),
         asked_at=_asked_at(cluster.pods, at, before),
         daemon_sets={
             f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets if not d.makes_no_pods
@@ -78,13 +79,15 @@ def seen_in(
 
 
 def _asked_at(pods: Iterable[Pod], at: datetime, before: Seen) -> Mapping[str, datetime]:
-    """Return since when pods ask for room that a look before this one saw gated."""
-    found = {}
+    """Return since when pods ask for room that a look before this one saw held."""
+    found: dict[str, datetime] = {}
+    if not (before.asked_at or before.held):
+        return found
     for pod in pods:
         uid = pod.key.uid
         if uid in before.asked_at:
             found[uid] = before.asked_at[uid]
-        elif uid in before.gated and not _is_held(pod):
+        elif uid in before.held and not _is_held(pod, before):
             found[uid] = min(at, pod.scheduled_at or pod.started_at or at)
     return found
 
@@ -123,7 +126,9 @@ def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[
         yield recorded_from(at)
     yield from _finished(before, now, at, oldest)
     for uid, pod in now.pods.items():
-        if fresh or uid not in before.pods or pod.spec != before.pods[uid].spec:
+        earlier = None if fresh else before.pods.get(uid)
+        # By identity first: most specs are the same object as before, and each is long.
+        if earlier is None or (pod.spec is not earlier.spec and pod.spec != earlier.spec):
             asked_at = now.asked_at.get(uid) or pod.created_at or at
             yield _pod_demand(min(max(asked_at, oldest), at), pod)
     yield from _ended(before, now, at, oldest)
@@ -183,20 +188,28 @@ def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLin
         )
 
 
-def _asks_for_room(pod: Pod) -> bool:
+def _asks_for_room(pod: Pod, before: Seen) -> bool:
     """Return whether the pod needs room: not a DaemonSet's, static, Fargate's or held one."""
-    elsewhere = pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
-    left_out = elsewhere or pod.finished or pod.unreadable or _is_held(pod)
+    left_out = _needs_no_room(pod) or pod.finished or pod.unreadable or _is_held(pod, before)
     return bool(pod.key.uid) and not left_out
 
 
-def _is_held(pod: Pod) -> bool:
-    return pod.left_to_scheduler or (pod.gated and pod.node_name is None)
+def _needs_no_room(pod: Pod) -> bool:
+    return pod.daemon or pod.mirror or pod.spec.scheduler_name == FARGATE_SCHEDULER
+
+
+def _is_held(pod: Pod, before: Seen) -> bool:
+    """Return whether the pod asks for no room yet; one that has asked for it does so until it ends.
+
+    Its scheduler may try again what it has refused.
+    """
+    waits = pod.node_name is None and (pod.gated or pod.left_to_scheduler)
+    return waits and pod.key.uid not in before.pods
 
 
 def _has_ended(pod: Pod) -> bool:
     """Return whether it asked for room of its own, and has ended by itself."""
-    return bool(pod.key.uid) and pod.finished and not (pod.daemon or pod.mirror)
+    return bool(pod.key.uid) and pod.finished and not _needs_no_room(pod)
 
 
 def _pod_demand(at: datetime, pod: Pod) -> PodDemand:

@@ -4,7 +4,7 @@ import gc
 from dataclasses import replace
 from weakref import ReferenceType, ref
 
-from reconciler.model.cluster import PodDisruptionBudget
+from reconciler.model.cluster import Owner, PodDisruptionBudget
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import LabelSelector, Requirement
 from reconciler.model.snapshot import Snapshot
@@ -38,7 +38,8 @@ def version_of(number: int) -> tuple[Snapshot, dict[str, ReferenceType[object]]]
     budget = PodDisruptionBudget(
         namespace="ns", name="b", selector=selector(version), disruptions_allowed=1
     )
-    daemon = make_daemon_set(cpu="50m", node_affinity=affinity)
+    daemon = replace(make_daemon_set(cpu="50m", node_affinity=affinity), uid="uid-of-daemon")
+    of_daemon = Owner(kind="DaemonSet", name=daemon.name, uid=daemon.uid)
     pods = [
         make_pod("running", node=NODES[0].name, spec=spec, labels=labels, owner="ReplicaSet"),
         make_pod(
@@ -46,6 +47,8 @@ def version_of(number: int) -> tuple[Snapshot, dict[str, ReferenceType[object]]]
             spec=make_spec(cpu="12", sector=SECTOR, node_affinity=affinity),
             labels=labels,
         ),
+        # With what admission has added to the template.
+        make_pod("d", "kube-system", node=NODES[0].name, cpu="70m", owner=of_daemon),
     ]
     seen = snapshot_of(pods, NODES, SETTINGS)
     cluster = replace(seen.cluster, relists=2, budgets=(budget,), daemon_sets=(daemon,))

@@ -10,14 +10,14 @@ from typing import Final
 
 from reconciler.model.cluster import DaemonSet, PodSpec, PodTraits, Resources
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.interning import InternTable
+from reconciler.model.interning import InternTable, References, released_with
 from reconciler.planner.fleets.new_nodes.learned import least_of
 from reconciler.planner.pod_groups import PodGroup
 
 SPECS_MAX: Final = 4_096
 """Templates of which it is remembered what their pods ask for, twice over."""
-_ADMITTED: InternTable[tuple[int, Resources], tuple[PodSpec, PodSpec]] = InternTable(SPECS_MAX)
-"""By identity of the template's spec, which the values keep alive."""
+_ADMITTED: InternTable[tuple[int, Resources], tuple[References, PodSpec]] = InternTable(SPECS_MAX)
+"""By identity of the template's spec."""
 
 Owners = Mapping[tuple[str, str, str], Resources]
 """By namespace, name and uid of a DaemonSet the least that any of its running pods requests."""
@@ -51,10 +51,11 @@ def as_admitted(daemon_set: DaemonSet, requested: Owners) -> PodSpec:
     least = requested.get((daemon_set.namespace, daemon_set.name, daemon_set.uid))
     if least is None or all(spec.requests.get(name, 0) >= n for name, n in least.items()):
         return spec
-    known = _ADMITTED.get((id(spec), least))
+    key = id(spec), least
+    known = _ADMITTED.get(key)
     if known is None:
         names = sorted({*spec.requests, *least})
         more = {name: max(spec.requests.get(name, 0), least.get(name, 0)) for name in names}
         admitted = replace(spec, requests=FrozenMap(more))
-        known = _ADMITTED.put((id(spec), least), (spec, admitted))
+        known = _ADMITTED.put(key, (released_with(_ADMITTED, key, spec), admitted))
     return known[1]

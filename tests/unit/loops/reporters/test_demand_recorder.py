@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.loops.reporters.demand_recorder import DemandRecorder
 from reconciler.model.cluster import Pod
 from reconciler.model.demand import Demand, FleetFact, NodeFact, PodDemand
-from reconciler.model.ids import Region
+from reconciler.model.ids import NodeName, Region
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from reconciler.records.demand import read_demand
@@ -144,6 +144,11 @@ def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
     tried = made("tried", scheduler_name="volcano", left_to_scheduler=True)
     agent, static = made("agent", owner="DaemonSet"), made("static", mirror=True)
     record(recorder, agent, static, fargate, tried, made("web"))
+    ended = replace(
+        fargate, phase="Succeeded", node_name=NodeName("fargate-ip-10-0-0-7"),
+        started_at=NOW, finished_at=NOW + timedelta(seconds=20),
+    )  # fmt: skip
+    record(recorder, agent, static, ended, tried, made("web"), after=30)
     assert list(log.pods()) == ["uid-ns-web"]
     assert b'"web"' not in log.lines
 
@@ -329,6 +334,21 @@ def test_pod_that_a_gate_held_is_recorded_since_it_asks_for_room() -> None:
         "uid-ns-held": (NOW + timedelta(seconds=60), None),
         "uid-ns-late": (NOW + timedelta(seconds=90), None),
     }
+
+
+def test_pod_that_its_scheduler_tries_again_has_not_ended() -> None:
+    """A replay had no room for it: Volcano, say, tells at times that it does not know yet."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
+    refused = made("batch", scheduler_name="volcano")
+    tried = replace(refused, left_to_scheduler=True)
+    for after, pod in enumerate((tried, refused, tried, refused, tried)):
+        record(recorder, pod, after=30 * after)
+    assert [(pod.at, pod.until) for pod in log.pods().values()] == [
+        (NOW + timedelta(seconds=30), None)
+    ]
+    record(recorder, after=150)
+    assert log.pods()["uid-ns-batch"].until == NOW + timedelta(seconds=150)
 
 
 def test_pod_that_was_resized_in_place_is_recorded_with_its_new_requests() -> None:

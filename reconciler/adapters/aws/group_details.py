@@ -145,7 +145,10 @@ class GroupDetails:
 def _questions(
     clients: Clients, region: Region, groups: Sequence[Group]
 ) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
-    """Yield each question with its key and how long its answer is valid."""
+    """Yield each question with its key and how long its answer is valid.
+
+    Groups without instances come first: nothing else tells what their nodes will be.
+    """
     configurations = {each.get("LaunchConfigurationName") for each in groups} - {None}
     for some in chunks(sorted(map(str, configurations)), CONFIGURATIONS_MAX):
         yield (
@@ -153,7 +156,7 @@ def _questions(
             float("inf"),
             lambda some=some: _configurations(clients, region, some),  # type: ignore[misc]
         )
-    for group in groups:
+    for group in sorted(groups, key=lambda each: bool(each.get("Instances"))):
         tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
         if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags:
             place = tags[EKS_CLUSTER_TAG], tags[NODE_GROUP_TAG]

@@ -42,6 +42,15 @@ class Ec2:
         version = {"LaunchTemplateId": "lt-1", "VersionNumber": 1, "LaunchTemplateData": data}
         return {"LaunchTemplateVersions": [version]}
 
+    def eks(self, _region: Region) -> "Ec2":
+        """The client."""
+        return self
+
+    def describe_nodegroup(self, **arguments: Any) -> dict[str, Any]:
+        """The node group with its name alone."""
+        self.calls += 1
+        return {"nodegroup": {"nodegroupName": arguments["nodegroupName"]}}
+
     def asked(self, seconds: float, groups: Sequence[Group] = (GROUP,)) -> bool:
         """Whether the nodes are known after so many more seconds."""
         self.seconds += seconds
@@ -80,3 +89,21 @@ def test_others_are_not_asked_in_the_same_read_as_one_without_an_answer() -> Non
     ec2.code = ""
     assert ec2.asked(3, groups)
     assert ec2.calls == 6
+
+
+def test_node_groups_without_nodes_are_asked_about_first() -> None:
+    """After a start a plan would buy from an empty group of which EKS has yet to tell the taint."""
+
+    def node_group(number: int, nodes: int) -> Group:
+        tags = {"eks:cluster-name": "analytics", "eks:nodegroup-name": f"ng-{number}"}
+        return {
+            "AutoScalingGroupName": f"eks-ng-{number}",
+            "Instances": [{"InstanceId": f"i-{n}"} for n in range(nodes)],
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
+
+    ec2 = Ec2()
+    groups = [*(node_group(n, 3) for n in range(30)), node_group(30, 0)]
+    answers = ec2.details.answers(cast("Clients", ec2), WEST, groups)
+    assert ec2.calls == 20
+    assert "ng-30" in {each["nodegroup"]["nodegroupName"] for each in answers}

@@ -116,9 +116,12 @@ def encode_fleets(fleet_states: Iterable[SavedFleetState]) -> tuple[SavedFleetWi
 
 
 def _with_node_facts_bounded(fleets: Iterable[SavedFleetState]) -> Iterator[SavedFleetState]:
-    """Yield the fleets, without labels and taints of nodes once they are too much in total."""
+    """Yield the fleets, without labels and taints of nodes once they are too much in total.
+
+    Nodes that are there show theirs again: those of nodes that are gone come first.
+    """
     left = NODE_FACTS_TOTAL_MAX
-    for each in fleets:
+    for each in sorted(fleets, key=lambda saved: saved.nodes_gone_since is None):
         words = [*each.node_labels.items(), *((t.key, t.value, t.effect) for t in each.node_taints)]
         size = sum(len(word) + _AROUND_WORD for parts in words for word in parts)
         size += _AROUND_FACTS if words else 0

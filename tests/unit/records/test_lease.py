@@ -242,6 +242,21 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
     assert {d.strikes for d in state.demands} == {2}
 
 
+def test_labels_of_nodes_that_are_gone_are_kept_before_those_that_nodes_show() -> None:
+    """After a restart a group without nodes would be taken for one without labels and taints."""
+    shown = SavedFleetState(
+        fleet="z",
+        region=Region("us-west-2"),
+        node_labels=FrozenMap({f"example.com/label-{k}": "x" * 63 for k in range(9)}),
+    )
+    gone = replace(shown, fleet="a", nodes_gone_since=AT)
+    several = [replace(shown, fleet=f"z-{n}") for n in range(100)]
+    state = decode(lease(fleet_state=encode_fleet_state([gone, *several])))
+    kept = [each.fleet for each in state.fleet_states if each.node_labels]
+    assert 1 < len(kept) < 100
+    assert kept[0] == "a"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -125,10 +125,13 @@ def _with_shown(
 def _by_template(
     status: FleetStatus, instances: Mapping[NodeName, Instance], settings: PlannerSettings
 ) -> tuple[Sequence[Node], Sequence[Node]]:
-    """Return the nodes that take pods, of the present launch template and of older ones."""
+    """Return the nodes that take pods, of the present launch template and of older ones.
+
+    None that is cordoned: a person who is about to end a node may have tainted it as well.
+    """
     parts: tuple[list[Node], list[Node]] = ([], [])
     for node in status.nodes:
-        if takes_pods(node, settings) and not node.unreadable:
+        if takes_pods(node, settings) and not (node.unschedulable or node.unreadable):
             parts[not is_of_template(status.live, instances.get(node.name))].append(node)
     return parts
 

@@ -124,6 +124,17 @@ def test_condition_of_a_node_is_none_of_its_next(taint: Taint) -> None:
     assert status.taints == (ML,)
 
 
+def test_cordoned_node_shows_nothing_new() -> None:
+    """The taint of a person who ends the last node would close the empty group for a week."""
+    going = replace(worker("a", "quarantine", ML), unschedulable=True)
+    plain = remembered((worker("a", None), "2"))
+    assert remembered((going, "2"), before=plain) == plain
+    assert status_of((going, "2"), before=plain).taints == ()
+    kept = remembered((worker("a", "ml", ML), "2"))
+    status = status_of((replace(worker("a", None), unschedulable=True), "2"), before=kept)
+    assert (status.labels["team"], status.taints) == ("ml", (ML,))
+
+
 def test_what_names_a_node_or_a_place_is_none_of_its_next() -> None:
     """Pods that want to be where a node is would be planned for another one."""
     only = make_node(

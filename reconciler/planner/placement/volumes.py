@@ -104,7 +104,9 @@ class VolumeResolver:
         waiting = [
             pod
             for pod in pods
-            if pod.claims and pod.node_name is None and not (pod.deleting or pod.gated)
+            if pod.claims
+            and pod.node_name is None
+            and not (pod.deleting or pod.gated or pod.left_to_scheduler)
         ]
         self._first_waiting = first_of_each(self._claims, waiting, may_run)
         self._users = Counter(

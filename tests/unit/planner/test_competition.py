@@ -59,6 +59,7 @@ def test_claim_for_one_pod_only_serves_the_first_of_two_waiting() -> None:
     [
         ({"cpu": "64"}, "p1"),
         ({"node_selector": {"disk": "none"}}, "p1"),
+        ({"scheduler_name": "volcano", "left_to_scheduler": True}, "p1"),
         ({"node_selector": {"fleet": "primary-small"}}, "p0"),
     ],
 )

@@ -22,13 +22,15 @@ PLACES_AND_GROUPS = ZONE_KEYS | {
     "eks.amazonaws.com/sourceLaunchTemplateVersion",
     "alpha.eksctl.io/nodegroup-name",
     "alpha.eksctl.io/instance-id",
+    "k8s.io/cloud-provider-aws",
     "kops.k8s.io/instancegroup",
     "fleet",
 }
-"""Labels in which similar fleets may differ: they name a place, a group or a node.
+"""Labels in which similar fleets may differ: they name a place, a group, a node or the cluster.
 
 Source: cluster-autoscaler/processors/nodegroupset (BasicIgnoredLabels, aws_nodegroups.go). Of that
-list `lifecycle` is left out: here spot and on-demand fleets are never alike.
+list `lifecycle` is left out: here spot and on-demand fleets are never alike. The cluster's label is
+added: nodes alone show it, not the tags of a group without any.
 """
 
 

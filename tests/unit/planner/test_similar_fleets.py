@@ -65,6 +65,16 @@ def test_smaller_fleets_catch_up() -> None:
     assert _bought(*fleets, pods=pods, nodes=tuple(full)) == {ZONES[1]: 3, ZONES[2]: 2}
 
 
+def test_label_of_the_whole_cluster_keeps_no_groups_apart() -> None:
+    """Only nodes show it: a group that never had one would get its share from none."""
+    groups = [
+        _zonal(zone, provider="asg", auto_scaling_group=zone, managed=False) for zone in ZONES
+    ]
+    full = make_node("n", groups[0], labels={"k8s.io/cloud-provider-aws": "0123456789abcdef"})
+    pods = (make_pod("runs", cpu="4", node="n"), *make_pods(5, cpu="3", memory="1Gi"))
+    assert _bought(*groups, pods=pods, nodes=(full,)) == {ZONES[0]: 1, ZONES[1]: 2, ZONES[2]: 2}
+
+
 def test_pods_that_are_bought_for_one_by_one_are_spread_too() -> None:
     """Pods that must be near each other take another way through the search."""
     fleets = [_zonal(zone) for zone in ZONES]

@@ -15,6 +15,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes.admitted import as_admitted, requested_by_pods, runs
 from reconciler.planner.fleets.new_nodes.daemons_that_fit import Daemon, Daemons, without_system
 from reconciler.planner.fleets.new_nodes.learned import least_of
+from reconciler.planner.fleets.new_nodes.shown_amounts import ShownAmounts
 from reconciler.planner.money import NANO
 from reconciler.planner.placement.filters import taints
 from reconciler.planner.placement.kinds import (
@@ -129,17 +130,17 @@ def _landings(
 
 
 def _fitting(
-    status: FleetStatus, daemons: Daemons, landings: Sequence[tuple[int, ...]]
+    shown: ShownAmounts, daemons: Daemons, landings: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
     """For each variant those of its daemons that find room on such a node."""
-    options = status.settings.options
+    options = shown.status.settings.options
     known: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
     found = []
     # The variants of each zone are in the order of the options.
     for place in zip(cycle(range(len(options))), landings, strict=False):
         option, landing = place
         if landing and place not in known:
-            known[place] = daemons.that_fit(landing, _room(status, options[option]))
+            known[place] = daemons.that_fit(landing, _room(shown, options[option]))
         found.append(known.get(place, ()))
     return found
 
@@ -220,7 +221,7 @@ def _variants(
 
 
 def _offered(
-    status: FleetStatus,
+    shown: ShownAmounts,
     reserved: Resources,
     daemons: Sequence[PodSpec],
     landings: Sequence[tuple[int, ...]],
@@ -229,7 +230,7 @@ def _offered(
 
     Each daemon is taken off the machines that it lands on; of what is left the least counts.
     """
-    fleet = status.settings
+    fleet = shown.status.settings
     if fleet.allocatable is not None:
         return fleet.allocatable
     machines: dict[tuple[int, ...], list[InstanceOption]] = {}
@@ -237,20 +238,20 @@ def _offered(
     for option, landing in zip(cycle(fleet.options), landings, strict=False):
         machines.setdefault(landing, []).append(option)
     left = [
-        _left(status, reserved, _total(daemons[number] for number in landing), options)
+        _left(shown, reserved, _total(daemons[number] for number in landing), options)
         for landing, options in machines.items()
     ]
     return left[0] if len(left) == 1 else least_of(left)
 
 
 def _left(
-    status: FleetStatus,
+    amounts: ShownAmounts,
     reserved: Resources,
     taken: Mapping[str, int],
     options: Sequence[InstanceOption],
 ) -> Resources:
     """Return the least that these options of the fleet leave beside the same daemons."""
-    shown = _shown_by(status, options)
+    shown, status = amounts.of(options), amounts.status
     if status.seen is not None:
         return _minus(shown, taken)
     guess = _machine(status, options)
@@ -260,9 +261,9 @@ def _left(
     return _minus(FrozenMap(guess), larger)
 
 
-def _room(status: FleetStatus, option: InstanceOption) -> Resources:
+def _room(amounts: ShownAmounts, option: InstanceOption) -> Resources:
     """Return what a node of this option offers to daemons and pods together, at most."""
-    shown = _shown_by(status, (option,))
+    shown, status = amounts.of((option,)), amounts.status
     if status.seen is not None:
         return shown
     return FrozenMap({**without_system(_machine(status, (option,))), **shown})
@@ -274,50 +275,6 @@ def _machine(status: FleetStatus, options: Sequence[InstanceOption]) -> dict[str
     if status.settings.ephemeral_storage_bytes:
         found["ephemeral-storage"] = status.settings.ephemeral_storage_bytes
     return found
-
-
-def _shown_by(status: FleetStatus, options: Sequence[InstanceOption]) -> Resources:
-    """Return what these options offer, as far as the fleet's nodes tell.
-
-    The least that nodes of any option show counts for the smallest ones. Larger ones offer more in
-    proportion, but no more than nodes of theirs show; those that are smaller than any that was seen
-    offer less in proportion, and no device that they lack.
-    """
-    least: Mapping[str, int] = status.learned
-    if status.seen is not None:
-        least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
-    every = status.settings.options
-    own = least_of([option.resources for option in options])
-    smallest = least_of([option.resources for option in every])
-    stated = {name for option in every for name in option.resources}
-    types = {option.instance_type for option in options}
-    shown = [offered for name, offered in status.seen_by_type.items() if name in types]
-    found: dict[str, int] = {}
-    for name, amount in least.items():
-        size, of_smallest = own.get(name, 0), smallest.get(name, 0)
-        if size or name not in stated:
-            found[name] = _of_smaller(status, name, size, amount)
-        if of_smallest and amount <= of_smallest < size:
-            found[name] = min([amount * size // of_smallest, *(o.get(name, amount) for o in shown)])
-    return FrozenMap(found)
-
-
-def _of_smaller(status: FleetStatus, name: str, size: int, amount: int) -> int:
-    """Return what of an amount that nodes show is left on machines that have only `size` of it.
-
-    Of nodes whose type is not known, the smallest option that can show that much is taken.
-    """
-    sizes = {o.instance_type: o.resources.get(name, 0) for o in status.settings.options}
-    seen = [
-        (sizes[each], offered[name])
-        for each, offered in status.seen_by_type.items()
-        if sizes.get(each) and name in offered
-    ]
-    if not seen:
-        seen = [(of, amount) for of in sorted(sizes.values()) if of >= amount][:1]
-    if not seen or size >= min(of for of, _ in seen):
-        return amount
-    return min(amount, *(offers * size // of for of, offers in seen))
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
@@ -352,7 +309,8 @@ def new_node(
 ) -> NewNode:
     """Return the node that the fleet would bring next."""
     variants = variants_of(status)
-    landings = _fitting(status, daemons, _landings(daemons.specs, variants, status.taints))
+    shown = ShownAmounts(status)
+    landings = _fitting(shown, daemons, _landings(daemons.specs, variants, status.taints))
     landing = tuple(daemons.every[number] for number in sorted(set(chain.from_iterable(landings))))
     certain = set(landings[0]).intersection(*landings) if landings else ()
     price, priced = nano_usd_per_hour(status)
@@ -363,7 +321,7 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=status.taints,
             schedulable=True,
-            allocatable=_offered(status, reserved, daemons.specs, landings),
+            allocatable=_offered(shown, reserved, daemons.specs, landings),
             volume_limits=volume_limits,
             taken_ports=tuple(port for daemon in landing for port in daemon.spec.host_ports),
             daemons=tuple(daemons.every[number].seen for number in sorted(certain)),

@@ -6,14 +6,17 @@ be bought for again, from a dearer fleet.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from reconciler.model.cluster import Node, Resources
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET
+from reconciler.planner.fleets.group_tags import with_tags
+from reconciler.planner.fleets.live import fleet_keys_by_instance, live_fleets
 from reconciler.planner.fleets.new_nodes.learned import FROM_THE_START, least_of
+from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 
@@ -24,14 +27,42 @@ def with_promised_devices(
 
     And which nodes these are: pods may wait for them, and are not moved there before they are.
     """
-    promised = {fleet.name: found for fleet in settings.fleets() if (found := _devices(fleet))}
-    if not promised:
-        return snapshot, frozenset()
+    promised = _promised(snapshot, settings)
     since = snapshot.at - timedelta(seconds=settings.instance_init_seconds)
     before = snapshot.cluster.nodes
-    nodes = tuple(_equipped(node, promised, since) for node in before)
+    young = [node.created_at is not None and node.created_at >= since for node in before]
+    if not (promised and any(young)):
+        return snapshot, frozenset()
+    members = fleet_keys_by_instance(snapshot.cloud, settings) if snapshot.cloud else {}
+    nodes = tuple(
+        _equipped(node, promised.get(_fleet_of(node, members, settings), NO_RESOURCES))
+        if is_young
+        else node
+        for node, is_young in zip(before, young, strict=True)
+    )
     changed = (n.name for n, was in zip(nodes, before, strict=True) if n is not was)
     return replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes)), frozenset(changed)
+
+
+def _promised(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, Resources]:
+    """Return the devices of each fleet; those that only a group's tags state as well."""
+    live = live_fleets(snapshot.cloud)
+    found: dict[FleetKey, Resources] = {}
+    for fleet in settings.fleets():
+        for key in fleet.fleet_keys():
+            told = fleet
+            if key in live and fleet.provider == "asg" and not fleet.managed:
+                told = with_tags(fleet, live[key].tags, settings.startup_taints)
+            if devices := _devices(told):
+                found[key] = devices
+    return found
+
+
+def _fleet_of(node: Node, members: Mapping[str, FleetKey], settings: PlannerSettings) -> FleetKey:
+    """Return the fleet of a node by its instance's membership, else by its labels."""
+    region = Region(node.labels.get(REGION, settings.home_region))
+    labelled = FleetKey(name=node.labels.get(FLEET, ""), region=region)
+    return members.get(node.instance_id or "", labelled)
 
 
 def _devices(fleet: FleetSettings) -> Resources:
@@ -41,9 +72,8 @@ def _devices(fleet: FleetSettings) -> Resources:
     return FrozenMap((name, n) for name, n in offered.items() if name not in FROM_THE_START)
 
 
-def _equipped(node: Node, promised: Mapping[str, Resources], since: datetime) -> Node:
-    devices = promised.get(node.labels.get(FLEET, ""))
-    if not devices or node.unreadable or node.created_at is None or node.created_at < since:
+def _equipped(node: Node, devices: Resources) -> Node:
+    if not devices or node.unreadable:
         return node
     missing = {name: n for name, n in devices.items() if not node.allocatable.get(name)}
     if not missing:

@@ -99,7 +99,7 @@ def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path:
 
 
 def test_lines_that_came_while_the_directory_was_away_are_written_later(tmp_path: Path) -> None:
-    """The ends of pods among them would never come again, and the pods lasted for ever."""
+    """The ends of pods among them were lost, and a replay let these pods run to its end."""
     there, away = tmp_path / "rec", tmp_path / "away"
     with closing(DirectoryLog(there, WEEK_SECONDS, print)) as log:
         log.write(DAY, b"one\n")
@@ -118,7 +118,7 @@ def test_lines_that_came_while_the_directory_was_away_are_written_later(tmp_path
 def test_lines_are_written_once_where_old_files_cannot_be_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were written again with the next ones, and for ever where the reason was a bug."""
+    """They were written again with the next ones, each time where the reason was a bug."""
     failed: list[PortError] = []
     with monkeypatch.context() as patched:
         patched.setattr(Path, "glob", _refused)

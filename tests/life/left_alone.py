@@ -10,7 +10,7 @@ LAST_CALL = timedelta(seconds=30)
 
 
 def does_work_that_ends(pod: Pod) -> bool:
-    """Whether a Job made it, or another controller that does not want it restarted for ever."""
+    """Whether a Job made it, or another controller, for some work that ends."""
     owner = pod.owner
     return owner is not None and (owner.kind == "Job" or pod.spec.ends_by_itself)
 

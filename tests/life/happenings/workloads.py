@@ -56,7 +56,7 @@ class Workloads(Acting):
         self._create(step, "ReplicaSet", 1 + step.b % 5)
 
     def _job(self, step: Step) -> None:
-        """A Job, or a workflow whose steps nobody runs again."""
+        """A Job, or a workflow whose steps are not run again."""
         if step.b < 6:
             self._create(step, "Job", 1 + step.b % 3)
         else:

@@ -31,8 +31,8 @@ from reconciler.planner.placement.kinds import (
 from reconciler.planner.settings import PlannerSettings
 
 REMEMBERED_FOR: Final = timedelta(days=7)
-"""After the last node is gone, longer than a weekend; then the tags count alone, so that a label
-that a person gave the last node is not believed for ever."""
+"""After the last node is gone, longer than a weekend; then the tags count alone: a label that
+a person gave the last node should not count for good."""
 NODES_MAX: Final = 15
 """How many nodes of a group are read: the newest show best what its next one will be."""
 LABELS_MAX: Final = 32

@@ -11,7 +11,7 @@ import typer
 
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.model.errors import NotFound, UsageError
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 
 Kind = Literal["interruption", "rebalance", "scheduled-change"]
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -10,7 +10,7 @@ import pytest
 from reconciler.adapters.aws import SqsNotices
 from reconciler.model.errors import Conflict, Refused
 from reconciler.model.fleet import Fleet, Instance
-from reconciler.sandbox.aws.faults import CapacityLimit
+from reconciler.sandbox.aws.faults.injected import CapacityLimit
 from tests.contract.cloud_worlds import (
     AWAY,
     HOME,

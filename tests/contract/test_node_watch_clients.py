@@ -24,7 +24,7 @@ from reconciler.model.errors import (
 from reconciler.node_watch.decision import NodeChange, OwnNode
 from reconciler.node_watch.metadata import BODY_BYTES_MAX, InstanceMetadata
 from reconciler.node_watch.own_node import ApiPlace, OwnNodeClient
-from reconciler.sandbox.cluster.certificate import make_certificate
+from reconciler.sandbox.cluster.front.certificate import make_certificate
 from tests.builders import NOW
 from tests.contract.scripted import Answer, Request, json_answer, scripted_server
 

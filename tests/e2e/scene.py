@@ -12,7 +12,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import LEASE_NAME
-from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
+from reconciler.sandbox.aws.events.queue import count_messages, make_interruption_queue
 from tests.e2e.promises import Promises, Tally
 from tests.e2e.sandbox import OnRealCluster
 from tests.sandbox.capacity.fleets import change_template, create_fleet, user_data

@@ -4,5 +4,5 @@
         ec2 = boto3.client("ec2", endpoint_url=aws.url, ...)
 
 Or as a process: `python -m reconciler.sandbox.aws --port 0`. Beside the AWS services there is a
-control API (`control`) for missing capacity, instances that die, and the log of calls.
+control API (`front.control`) for missing capacity, instances that die, and the log of calls.
 """

@@ -6,14 +6,14 @@ from datetime import datetime
 from types import MappingProxyType
 
 from reconciler.sandbox.aws.errors import Ec2Fault, fleet_not_found
-from reconciler.sandbox.aws.faults import Faults
-from reconciler.sandbox.aws.fleet_backend import Fleet
-from reconciler.sandbox.aws.launcher import EndReason, InstanceState, Launcher, Transition
-from reconciler.sandbox.aws.moto_surface import MotoInstance, MotoRegion, new_fleet_id
-from reconciler.sandbox.aws.past import Past, View
+from reconciler.sandbox.aws.faults.injected import Faults
+from reconciler.sandbox.aws.faults.scripted import LaunchPlace
+from reconciler.sandbox.aws.moto_server.surface import MotoInstance, MotoRegion, new_fleet_id
 from reconciler.sandbox.aws.scaling_region import ScalingRegion
-from reconciler.sandbox.aws.scripted import LaunchPlace
-from reconciler.sandbox.aws.values import (
+from reconciler.sandbox.aws.state.fleet import Fleet
+from reconciler.sandbox.aws.state.launcher import EndReason, InstanceState, Launcher, Transition
+from reconciler.sandbox.aws.state.past import Past, View
+from reconciler.sandbox.aws.state.values import (
     Delays,
     FleetChange,
     FleetRequest,
@@ -238,7 +238,7 @@ class Ec2Region:
 
 
 class _FleetHands:
-    """What a fleet does in EC2, at one moment; implements `fleet_backend.Ec2`."""
+    """What a fleet does in EC2, at one moment; implements `state.fleet.Ec2`."""
 
     def __init__(self, region: Ec2Region, now: datetime) -> None:
         self._region = region

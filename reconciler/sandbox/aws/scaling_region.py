@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.sandbox.aws.errors import Ec2Fault
-from reconciler.sandbox.aws.launcher import EndReason, InstanceState, Transition
-from reconciler.sandbox.aws.moto_groups import MotoGroups
-from reconciler.sandbox.aws.moto_surface import MotoInstance, MotoRegion
-from reconciler.sandbox.aws.scaling_group import (
+from reconciler.sandbox.aws.moto_server.groups import MotoGroups
+from reconciler.sandbox.aws.moto_server.surface import MotoInstance, MotoRegion
+from reconciler.sandbox.aws.state.launcher import EndReason, InstanceState, Transition
+from reconciler.sandbox.aws.state.scaling_group import (
     Activity,
     GroupMember,
     GroupShape,
@@ -16,7 +16,7 @@ from reconciler.sandbox.aws.scaling_group import (
     Launched,
     ScalingGroup,
 )
-from reconciler.sandbox.aws.values import Announcement, Delays, LaunchRefusal, Lifecycle, Pool
+from reconciler.sandbox.aws.state.values import Announcement, Delays, LaunchRefusal, Lifecycle, Pool
 
 
 class Ec2(Protocol):
@@ -158,7 +158,7 @@ class ScalingRegion:
 
 
 class _GroupHands:
-    """What a group does in EC2, at one moment; implements `scaling_group.Hands`."""
+    """What a group does in EC2, at one moment; implements `state.scaling_group.Hands`."""
 
     def __init__(
         self, ec2: Ec2, moto: MotoRegion, groups: MotoGroups, name: str, now: datetime

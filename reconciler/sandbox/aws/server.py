@@ -8,16 +8,16 @@ from typing import Any, Self
 from werkzeug.serving import ThreadedWSGIServer
 
 from reconciler.model.errors import UsageError
+from reconciler.sandbox.aws.answers.fleets import FleetOperations
+from reconciler.sandbox.aws.answers.scaling_groups import SCALING_OPERATIONS, ScalingOperations
 from reconciler.sandbox.aws.call_log import CallLog
 from reconciler.sandbox.aws.clock import Clock, SystemClock
-from reconciler.sandbox.aws.control import Control
-from reconciler.sandbox.aws.faults import Faults
-from reconciler.sandbox.aws.fleet_responses import FleetOperations
-from reconciler.sandbox.aws.gateway import Gateway
-from reconciler.sandbox.aws.moto_http import MotoRequestHandler, create_application
-from reconciler.sandbox.aws.moto_surface import release_waiting_calls, reset_moto
-from reconciler.sandbox.aws.scaling_responses import SCALING_OPERATIONS, ScalingOperations
-from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.aws.faults.injected import Faults
+from reconciler.sandbox.aws.front.control import Control
+from reconciler.sandbox.aws.front.gateway import Gateway
+from reconciler.sandbox.aws.moto_server.http import MotoRequestHandler, create_application
+from reconciler.sandbox.aws.moto_server.surface import release_waiting_calls, reset_moto
+from reconciler.sandbox.aws.state.values import Delays
 from reconciler.sandbox.aws.world import Ec2World
 
 _LOOPBACK = "127.0.0.1"

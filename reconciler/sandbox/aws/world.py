@@ -8,19 +8,19 @@ from threading import Condition, RLock, Thread
 from types import MappingProxyType
 from typing import Any
 
-from reconciler.sandbox.aws.announcements import (
+from reconciler.sandbox.aws.clock import Clock
+from reconciler.sandbox.aws.events.announcements import (
     AnnouncementKind,
     StateChanges,
     rebalance,
     scheduled_change,
 )
-from reconciler.sandbox.aws.clock import Clock
-from reconciler.sandbox.aws.faults import Faults
-from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS, Interruptions
-from reconciler.sandbox.aws.launcher import EndReason
-from reconciler.sandbox.aws.moto_surface import MotoRegion
+from reconciler.sandbox.aws.events.interruptions import NOTICE_SECONDS, Interruptions
+from reconciler.sandbox.aws.faults.injected import Faults
+from reconciler.sandbox.aws.moto_server.surface import MotoRegion
 from reconciler.sandbox.aws.region import Ec2Region
-from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.aws.state.launcher import EndReason
+from reconciler.sandbox.aws.state.values import Delays
 from reconciler.sandbox.faults.aws import AwsFaults
 
 _LOG = logging.getLogger(__name__)

@@ -2,11 +2,11 @@
 
 from collections import OrderedDict
 
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
-from reconciler.sandbox.cluster.resources import EVENTS
-from reconciler.sandbox.cluster.status import ApiError, JsonObject
-from reconciler.sandbox.cluster.store import Entry, Key
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.resources import EVENTS
+from reconciler.sandbox.cluster.objects.status import ApiError, JsonObject
+from reconciler.sandbox.cluster.objects.store import Entry, Key
 
 
 class Recorder:

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import parse_time
-from reconciler.sandbox.cluster.conditions import get_condition
-from reconciler.sandbox.cluster.resources import PODS, Resource
-from reconciler.sandbox.cluster.status import ApiError, JsonObject
-from reconciler.sandbox.cluster.store import Entry, Key
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.conditions import get_condition
+from reconciler.sandbox.cluster.objects.resources import PODS, Resource
+from reconciler.sandbox.cluster.objects.status import ApiError, JsonObject
+from reconciler.sandbox.cluster.objects.store import Entry, Key
 
 
 def controller_of(entry: Entry) -> JsonObject | None:

@@ -14,8 +14,8 @@ from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 from reconciler.model.errors import ReconcilerError
-from reconciler.sandbox.cluster.resources import RESOURCES
-from reconciler.sandbox.cluster.store import Change, Store
+from reconciler.sandbox.cluster.objects.resources import RESOURCES
+from reconciler.sandbox.cluster.objects.store import Change, Store
 
 _LOG = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0

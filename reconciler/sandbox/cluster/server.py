@@ -5,8 +5,6 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from reconciler.sandbox.cluster.api import Api
-from reconciler.sandbox.cluster.certificate import make_certificate
 from reconciler.sandbox.cluster.clock import Now, system_now
 from reconciler.sandbox.cluster.controllers.budget import BudgetController
 from reconciler.sandbox.cluster.controllers.daemonset import DaemonSetController
@@ -17,19 +15,25 @@ from reconciler.sandbox.cluster.controllers.nodes import NodeLifecycle
 from reconciler.sandbox.cluster.controllers.replicaset import ReplicaSetController
 from reconciler.sandbox.cluster.controllers.statefulset import StatefulSetController
 from reconciler.sandbox.cluster.events import Recorder
-from reconciler.sandbox.cluster.front import Front
-from reconciler.sandbox.cluster.http import HttpServer
-from reconciler.sandbox.cluster.kubeconfig import write_kubeconfig
-from reconciler.sandbox.cluster.kubelet import PodKubelet
-from reconciler.sandbox.cluster.node_kubelet import NodeKubelet
-from reconciler.sandbox.cluster.resources import NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES
-from reconciler.sandbox.cluster.routes import Router
+from reconciler.sandbox.cluster.front.certificate import make_certificate
+from reconciler.sandbox.cluster.front.front import Front
+from reconciler.sandbox.cluster.front.http import HttpServer
+from reconciler.sandbox.cluster.front.kubeconfig import write_kubeconfig
+from reconciler.sandbox.cluster.kubelets.nodes import NodeKubelet
+from reconciler.sandbox.cluster.kubelets.pods import PodKubelet
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.resources import (
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+)
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Store
+from reconciler.sandbox.cluster.requests.routes import Router
 from reconciler.sandbox.cluster.runtime import Controller, Runtime
-from reconciler.sandbox.cluster.scheduler import Scheduler
+from reconciler.sandbox.cluster.scheduling.scheduler import Scheduler
+from reconciler.sandbox.cluster.scheduling.volumes import VolumeBinder
 from reconciler.sandbox.cluster.settings import ClusterSettings
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Store
-from reconciler.sandbox.cluster.volumes import VolumeBinder
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

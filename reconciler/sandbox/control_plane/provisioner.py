@@ -9,7 +9,7 @@ from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from reconciler.sandbox.cluster.volumes import EBS_ZONE, SELECTED_NODE, STATIC, ZONE
+from reconciler.sandbox.cluster.scheduling.volumes import EBS_ZONE, SELECTED_NODE, STATIC, ZONE
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 30

@@ -10,7 +10,7 @@ from pathlib import Path
 from reconciler.config.catalogue import load_catalogue
 from reconciler.model.errors import InputError, ReconcilerError
 from reconciler.model.fleet import InstanceType
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.joiner.node_object import InstanceFacts, node_object
 from reconciler.sandbox.joiner.nodes import Nodes
 from reconciler.sandbox.joiner.user_data import read_user_data

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.sandbox.aws.bootstrap import AccountIds
 from reconciler.sandbox.aws.clock import ManualClock
-from reconciler.sandbox.aws.faults import CapacityLimit
-from reconciler.sandbox.aws.launcher import EndReason
+from reconciler.sandbox.aws.faults.injected import CapacityLimit
 from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.aws.state.launcher import EndReason
 from tests.sandbox.aws.reading import described, history, members
 
 if TYPE_CHECKING:

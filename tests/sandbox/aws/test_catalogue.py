@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from reconciler.cli.main import run
 from reconciler.config.catalogue import load_catalogue
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.faults.aws import AwsFaults
 from tests.sandbox.aws.pricing_server import nonsense, price_list, product

@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.errors import InputError, Unavailable
 from reconciler.sandbox.aws.bootstrap import AccountIds
 from reconciler.sandbox.aws.clock import ManualClock
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 
 if TYPE_CHECKING:

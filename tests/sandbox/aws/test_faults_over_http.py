@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from reconciler.model.errors import InputError
 from reconciler.sandbox.aws.clock import ManualClock
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.faults.aws import AwsFaults
 from tests.sandbox.aws.reading import described, history, members, set_target, states

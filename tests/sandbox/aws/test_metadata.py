@@ -11,7 +11,7 @@ import pytest
 from reconciler.model.errors import ReconcilerError
 from reconciler.node_watch.metadata import InstanceMetadata
 from reconciler.sandbox.aws.clock import ManualClock
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.waiting import until

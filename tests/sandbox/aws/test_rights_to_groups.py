@@ -15,7 +15,7 @@ from reconciler.model.ids import FleetId, Region
 from reconciler.model.notices import HeldByHook
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.clock import ManualClock
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 
 pytestmark = pytest.mark.sandbox

@@ -18,7 +18,7 @@ import yaml
 
 from reconciler.model.actions import DRAINING_TAINT, INTERRUPTION
 from reconciler.model.interruption_annotation import WRITTEN_BY_NODE_WATCH, read_annotation
-from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
+from reconciler.sandbox.aws.events.queue import count_messages, make_interruption_queue
 from reconciler.sandbox.stack import Sandbox
 from tests.growing import complete_lines
 from tests.sandbox.capacity.fleets import REGION, create_fleet

@@ -14,7 +14,7 @@ from reconciler.adapters.aws import Clients, SqsNotices, notices
 from reconciler.install.iam import QUEUE_ACTIONS
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from tests.waiting import until
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.cluster.eviction import evict as evict_inside
-from reconciler.sandbox.cluster.resources import BUDGETS
-from reconciler.sandbox.cluster.status import ApiError
+from reconciler.sandbox.cluster.objects.resources import BUDGETS
+from reconciler.sandbox.cluster.objects.status import ApiError
+from reconciler.sandbox.cluster.requests.eviction import evict as evict_inside
 from tests.sandbox.cluster.kube import Answer, Kube, available, is_ready, pod_body, workload
 
 TERMINATION = "sandbox.fleet-reconciler.io/termination"

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from reconciler.model.errors import InputError
-from reconciler.sandbox.cluster.control_client import KubeControlClient
+from reconciler.sandbox.cluster.front.control_client import KubeControlClient
 from reconciler.sandbox.faults.kubernetes import KubernetesFaults
 from tests.sandbox.cluster.kube import Kube, pod_body
 

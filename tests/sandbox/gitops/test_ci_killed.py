@@ -14,7 +14,7 @@ from typing import Literal
 
 import pytest
 
-from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.faults.aws import AwsFaults
 from tests.full_proofs import rounds
 from tests.sandbox.gitops.pipeline_on_aws import (

@@ -7,16 +7,11 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import cast
 
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.conditions import set_condition
 from reconciler.sandbox.cluster.controllers.deployment import share
-from reconciler.sandbox.cluster.owned import (
-    controller_of,
-    is_going,
-    is_ready,
-)
-from reconciler.sandbox.cluster.resources import (
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.conditions import set_condition
+from reconciler.sandbox.cluster.objects.resources import (
     BUDGETS,
     CATALOGUE,
     DEPLOYMENTS,
@@ -24,9 +19,14 @@ from reconciler.sandbox.cluster.resources import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
-from reconciler.sandbox.cluster.selectors import labels_of, selector_of
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
+from reconciler.sandbox.cluster.objects.selectors import labels_of, selector_of
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
+from reconciler.sandbox.cluster.owned import (
+    controller_of,
+    is_going,
+    is_ready,
+)
 
 _DELETION_TIMEOUT_SECONDS = 120
 """How long an approved eviction counts without its pod being deleted."""

@@ -13,7 +13,10 @@ from reconciler.model.cluster import Node, PodSpec
 from reconciler.planner.placement.filters import node_affinity, taints
 from reconciler.planner.placement.kinds import NodeKind, with_zone_aliases
 from reconciler.records.kubernetes import ObjectDecoder
-from reconciler.sandbox.cluster.api import Api
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.resources import DAEMON_SETS, NODES, PODS
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import (
     create_pod,
     delete_pod,
@@ -25,9 +28,6 @@ from reconciler.sandbox.cluster.owned import (
     pod_from_template,
     template_hash,
 )
-from reconciler.sandbox.cluster.resources import DAEMON_SETS, NODES, PODS
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 _REVISION = "controller-revision-hash"
 _TOLERATED = (

@@ -7,9 +7,12 @@ from typing import Any, cast
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
-from reconciler.sandbox.cluster.conditions import get_condition, set_condition
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.conditions import get_condition, set_condition
+from reconciler.sandbox.cluster.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import (
     is_finished,
     is_going,
@@ -18,9 +21,6 @@ from reconciler.sandbox.cluster.owned import (
     owner_reference,
     template_hash,
 )
-from reconciler.sandbox.cluster.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 _REVISION = "deployment.kubernetes.io/revision"
 _HASH_LABEL = "pod-template-hash"

@@ -3,11 +3,16 @@
 from collections.abc import Hashable, Iterable
 from typing import cast
 
-from reconciler.sandbox.cluster.api import FOREGROUND, ORPHAN, Api
+from reconciler.sandbox.cluster.objects.api import FOREGROUND, ORPHAN, Api
+from reconciler.sandbox.cluster.objects.resources import (
+    CATALOGUE,
+    NAMESPACES,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import is_going
-from reconciler.sandbox.cluster.resources import CATALOGUE, NAMESPACES, SERVICE_ACCOUNTS, Resource
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 
 class GarbageCollector:

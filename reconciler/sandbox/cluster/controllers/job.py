@@ -8,9 +8,12 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import cast
 
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.conditions import is_true, set_condition
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.conditions import is_true, set_condition
+from reconciler.sandbox.cluster.objects.resources import JOBS, PODS
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import (
     create_pod,
     delete_pod,
@@ -22,9 +25,6 @@ from reconciler.sandbox.cluster.owned import (
     owner_key,
     pod_from_template,
 )
-from reconciler.sandbox.cluster.resources import JOBS, PODS
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 _TRACKING = "batch.kubernetes.io/job-tracking"
 _INDEX = "batch.kubernetes.io/job-completion-index"

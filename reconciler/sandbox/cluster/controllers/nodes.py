@@ -7,17 +7,17 @@ from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Taint, Toleration
-from reconciler.sandbox.cluster.admission import NOT_READY_TAINT
-from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.conditions import get_condition, set_condition
 from reconciler.sandbox.cluster.events import Recorder
-from reconciler.sandbox.cluster.node_kubelet import is_kubelet_stopped
+from reconciler.sandbox.cluster.kubelets.nodes import is_kubelet_stopped
+from reconciler.sandbox.cluster.objects.admission import NOT_READY_TAINT
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.conditions import get_condition, set_condition
+from reconciler.sandbox.cluster.objects.resources import NODES, PODS
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry
 from reconciler.sandbox.cluster.owned import is_finished, is_going
-from reconciler.sandbox.cluster.resources import NODES, PODS
 from reconciler.sandbox.cluster.settings import ClusterSettings
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry
 
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"

@@ -3,7 +3,11 @@
 from collections.abc import Hashable, Iterable
 from typing import cast
 
-from reconciler.sandbox.cluster.api import Api
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.resources import PODS, REPLICA_SETS
+from reconciler.sandbox.cluster.objects.selectors import labels_of, selector_of
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import (
     available_in,
     create_pod,
@@ -16,10 +20,6 @@ from reconciler.sandbox.cluster.owned import (
     owner_key,
     pod_from_template,
 )
-from reconciler.sandbox.cluster.resources import PODS, REPLICA_SETS
-from reconciler.sandbox.cluster.selectors import labels_of, selector_of
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 
 class ReplicaSetController:

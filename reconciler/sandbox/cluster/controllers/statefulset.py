@@ -5,7 +5,14 @@ from typing import cast
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api
+from reconciler.sandbox.cluster.objects.api import Api
+from reconciler.sandbox.cluster.objects.resources import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFUL_SETS,
+)
+from reconciler.sandbox.cluster.objects.status import JsonObject
+from reconciler.sandbox.cluster.objects.store import Change, Entry, Key
 from reconciler.sandbox.cluster.owned import (
     available_in,
     create_pod,
@@ -18,9 +25,6 @@ from reconciler.sandbox.cluster.owned import (
     pod_from_template,
     template_hash,
 )
-from reconciler.sandbox.cluster.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from reconciler.sandbox.cluster.status import JsonObject
-from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 _REVISION = "controller-revision-hash"
 

@@ -1,0 +1,1 @@
+"""Faults of the emulated AWS: pools without capacity, scripts, throttling."""

@@ -1,0 +1,1 @@
+"""Everything that touches moto, which is untyped: its state, its HTTP application, its gaps."""

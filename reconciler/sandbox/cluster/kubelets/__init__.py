@@ -1,0 +1,1 @@
+"""The kubelets: what they report about their nodes and the pods on them."""

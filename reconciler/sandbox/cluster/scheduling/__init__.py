@@ -1,0 +1,1 @@
+"""kube-scheduler of the simulated cluster: filters, scores, volumes, reasons."""

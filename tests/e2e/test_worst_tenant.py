@@ -51,7 +51,8 @@ sectors:
     fleets:
     - {{size: small, min_capacity: 0, max_capacity: 300}}
 """
-USUAL_SECONDS, ATTACK_SECONDS = (rounds(short, asked) for short, asked in ((10, 120), (20, 600)))
+USUAL_SECONDS, ATTACK_SECONDS = (rounds(short, 600) for short in (10, 20))
+"""As long alone as beside him: of fewer pods the 99th percentile would be lower by itself."""
 BUSY_SECONDS = rounds(0, 300)
 PAUSE_SECONDS = rounds(0, 3)
 """Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
@@ -73,6 +74,8 @@ TIMES_USUAL = 2.0
 """The attacker's own calls, kube-scheduler and KWOK share the same cores: what he costs the
 machine is no fault of the reconciler, and is not more than this."""
 GRACE_SECONDS = 2.0
+TIMES_USUAL_UNTIL_CALL = 1.5
+"""The reconciler's own part of a wait, at the 99th percentile: from the pod to the call to EC2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +195,30 @@ def _is_ready(node: Any) -> bool:
     return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
 
 
-def of_the_waits(what: str, waits: list[Wait], raises: list[dict[str, Any]]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What waits consisted of, in seconds."""
+
+    whole: list[float]
+    until_call: list[float]
+    """Until the call to EC2, of those pods for whose node it came after the pod."""
+    after_call: list[float]
+    """Of the same pods, from the call until the node was Ready."""
+
+    def line(self, what: str) -> str:
+        """Both percentiles of each part."""
+        parts = [
+            ("waited", self.whole),
+            ("until the call to EC2", self.until_call),
+            ("from the call to a Ready node", self.after_call),
+        ]
+        figures = (
+            f"{name} p50 {median(of):.2f} s, p99 {p99(of):.2f} s" for name, of in parts if of
+        )
+        return f"worst tenant: {what}, {len(self.whole)} pods: {'; '.join(figures)}"
+
+
+def parts_of(waits: list[Wait], raises: list[dict[str, Any]]) -> Parts:
     """How long they waited, and how much of it until the call to EC2 and from there on.
 
     No node of the sector goes meanwhile, so that a pod's node comes by the first call with a target
@@ -206,13 +232,9 @@ def of_the_waits(what: str, waits: list[Wait], raises: list[dict[str, Any]]) -> 
         if called_at > wait.created_at:
             until_call.append((called_at - wait.created_at).total_seconds())
             after_call.append((wait.ready_at - called_at).total_seconds())
-    parts = [
-        ("waited", [wait.seconds for wait in waits]),
-        ("until the call to EC2", until_call),
-        ("from the call to a Ready node", after_call),
-    ]
-    figures = (f"{name} p50 {median(of):.2f} s, p99 {p99(of):.2f} s" for name, of in parts if of)
-    return f"worst tenant: {what}, {len(waits)} pods: {'; '.join(figures)}"
+    return Parts(
+        whole=[wait.seconds for wait in waits], until_call=until_call, after_call=after_call
+    )
 
 
 def p99(seconds: list[float]) -> float:
@@ -274,7 +296,7 @@ def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> N
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800, func_only=True)
+@pytest.mark.timeout(3600, func_only=True)
 def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     plane: ControlPlane,
     api: Transport,
@@ -307,13 +329,17 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
         for each in running.events("action_applied")
         if each["action"] == "set-capacity" and each["fleet"].startswith(SECTOR)
     ]
-    for what, waits in (
-        ("alone", usual),
-        (f"beside one who means no harm ({busy_objects:,} objects)", beside_busy),
-        (f"beside the hostile one ({objects:,} objects)", beside),
+    alone, attacked = parts_of(usual, raises), parts_of(beside, raises)
+    for what, parts in (
+        ("alone", alone),
+        (
+            f"beside one who means no harm ({busy_objects:,} objects)",
+            parts_of(beside_busy, raises),
+        ),
+        (f"beside the hostile one ({objects:,} objects)", attacked),
     ):
-        if waits:
-            closing_lines.append(of_the_waits(what, waits, raises))
+        if parts.whole:
+            closing_lines.append(parts.line(what))
     plans = [e["plan_seconds"] for e in running.events("cycle_ended") if "plan_seconds" in e]
     acts = [e["act_seconds"] for e in running.events("cycle_ended") if "act_seconds" in e]
     closing_lines.append(
@@ -324,8 +350,8 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     assert objects >= WRITTEN_MIN, tenant.answers
     assert p99(plans) <= PLAN_SECONDS_MAX
     if ON_A_QUIET_MACHINE:
-        longest_seconds = TIMES_USUAL * p99([wait.seconds for wait in usual]) + GRACE_SECONDS
-        assert p99([wait.seconds for wait in beside]) <= longest_seconds
+        assert p99(attacked.until_call) <= TIMES_USUAL_UNTIL_CALL * p99(alone.until_call)
+        assert p99(attacked.whole) <= TIMES_USUAL * p99(alone.whole) + GRACE_SECONDS
     refused = [str(each["reasons"]) for each in running.events("pod_unplaceable")]
     assert any("too-complex" in reasons for reasons in refused)
     # With his pods still there kube-scheduler would be busy with them for minutes.

@@ -105,7 +105,8 @@ def tidied(shape: str, count: int) -> int:
         profile.disable()
     finally:
         gc.enable()
-    return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    made: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    return made
 
 
 @pytest.mark.parametrize("shape", hostile.RUNNING)

@@ -30,61 +30,120 @@ Shape = tuple[str, LabelSelector | None, bool]
 """Of a budget: its namespace, what it selects, and whether it cannot be read."""
 
 
-class _OfNamespace:
-    """Which budgets of one namespace cover a pod, whatever they allow."""
+class _Index:
+    """Some of the budgets of a namespace, by the labels that they insist on."""
 
-    def __init__(self, selectors: Sequence[LabelSelector | None]) -> None:
-        self.selectors: Final = selectors
-        self._lines = [_lines(selector) for selector in selectors]
+    def __init__(self, selectors: Sequence[LabelSelector | None], numbers: Iterable[int]) -> None:
+        """An index of the budgets with these numbers.
+
+        A budget is found by the label that the fewest of them insist on: namespaces with hundreds
+        of them are asked about every pod.
+        """
+        self._selectors = selectors
         self._by_label: dict[tuple[str, str], list[int]] = {}
         """Budgets by one label that they insist on."""
+        self._lines: Counter[tuple[str, str] | None] = Counter()
+        """Lines to compare by that label; by None those of `_others`."""
         self._certain: set[int] = set()
         """Those that ask for nothing beside it."""
         self._others: list[int] = []
         """Those that insist on none."""
-        self._index()
-        self._known: InternTable[int, tuple[References, tuple[int, ...] | None]]
-        self._known = InternTable(LABELS_MAX)
-        """By identity of labels."""
-
-    def _index(self) -> None:
-        """Index budgets by the label that the fewest of them insist on.
-
-        Namespaces with hundreds of them are asked about every pod.
-        """
-        asked = [selector.match_labels if selector else NO_LABELS for selector in self.selectors]
-        common = Counter(label for labels in asked for label in labels.items())
-        for number, labels in enumerate(asked):
+        asked = {n: s.match_labels if (s := selectors[n]) else NO_LABELS for n in numbers}
+        common = Counter(label for labels in asked.values() for label in labels.items())
+        for number, labels in asked.items():
+            lines = _lines(selectors[number])
             if not labels:
                 self._others.append(number)
+                self._lines[None] += lines
                 continue
             rarest = min(labels.items(), key=lambda label: (common[label], label))
             self._by_label.setdefault(rarest, []).append(number)
-            if self._lines[number] == 1:
+            if lines == 1:
                 self._certain.add(number)
+            else:
+                self._lines[rarest] += lines
+
+    def lines(self, labels: Labels) -> int:
+        """Return with how many lines `selecting` compares the labels."""
+        return self._lines[None] + sum([self._lines[label] for label in labels.items()])
+
+    def selecting(self, labels: Labels) -> list[int]:
+        """Return the numbers of those that cover pods with these labels."""
+        numbers = list(self._others)
+        for found in map(self._by_label.get, labels.items()):
+            numbers += found or ()
+        return [n for n in numbers if n in self._certain or self._selects(n, labels)]
+
+    def _selects(self, number: int, labels: Labels) -> bool:
+        selector = self._selectors[number]
+        return selector is not None and selector.matches(labels)
+
+
+Known = InternTable[int, tuple[References, tuple[int, ...] | None]]
+"""Numbers of the budgets that cover pods, by identity of the pods' labels."""
+
+
+class _OfNamespace:
+    """Which budgets of one namespace cover a pod, whatever they allow.
+
+    Args:
+        selectors: What the budgets select, by number.
+        before: The budgets of the namespace in an earlier plan. What it found out holds for those
+            that have not changed: a tenant who rewrites one of a thousand has pods compared with
+            that one only.
+    """
+
+    def __init__(
+        self, selectors: Sequence[LabelSelector | None], before: "_OfNamespace | None" = None
+    ) -> None:
+        self.selectors: Final = selectors
+        self._index = _Index(selectors, range(len(selectors)))
+        self.covering: Final[Known] = InternTable(LABELS_MAX)
+        self._known_before: Known | None = None
+        if before is not None:
+            self._known_before = before.covering
+            self._now, added = _renumbered(before.selectors, selectors)
+            self._added = _Index(selectors, added)
 
     def of(self, labels: Labels) -> tuple[int, ...] | None:
         """Return the numbers of the budgets that cover pods with these labels.
 
         None where that takes more than `LINES_MAX` lines.
         """
-        known = self._known.get(id(labels))
+        known = self.covering.get(id(labels))
         if known is None:
-            held = released_with(self._known, id(labels), labels)
-            known = self._known.put(id(labels), (held, self._selecting(labels)))
+            held = released_with(self.covering, id(labels), labels)
+            known = self.covering.put(id(labels), (held, self._selecting(labels)))
         return known[1]
 
     def _selecting(self, labels: Labels) -> tuple[int, ...] | None:
-        numbers = list(self._others)
-        for found in map(self._by_label.get, labels.items()):
-            numbers += found or ()
-        if sum(self._lines[n] for n in numbers if n not in self._certain) > LINES_MAX:
+        if self._index.lines(labels) > LINES_MAX:
             return None
-        return tuple(sorted(n for n in numbers if n in self._certain or self._selects(n, labels)))
+        kept = self._kept(labels)
+        if kept is None:
+            return tuple(sorted(self._index.selecting(labels)))
+        return tuple(sorted([*kept, *self._added.selecting(labels)]))
 
-    def _selects(self, number: int, labels: Labels) -> bool:
-        selector = self.selectors[number]
-        return selector is not None and selector.matches(labels)
+    def _kept(self, labels: Labels) -> list[int] | None:
+        """Return those that are as before and cover the pods; None where that is not known."""
+        known = self._known_before.get(id(labels)) if self._known_before is not None else None
+        if known is None or known[1] is None:
+            return None
+        return [now for before in known[1] if (now := self._now[before]) is not None]
+
+
+def _renumbered(
+    before: Sequence[LabelSelector | None], now: Sequence[LabelSelector | None]
+) -> tuple[list[int | None], list[int]]:
+    """Return the new number of each budget that there was, and the numbers of those that are new.
+
+    Budgets that select the same are one as good as the other.
+    """
+    left: dict[LabelSelector | None, list[int]] = {}
+    for number in reversed(range(len(now))):
+        left.setdefault(now[number], []).append(number)
+    found = [same.pop() if (same := left.get(selector)) else None for selector in before]
+    return found, sorted(number for same in left.values() for number in same)
 
 
 def _lines(selector: LabelSelector | None) -> int:
@@ -99,7 +158,8 @@ class Coverage:
     Args:
         shapes: Those of all budgets, the ones of each namespace one after the other.
         before: Of an earlier plan, whose namespaces are taken over where their budgets are the
-            same: what a tenant changes about his own has those of no other compared again.
+            same: what a tenant changes about his own has those of no other compared again, and of
+            his own only those that have changed.
     """
 
     def __init__(self, shapes: Sequence[Shape], before: "Coverage | None" = None) -> None:
@@ -109,17 +169,17 @@ class Coverage:
         first = 0
         for namespace, group in groupby(shapes, key=itemgetter(0)):
             selectors = tuple([selector for _, selector, _ in group])
-            known = before.known(namespace, selectors) if before else None
-            self._of[namespace] = first, known or _OfNamespace(selectors)
+            known = before.known(namespace) if before else None
+            if known is None or known.selectors != selectors:
+                known = _OfNamespace(selectors, known)
+            self._of[namespace] = first, known
             first += len(selectors)
         self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
 
-    def known(
-        self, namespace: str, selectors: tuple[LabelSelector | None, ...]
-    ) -> _OfNamespace | None:
-        """Return the budgets of a namespace if they select the same."""
+    def known(self, namespace: str) -> _OfNamespace | None:
+        """Return the budgets of a namespace; None where it has none."""
         found = self._of.get(namespace)
-        return found[1] if found is not None and found[1].selectors == selectors else None
+        return found[1] if found is not None else None
 
     def has_any(self, namespace: str) -> bool:
         """Return whether there is any budget in the namespace."""

@@ -19,9 +19,9 @@ from reconciler.model.frozen import Labels
 from reconciler.model.ids import PodKey
 from reconciler.model.selectors import NAME, LabelSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.demand import Demand, UnschedulablePods
-from reconciler.planner.placement.counters import labels_insisted_on
 from reconciler.planner.placement.kinds import label_of
 from reconciler.planner.placement.label_keys import selector_keys, terms_of
+from reconciler.planner.placement.matching import labels_insisted_on
 from reconciler.planner.pod_groups import PodGroup
 
 STEPS_MAX = 400_000_000

@@ -265,6 +265,48 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
+def _running_near_all(count: int) -> list[Json]:
+    return [
+        bound(pod(f"p{i}", near(term("app", "NotIn", f"b{i}")), app=f"a{i}"), i)
+        for i in range(count)
+    ]
+
+
+def _running_spread_over_all(count: int) -> list[Json]:
+    """Each spread by zone together with all others, however unevenly."""
+    loose = {"topologyKey": ZONE, "maxSkew": 1000, "whenUnsatisfiable": "DoNotSchedule"}
+    rules = [{**term("app", "NotIn", f"b{i}"), **loose} for i in range(count)]
+    return [
+        bound(pod(f"p{i}", {"topologySpreadConstraints": [rule]}, app=f"a{i}"), i)
+        for i, rule in enumerate(rules)
+    ]
+
+
+def _running_skews(count: int) -> list[Json]:
+    """The same pods, each with a maxSkew of its own."""
+    return [
+        bound(
+            pod(
+                f"p{i}",
+                {"topologySpreadConstraints": [{**spread(ZONE, app="a"), "maxSkew": i + 1}]},
+                app="a",
+            ),
+            i,
+        )
+        for i in range(count)
+    ]
+
+
+RUNNING: Mapping[str, Callable[[int], list[Json]]] = {
+    "anti-everything": lambda count: [bound(p, i) for i, p in enumerate(_anti_everything(count))],
+    "near-everything": _running_near_all,
+    "spread-over-everything": _running_spread_over_all,
+    "skews": _running_skews,
+}
+"""Running pods, each with a rule of its own about nearly all others: they cost most where nodes are
+looked for that could be emptied."""
+
+
 def raw(each: Json) -> RawObject:
     """The object as a list of the API server holds it."""
     kind = each["kind"]

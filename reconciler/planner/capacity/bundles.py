@@ -66,8 +66,8 @@ _Counted = dict[int, list[PodClass]]
 def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
     found: _Counted = {}
     for pod_class, _ in wants:
-        for feed in sim.links(pod_class).feeds:
-            found.setdefault(id(feed.counter), []).append(pod_class)
+        for counter in sim.feeds(pod_class):
+            found.setdefault(id(counter), []).append(pod_class)
     return found
 
 

@@ -17,10 +17,10 @@ from reconciler.planner.capacity.problem.purchase import Purchase, Taken, by_cla
 from reconciler.planner.fleets.new_nodes.new_node import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.counters import SpreadRule
 from reconciler.planner.placement.fill import fill_evenly
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.links import SpreadRule
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.placement.topology import uncertain_rows
 
@@ -45,10 +45,10 @@ def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable
         return False
     counters = {id(rule.counter) for each in classes for rule in shared_spreads(sim, each)}
     return bool(counters) and any(
-        id(feed.counter) in counters
+        id(counter) in counters
         for pods in daemons.values()
         for pod in pods
-        for feed in sim.links(sim.table.of_daemon(pod)).feeds
+        for counter in sim.feeds(sim.table.of_daemon(pod))
     )
 
 

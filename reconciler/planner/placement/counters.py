@@ -4,127 +4,71 @@ A counter exists per description ("pods of these namespaces that this selector m
 that hold this anti-affinity term") and topology key.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from reconciler.model.cluster import TopologySpreadConstraint
-from reconciler.model.selectors import LabelSelector
-from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.kinds import HOSTNAME, ZONE
+from reconciler.planner.placement.eligible import EligibleKinds
+from reconciler.planner.placement.kinds import ZONE
 from reconciler.planner.placement.label_keys import NOWHERE
+from reconciler.planner.placement.links import Links, SpreadRule
+from reconciler.planner.placement.matching import (
+    FEW,
+    ClassIndex,
+    Description,
+    HolderIndex,
+)
 from reconciler.planner.placement.topology import Counter, Topology
-
-Description = tuple[frozenset[str], LabelSelector | None]
-
-
-@dataclass(slots=True, eq=False)
-class SpreadRule:
-    """One hard topology spread constraint as one class sees it."""
-
-    counter: Counter
-    max_skew: int
-    min_domains: int
-    counts_itself: bool
-    keys: tuple[str, ...]
-    """All hard constraints' keys: a node without one of them is no domain of any."""
-    eligible_kinds: Callable[[], BoolArray]
-    """Per node kind, whether this constraint counts such nodes."""
-    present: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Certain domains with an eligible row, as of `present_version` of the rows."""
-    present_version: int = -1
 
 
 class Eligible(NamedTuple):
     """Which rows a spread constraint counts."""
 
-    kinds: Callable[[], BoolArray]
+    number: int
+    """In the table of node kinds that constraints count."""
     keys: tuple[str, ...]
     """Topology keys without which a row counts for nothing."""
 
 
-class Feed(NamedTuple):
-    """A counter, and which rows it counts; None for all."""
-
-    counter: Counter
-    eligible: Eligible | None
+_ANY_ROW = Eligible(-1, ())
 
 
-@dataclass(slots=True, eq=False)
-class Links:
-    """A class's counters."""
+class _Together(NamedTuple):
+    """Of some counters, what decides together which rows they count."""
 
-    anti: list[tuple[Counter, bool]] = field(default_factory=list)
-    """Own anti-affinity terms, and whether the class matches the term itself."""
-    held_against: list[Counter] = field(default_factory=list)
-    """Others' anti-affinity terms that match this class: pods holding them, per domain."""
-    affinity: list[Counter] = field(default_factory=list)
-    affinity_itself: bool = False
-    """Whether it matches all of its own affinity terms: it may be the first of its group."""
-    near_daemons: bool = False
-    """Whether a daemon's pod that new nodes come with matches all of its affinity terms."""
-    follows_claim: bool = False
-    """Whether its affinity is to the other users of a claim."""
-    spread: list[SpreadRule] = field(default_factory=list)
-    feeds: list[Feed] = field(default_factory=list)
-    """Counters that count its pods; more come as other classes are asked about."""
+    topology: Topology
+    keys: tuple[str, ...]
+    by_kind: bool
+    """Whether they count nodes of some kinds only."""
 
-    @property
-    def plain(self) -> bool:
-        """Return whether no affinity or spread rule applies to the class."""
-        return not (self.anti or self.held_against or self.affinity or self.spread)
 
-    @property
-    def follows_others(self) -> bool:
-        """Return whether the pods must be near pods of other classes."""
-        return bool(self.affinity) and not self.affinity_itself
+class _Part(NamedTuple):
+    """Counters of a class that decide together which rows they count."""
 
-    @property
-    def shares_node(self) -> bool:
-        """Return whether the pods must be on one node with others, of their class or of another."""
-        return any(counter.topology.key == HOSTNAME for counter in self.affinity)
+    together: _Together
+    places: IntArray
+    """Where they are among all counters of the table."""
+    numbers: IntArray
+    """Of the counters in their topology."""
+    eligible: IntArray
+    """For each the number of the node kinds that it counts."""
+    same: int | None
+    """That number where it is one for all."""
 
-    @property
-    def hopeless(self) -> bool:
-        """Return whether no node, and no new one either, takes a pod of the class as things are.
 
-        A rule asks for a label that no node has and no new one will have, or for a neighbour that
-        is nowhere. Beside spread constraints that one is found row by row, which tells the rule
-        that refuses.
-        """
-        if self.affinity and not self.spread and self.lacks_neighbour:
-            return True
-        asked = [*self.affinity, *(rule.counter for rule in self.spread)]
-        return any(counter.topology.key == NOWHERE for counter in asked)
+class _Feeds:
+    """The counters that count pods of one class, as far as they are known."""
 
-    @property
-    def lacks_neighbour(self) -> bool:
-        """Whether no node can take a pod of the class before another class has a pod somewhere.
-
-        Its affinity asks for pods of which none runs or has a place, and its own are none of them.
-        """
-        if self.affinity_itself or self.near_daemons:
-            return False
-        return any(not c.total for c in self.affinity)
-
-    def only(self, key: str) -> "Links":
-        """Return the same rules, those of one topology key only."""
-        return Links(
-            anti=[(c, itself) for c, itself in self.anti if c.topology.key == key],
-            held_against=[c for c in self.held_against if c.topology.key == key],
-            affinity=[c for c in self.affinity if c.topology.key == key],
-            affinity_itself=self.affinity_itself,
-            near_daemons=self.near_daemons,
-            spread=[r for r in self.spread if r.counter.topology.key == key],
-        )
-
-    def obeyed(self) -> list[Counter]:
-        """Return every counter whose value can refuse this class."""
-        own = [counter for counter, _ in self.anti] + [rule.counter for rule in self.spread]
-        return own + self.held_against + self.affinity
+    def __init__(self) -> None:
+        self.known = 0
+        """How many counters of the table were looked at."""
+        self.places: IntArray = np.zeros(0, dtype=np.int64)
+        """Where they are among all counters of the table."""
+        self.parts: dict[int, _Part] = {}
 
 
 class CounterTable:
@@ -137,50 +81,118 @@ class CounterTable:
         self,
         table: ClassTable,
         topologies: dict[str, Topology],
-        eligible_kinds: Callable[[int, bool, bool], BoolArray],
-        located: Callable[[PodClass], Iterable[tuple[IntArray, IntArray]]],
-        count: Callable[[Feed, IntArray, IntArray], None],
+        eligible: EligibleKinds,
+        kinds: Callable[[], IntArray],
+        located: Callable[[IntArray], tuple[IntArray, IntArray]],
     ) -> None:
         """A table.
 
         Args:
             table: The classes.
             topologies: By key.
-            eligible_kinds: `(static number, honor affinity, honor taints)` is asked per node kind.
-            located: Rows and amounts of all pods of a class that run or are reserved.
-            count: Counts pods on rows for a counter.
+            eligible: Which node kinds spread constraints count.
+            kinds: The node kind of each row.
+            located: Rows and amounts of all pods that run or are reserved, of classes with these
+                numbers.
         """
         self._topologies = topologies
-        self._eligible_kinds = eligible_kinds
+        self._eligible = eligible
+        self._kinds = kinds
         self._located = located
-        self._count = count
         self._counters: dict[tuple[object, ...], Counter] = {}
+        self._made: list[Counter] = []
+        """Those that count anything, and of each of them:"""
+        self._number_of: IntArray = np.zeros(0, dtype=np.int64)
+        """its number in its topology,"""
+        self._eligible_of: IntArray = np.zeros(0, dtype=np.int64)
+        """the number of the node kinds that it counts, and"""
+        self._together_of: IntArray = np.zeros(0, dtype=np.int64)
+        """the number of what decides which rows it counts."""
+        self._together: list[_Together] = []
+        self._together_numbers: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self._classes = table.classes
         self._daemons = table.daemons
-        self._members: dict[Description, tuple[PodClass, ...]] = {}
-        self._stay: dict[Description, tuple[PodClass, ...]] = {}
-        self._numbers: dict[Description, frozenset[int]] = {}
-        self._index = _ClassIndex(self._classes)
-        self._users_of_claim: dict[str, list[PodClass]] = {}
+        self._members: dict[Description, IntArray] = {}
+        self._index = ClassIndex(self._classes)
+        self._count_of_classes = len(self._classes)
+        """Of those that counters can count: a class that comes later is none of them."""
+        self._deleting = np.array([c.deleting for c in self._classes], dtype=np.bool_)
+        self._users_of_claim: dict[str, list[int]] = {}
         self.empty = not any(
             c.anti_affinity or c.affinity or c.spread or c.follows_claim for c in self._classes
         )
         """Whether no class has a rule between pods: nothing is ever counted."""
-        self._feeds: dict[int, list[Feed]] = {}
+        self._counted: BoolArray = np.zeros((len(self._classes), 0), dtype=np.bool_)
+        """By class and counter, whether the counter counts pods of the class."""
+        self._feeds: dict[int, _Feeds] = {}
         self._links: dict[int, Links] = {}
-        self._holders = _HolderIndex(self._classes)
+        self._holders = HolderIndex(self._classes)
 
-    def feeds(self, pod_class: PodClass) -> Sequence[Feed]:
+    def feeds(self, pod_class: PodClass) -> Sequence[Counter]:
         """Return the counters that count pods of the class, as far as anything obeys them."""
-        return self._feeds.get(pod_class.number, ())
+        places = self._feeds_of(pod_class.number).places.tolist()
+        return [self._made[place] for place in places]
+
+    def count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
+        """Have all counters that count pods of the class count more of them, or fewer."""
+        if not self._made:
+            return
+        for part in self._feeds_of(pod_class.number).parts.values():
+            self._count_by(part, rows, amounts)
+
+    def _count_by(self, part: _Part, rows: IntArray, amounts: IntArray) -> None:
+        """Have some counters count more pods on the rows that each of them counts."""
+        topology, keys, by_kind = part.together
+        if not by_kind:
+            topology.count(part.numbers, rows, amounts)
+            return
+        counted = np.ones(len(rows), dtype=np.bool_)
+        for key in keys:
+            counted &= self._topologies[key].domain[rows] >= 0
+        kinds = self._kinds()[rows]
+        if part.same is not None:
+            counted &= self._eligible.kinds(part.same)[kinds]
+            if np.count_nonzero(counted):
+                topology.count(part.numbers, rows[counted], amounts[counted])
+            return
+        for kind in np.unique(kinds[counted]).tolist():
+            here = counted & (kinds == kind)
+            numbers = part.numbers[self._eligible.at(part.eligible, kind)]
+            if len(numbers):
+                topology.count(numbers, rows[here], amounts[here])
+
+    def _feeds_of(self, number: int) -> _Feeds:
+        found = self._feeds.get(number)
+        if found is None:
+            found = self._feeds[number] = _Feeds()
+        if found.known < len(self._made):
+            if number < self._count_of_classes:
+                new = self._counted[number, found.known : len(self._made)].nonzero()[0]
+                if len(new):
+                    self._feed(found, new + found.known)
+            found.known = len(self._made)
+        return found
+
+    def _feed(self, found: _Feeds, new: IntArray) -> None:
+        """Add counters to those that a class feeds."""
+        found.places = np.append(found.places, new)
+        together = self._together_of[new]
+        for number in [int(together[0])] if len(new) == 1 else np.unique(together).tolist():
+            places = new[together == number]
+            if number in found.parts:
+                places = np.append(found.parts[number].places, places)
+            found.parts[number] = self._part(number, places)
+
+    def _part(self, number: int, places: IntArray) -> _Part:
+        eligible = self._eligible_of[places]
+        same = int(eligible[0]) if (eligible == eligible[0]).all() else None
+        return _Part(self._together[number], places, self._number_of[places], eligible, same)
 
     def links(self, pod_class: PodClass) -> Links:
         """Return the counters of a class."""
         known = self._links.get(pod_class.number)
         if known is None:
-            known = self._links[pod_class.number] = Links(
-                feeds=self._feeds.setdefault(pod_class.number, [])
-            )
+            known = self._links[pod_class.number] = Links()
             if not self.empty:
                 self._link(pod_class, known)
         return known
@@ -191,9 +203,9 @@ class CounterTable:
             matching = self._counter(
                 "match", description, term.topology_key, self.members(description)
             )
-            links.anti.append((matching, pod_class.number in self._member_numbers(description)))
-        for description, topology_key, holders in self._holders.against(pod_class):
-            links.held_against.append(self._counter("hold", description, topology_key, holders))
+            links.anti.append((matching, self._is_member(pod_class, description)))
+        for what, topology_key, holders in self._holders.against(pod_class):
+            links.held_against.append(self._counter("hold", what, topology_key, holders))
         if pod_class.affinity:
             self._link_affinity(pod_class, links)
         elif pod_class.follows_claim:
@@ -207,19 +219,18 @@ class CounterTable:
         descriptions = tuple((t.namespaces, t.selector) for t in pod_class.affinity)
         common = self.members(descriptions[0])
         for description in descriptions[1:]:
-            numbers = self._member_numbers(description)
-            common = tuple(member for member in common if member.number in numbers)
+            common = np.intersect1d(common, self.members(description), assume_unique=True)
         for term in pod_class.affinity:
             links.affinity.append(self._counter("all", descriptions, term.topology_key, common))
-        links.affinity_itself = any(member is pod_class for member in common)
-        links.near_daemons = any(member.number in self._daemons for member in common)
+        links.affinity_itself = bool((common == pod_class.number).any())
+        links.near_daemons = bool(self._daemons_among(common))
 
     def _link_claim(self, zone_claim: str, links: Links) -> None:
         """Link the users of a claim without a volume yet: all go to the zone of the first one."""
         if not self._users_of_claim:
             for member in self._classes:
-                self._users_of_claim.setdefault(member.volumes.zone_claim, []).append(member)
-        users = self._users_of_claim[zone_claim]
+                self._users_of_claim.setdefault(member.volumes.zone_claim, []).append(member.number)
+        users = np.array(self._users_of_claim[zone_claim], dtype=np.int64)
         links.affinity.append(self._counter("claim", zone_claim, ZONE, users))
         links.affinity_itself = True
         links.follows_claim = True
@@ -232,17 +243,17 @@ class CounterTable:
         keys: tuple[str, ...],
     ) -> None:
         description = (frozenset({pod_class.namespace}), constraint.selector)
-        members = self._staying(description)
-        honors = (constraint.honor_node_affinity, constraint.honor_node_taints)
-
-        def eligible_kinds() -> BoolArray:
-            return self._eligible_kinds(pod_class.static, *honors)
-
-        what = (description, pod_class.static, honors, keys)
-        counter = self._counter(
-            "spread", what, constraint.topology_key, members, Eligible(eligible_kinds, keys)
+        members = self.staying(description)
+        number = self._eligible.number(
+            pod_class.static,
+            honor_affinity=constraint.honor_node_affinity,
+            honor_taints=constraint.honor_node_taints,
         )
-        counts_itself = pod_class.number in self._member_numbers(description)
+        eligible = Eligible(number, keys)
+        counter = self._counter(
+            "spread", (description, eligible), constraint.topology_key, members, eligible
+        )
+        counts_itself = self._is_member(pod_class, description)
         links.spread.append(
             SpreadRule(
                 counter=counter,
@@ -250,7 +261,7 @@ class CounterTable:
                 min_domains=constraint.min_domains,
                 counts_itself=counts_itself and not pod_class.deleting,
                 keys=keys,
-                eligible_kinds=eligible_kinds,
+                eligible_kinds=lambda: self._eligible.kinds(number),
             )
         )
 
@@ -259,140 +270,65 @@ class CounterTable:
         role: str,
         what: object,
         topology_key: str,
-        members: Sequence[PodClass],
-        eligible: "Eligible | None" = None,
+        members: IntArray,
+        eligible: Eligible = _ANY_ROW,
     ) -> Counter:
         """Return the counter with this meaning; a new one counts what is there of its members."""
         key = (role, what, topology_key)
         known = self._counters.get(key)
         if known is None:
             known = self._counters[key] = Counter(self._topologies[topology_key])
-            known.daemons = frozenset(m.number for m in members if m.number in self._daemons)
-            feed = Feed(known, eligible)
-            for member in members if topology_key != NOWHERE else ():
-                self._feeds.setdefault(member.number, []).append(feed)
-                for rows, amounts in self._located(member):
-                    self._count(feed, rows, amounts)
+            known.daemons = self._daemons_among(members)
+            if topology_key != NOWHERE and len(members):
+                self._begin(known, members, eligible)
         return known
 
-    def members(self, description: Description) -> tuple[PodClass, ...]:
-        """Return the classes whose pods the description matches."""
+    def _begin(self, counter: Counter, members: IntArray, eligible: Eligible) -> None:
+        """Have a counter count the pods of these classes, those that are there first."""
+        place = len(self._made)
+        if self._counted.shape[1] == place:
+            more = np.zeros((len(self._counted), max(16, place)), dtype=np.bool_)
+            self._counted = np.concatenate([self._counted, more], axis=1)
+        self._counted[members, place] = True
+        self._made.append(counter)
+        key = (counter.topology.key, eligible.keys, eligible.number >= 0)
+        together = self._together_numbers.get(key)
+        if together is None:
+            together = self._together_numbers[key] = len(self._together)
+            self._together.append(_Together(counter.topology, *key[1:]))
+        self._number_of = _with(self._number_of, place, counter.number)
+        self._eligible_of = _with(self._eligible_of, place, eligible.number)
+        self._together_of = _with(self._together_of, place, together)
+        rows, amounts = self._located(members)
+        if len(rows):
+            self._count_by(self._part(together, np.array([place])), rows, amounts)
+
+    def _daemons_among(self, members: IntArray) -> frozenset[int]:
+        """Return the numbers of those of the classes whose pods new nodes come with."""
+        if not (self._daemons and len(members)):
+            return frozenset()
+        if len(members) <= FEW:
+            return frozenset(self._daemons.intersection(members.tolist()))
+        return frozenset(np.intersect1d(members, sorted(self._daemons)).tolist())
+
+    def members(self, description: Description) -> IntArray:
+        """Return the numbers of the classes whose pods the description matches, in order."""
         known = self._members.get(description)
         if known is None:
-            namespaces, selector = description
-            known = self._members[description] = tuple(
-                [
-                    c
-                    for c in self._index.candidates(namespaces, selector)
-                    if c.namespace in namespaces
-                    and selector is not None
-                    and selector.matches(c.labels)
-                ]
-            )
+            known = self._members[description] = self._index.matching(description)
         return known
 
-    def _staying(self, description: Description) -> tuple[PodClass, ...]:
+    def staying(self, description: Description) -> IntArray:
         """Return those of them whose pods are not being deleted."""
-        known = self._stay.get(description)
-        if known is None:
-            known = tuple([m for m in self.members(description) if not m.deleting])
-            self._stay[description] = known
-        return known
+        members = self.members(description)
+        return members[~self._deleting[members]]
 
-    def _member_numbers(self, description: Description) -> frozenset[int]:
-        known = self._numbers.get(description)
-        if known is None:
-            known = frozenset(member.number for member in self.members(description))
-            self._numbers[description] = known
-        return known
+    def _is_member(self, pod_class: PodClass, description: Description) -> bool:
+        return bool(np.count_nonzero(self.members(description) == pod_class.number))
 
 
-class _ClassIndex:
-    """Classes by namespace and label, so that a selector is compared with few of them."""
-
-    def __init__(self, classes: Sequence[PodClass]) -> None:
-        self._by_namespace: dict[str, list[PodClass]] = {}
-        self._by_label: dict[tuple[str, str, str | None], list[PodClass]] = {}
-        """By namespace, key and value, and by namespace and key alone."""
-        for pod_class in classes:
-            namespace = pod_class.namespace
-            self._by_namespace.setdefault(namespace, []).append(pod_class)
-            for key, value in pod_class.labels.items():
-                self._by_label.setdefault((namespace, key, value), []).append(pod_class)
-                self._by_label.setdefault((namespace, key, None), []).append(pod_class)
-
-    def candidates(
-        self, namespaces: frozenset[str], selector: LabelSelector | None
-    ) -> Iterator[PodClass]:
-        """The classes that the selector may match, in the order of their numbers per namespace."""
-        if selector is None:
-            return
-        insisted = labels_insisted_on(selector)
-        for namespace in sorted(namespaces & self._by_namespace.keys()):
-            if insisted is None:
-                yield from self._by_namespace[namespace]
-                continue
-            key, values = insisted
-            for value in values:
-                yield from self._by_label.get((namespace, key, value), ())
-
-
-class _HolderIndex:
-    """Anti-affinity terms and the classes that hold them, by what a pod must be to match one."""
-
-    def __init__(self, classes: Sequence[PodClass]) -> None:
-        holders: dict[tuple[Description, str], list[PodClass]] = {}
-        for pod_class in classes:
-            for term in pod_class.anti_affinity:
-                key = ((term.namespaces, term.selector), term.topology_key)
-                holders.setdefault(key, []).append(pod_class)
-        self._holders = holders
-        self._insisting: dict[tuple[str, str, str | None], list[tuple[Description, str]]] = {}
-        """By namespace, label key and value; by namespace and label key alone."""
-        self._open: dict[str, list[tuple[Description, str]]] = {}
-        """By namespace, those that insist on no label."""
-        for term_key in holders:
-            self._add(term_key)
-
-    def _add(self, term_key: tuple[Description, str]) -> None:
-        (namespaces, selector), _ = term_key
-        if selector is None:
-            return
-        insisted = labels_insisted_on(selector)
-        for namespace in namespaces:
-            if insisted is None:
-                self._open.setdefault(namespace, []).append(term_key)
-                continue
-            key, values = insisted
-            for value in values:
-                self._insisting.setdefault((namespace, key, value), []).append(term_key)
-
-    def against(self, pod_class: PodClass) -> Iterator[tuple[Description, str, Sequence[PodClass]]]:
-        """Yield the terms that match the class, each with its topology key and who holds it."""
-        namespace = pod_class.namespace
-        found = list(self._open.get(namespace, ()))
-        if self._insisting:
-            for key, value in pod_class.labels.items():
-                found += self._insisting.get((namespace, key, value), ())
-                found += self._insisting.get((namespace, key, None), ())
-        for term_key in found:
-            (namespaces, selector), topology_key = term_key
-            if selector is not None and selector.matches(pod_class.labels):
-                yield (namespaces, selector), topology_key, self._holders[term_key]
-
-
-def labels_insisted_on(selector: LabelSelector) -> tuple[str, tuple[str | None, ...]] | None:
-    """Return a label key without which the selector never matches, and its values; (None,) for any.
-
-    None when the selector insists on no label.
-    """
-    if selector.match_labels:
-        key, value = min(selector.match_labels.items())
-        return key, (value,)
-    present: str | None = None
-    for line in selector.match_expressions:
-        if line.operator == "In":
-            return line.key, tuple(dict.fromkeys(line.values))
-        if line.operator == "Exists" and present is None:
-            present = line.key
-    return None if present is None else (present, (None,))
+def _with(array: IntArray, place: int, value: int) -> IntArray:
+    """Return the array with a value at a place, where it may end."""
+    found = grown(array, place + 1)
+    found[place] = value
+    return found

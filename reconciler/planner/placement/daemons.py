@@ -1,6 +1,6 @@
 """Daemons' pods on imagined rows, which the rules of other pods count."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,7 +18,8 @@ class ImaginedDaemons:
         """`count` tells the counters that there are pods of a class on rows."""
         self._table = table
         self._count = count
-        self._at: dict[int, list[tuple[IntArray, IntArray]]] = {}
+        self.noted: dict[int, list[tuple[IntArray, IntArray]]] = {}
+        """Rows and amounts of the pods of each daemon, by class number."""
         self._journal: list[tuple[PodClass, IntArray]] = []
 
     def add(self, daemons: Sequence[Pod], first: int, copies: int) -> None:
@@ -26,17 +27,13 @@ class ImaginedDaemons:
         rows, ones = np.arange(first, first + copies), np.ones(copies, dtype=np.int64)
         for pod in daemons:
             pod_class = self._table.of_daemon(pod)
-            self._at.setdefault(pod_class.number, []).append((rows, ones))
+            self.noted.setdefault(pod_class.number, []).append((rows, ones))
             self._journal.append((pod_class, rows))
             self._count(pod_class, rows, ones)
-
-    def located(self, pod_class: PodClass) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield rows and amounts of a daemon's pods."""
-        yield from self._at.get(pod_class.number, ())
 
     def revert(self, rows: int) -> None:
         """Take the pods on rows from `rows` on away, while these rows are there."""
         while self._journal and self._journal[-1][1][0] >= rows:
             pod_class, at = self._journal.pop()
-            _, ones = self._at[pod_class.number].pop()
+            _, ones = self.noted[pod_class.number].pop()
             self._count(pod_class, at, -ones)

@@ -14,9 +14,9 @@ import numpy as np
 
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.counters import Links, SpreadRule
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.links import Links, SpreadRule
 from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import Counter, Topology
 
@@ -89,12 +89,21 @@ class SharedRules:
         sim: Simulation,
         pod_class: PodClass,
         keys: Sequence[str],
-        tallies: dict[int, _Tally],
+        tallies: dict[int, _Tally] | None,
         terms: Terms = DEMAND,
     ) -> None:
-        """`tallies` (by counter identity) outlives one class while a purchase is being planned."""
+        """The rules of a class.
+
+        Args:
+            sim: The simulation.
+            pod_class: The class.
+            keys: The topology keys of which its rules are meant.
+            tallies: By counter identity; they outlive one class while a purchase is being planned.
+                None where no other class is assigned beside it: then only what it obeys is tallied.
+            terms: How it is asked.
+        """
         self._axis = {key: i for i, key in enumerate(keys)}
-        self._tallies = tallies
+        self._tallies = {} if tallies is None else tallies
         self._hopeful = terms.hopeful
         links = sim.links(pod_class)
         self._anti = [(c, itself) for c, itself in links.anti if c.topology.key in self._axis]
@@ -102,7 +111,10 @@ class SharedRules:
         self._affinity = [c for c in links.affinity if c.topology.key in self._axis]
         self._first_may = links.affinity_itself
         self._spread = [r for r in links.spread if r.counter.topology.key in self._axis]
-        self._feeds = [f.counter for f in links.feeds if f.counter.topology.key in self._axis]
+        self._feeds = [c for c in sim.feeds(pod_class) if c.topology.key in self._axis]
+        if tallies is None:
+            obeyed = set(links.obeyed())
+            self._feeds = [counter for counter in self._feeds if counter in obeyed]
         self._by_key = [
             _RulesOfKey(axis, sim.topologies[key], only.affinity, only.spread)
             for key, axis in self._axis.items()

@@ -215,7 +215,7 @@ def fill_evenly(
     places, membership = _places(coordinates_of_rows(sim, keys)[fitting])
     capacities = np.zeros(len(places), dtype=np.int64)
     np.add.at(capacities, membership, np.minimum(room[fitting], UNLIMITED))
-    rules = SharedRules(sim, pod_class, keys, {}, terms)
+    rules = SharedRules(sim, pod_class, keys, None, terms)
     amounts = assign(rules, places, capacities.tolist(), count)
     taken: list[tuple[int, int]] = []
     for place, amount in enumerate(amounts):

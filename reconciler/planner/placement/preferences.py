@@ -180,32 +180,30 @@ class Preferences:
         for weight, term in pod_class.preferences:
             members = self._sim.matching(term.namespaces, term.selector)
             domain, counts = self._counted(term.topology_key, members)
-            itself = pod_class in members
+            itself = bool((members == pod_class.number).any())
             found.append(_Soft(domain=domain, counts=counts, weight=weight, itself=itself))
         for constraint in pod_class.soft_spread:
-            members = self._sim.matching(frozenset({pod_class.namespace}), constraint.selector)
-            members = tuple(m for m in members if not m.deleting)
+            members = self._sim.staying(frozenset({pod_class.namespace}), constraint.selector)
             domain, counts = self._counted(constraint.topology_key, members)
             found.append(
                 _Soft(
                     domain=domain,
                     counts=counts,
                     weight=float(np.log(len(counts) + 2)),
-                    itself=pod_class in members,
+                    itself=bool((members == pod_class.number).any()),
                     max_skew=constraint.max_skew,
                 )
             )
         return found
 
-    def _counted(self, key: str, members: Sequence[PodClass]) -> tuple[IntArray, FloatArray]:
+    def _counted(self, key: str, members: IntArray) -> tuple[IntArray, FloatArray]:
         """Return each node's domain, and the pods of these classes in each domain."""
         domain, size = self._domain(key)
         counts = np.zeros(size)
-        for member in members:
-            for rows, amounts in self._sim.located(member):
-                here = rows < len(domain)
-                at, much = domain[rows[here]], amounts[here]
-                np.add.at(counts, at[at >= 0], much[at >= 0])
+        rows, amounts = self._sim.located(members)
+        here = rows < len(domain)
+        at, much = domain[rows[here]], amounts[here]
+        np.add.at(counts, at[at >= 0], much[at >= 0])
         return domain, counts
 
     def _domain(self, key: str) -> tuple[IntArray, int]:

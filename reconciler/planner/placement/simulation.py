@@ -1,6 +1,6 @@
 """The rows of the what-if cluster: existing and imagined nodes, reservations and free room."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,8 +12,9 @@ from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.attachments import SharedAttachments
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.counters import CounterTable, Feed, Links
+from reconciler.planner.placement.counters import CounterTable
 from reconciler.planner.placement.daemons import ImaginedDaemons
+from reconciler.planner.placement.eligible import EligibleKinds
 from reconciler.planner.placement.filters import (
     inter_pod_affinity,
     resources,
@@ -21,7 +22,9 @@ from reconciler.planner.placement.filters import (
     topology_spread,
 )
 from reconciler.planner.placement.kinds import KindTable
-from reconciler.planner.placement.topology import Topology
+from reconciler.planner.placement.links import Links
+from reconciler.planner.placement.located import LocatedPods
+from reconciler.planner.placement.topology import Counter, Topology
 
 NO_LIMITS: Mapping[str, int | None] = FrozenMap()
 _SUM_MAX = 2**62
@@ -79,10 +82,6 @@ class Simulation:
         self._static_verdicts: dict[int, list[str]] = {}
         self._allowed: dict[int, BoolArray] = {}
         """By class, the verdicts for all kinds at once."""
-        self._eligible: dict[tuple[int, bool, bool], list[bool]] = {}
-        self._counter_table = CounterTable(
-            table, self.topologies, self._eligible_kinds, self.located, self._count_for
-        )
         width = len(self.dimensions.names)
         self.names: list[str] = []
         self._free = np.zeros((0, width), dtype=np.int64)
@@ -91,11 +90,15 @@ class Simulation:
         self._kinds = np.zeros(0, dtype=np.int64)
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
-        self._loaded: dict[int, list[tuple[IntArray, IntArray]]] = {}
-        """Rows and amounts of what runs, by class number."""
-        self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
-        """Rows and amounts of the reservations in the journal, by class number."""
         self._daemons = ImaginedDaemons(table, self._count)
+        self._located = LocatedPods(self._daemons)
+        self._counter_table = CounterTable(
+            table,
+            self.topologies,
+            EligibleKinds(table.statics, self.kind_table),
+            lambda: self.kinds,
+            self._located.of_all,
+        )
         self._rows = 0
         self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
         """By identity of the row's spec, which the values keep alive."""
@@ -220,17 +223,25 @@ class Simulation:
         """Return the counters of a class."""
         return self._counter_table.links(pod_class)
 
-    def matching(
-        self, namespaces: frozenset[str], selector: LabelSelector | None
-    ) -> tuple[PodClass, ...]:
-        """Return the classes of these namespaces that the selector matches."""
+    def feeds(self, pod_class: PodClass) -> Sequence[Counter]:
+        """Return the counters that count pods of a class, as far as anything obeys them."""
+        self.links(pod_class)
+        return self._counter_table.feeds(pod_class)
+
+    def matching(self, namespaces: frozenset[str], selector: LabelSelector | None) -> IntArray:
+        """Return the numbers of the classes of these namespaces that the selector matches."""
         return self._counter_table.members((namespaces, selector))
 
-    def located(self, pod_class: PodClass) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield rows and amounts of pods of a class that run or are reserved; rows may repeat."""
-        yield from self._loaded.get(pod_class.number, ())
-        yield from self._placed.get(pod_class.number, ())
-        yield from self._daemons.located(pod_class)
+    def staying(self, namespaces: frozenset[str], selector: LabelSelector | None) -> IntArray:
+        """Return those of them whose pods are not being deleted."""
+        return self._counter_table.staying((namespaces, selector))
+
+    def located(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """Return rows and amounts of pods of these classes that run or are reserved.
+
+        Rows may repeat.
+        """
+        return self._located.of_all(numbers)
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """Return the code with which static filters refuse the class on a node kind, or nothing."""
@@ -254,18 +265,6 @@ class Simulation:
             allowed = np.array([not code for code in verdicts], dtype=np.bool_)
             self._allowed[pod_class.static] = allowed
         return np.asarray(allowed[self.kinds if kinds is None else kinds])
-
-    def _eligible_kinds(self, number: int, affinity: bool, taints: bool) -> BoolArray:  # noqa: FBT001 - mirrors the two policies of a spread constraint
-        known = self._eligible.setdefault((number, affinity, taints), [])
-        if len(known) < len(self.kind_table.kinds):
-            known += static.eligible_kinds(
-                self.table.statics[number],
-                self.kind_table,
-                len(known),
-                honor_affinity=affinity,
-                honor_taints=taints,
-            )
-        return np.array(known, dtype=np.bool_)
 
     def resource_room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
         """Return how many pods of the class each row's countable dimensions still hold."""
@@ -306,7 +305,7 @@ class Simulation:
         """Reserve `amounts` pods of the class on `rows` (each row once); negative releases them."""
         self._apply(pod_class, rows, amounts)
         self._journal.append((pod_class, rows, amounts))
-        self._placed.setdefault(pod_class.number, []).append((rows, amounts))
+        self._located.place(pod_class.number, (rows, amounts))
 
     def _apply(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         taken = pod_class.requests
@@ -324,22 +323,7 @@ class Simulation:
 
     def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         """Tell the counters that pods of the class match."""
-        for feed in self._counter_table.feeds(pod_class):
-            self._count_for(feed, rows, amounts)
-
-    def _count_for(
-        self,
-        feed: Feed,
-        rows: IntArray,
-        amounts: IntArray,
-    ) -> None:
-        if feed.eligible is not None:
-            eligible = feed.eligible.kinds()[self.kinds[rows]]
-            for key in feed.eligible.keys:
-                eligible &= self.topologies[key].domain[rows] >= 0
-            rows, amounts = rows[eligible], amounts[eligible]
-        if len(rows):
-            feed.counter.add(rows, amounts)
+        self._counter_table.count(pod_class, rows, amounts)
 
     def load(self, pods: Iterable[tuple[PodClass, Sequence[int]]]) -> None:
         """Put pods that run already on the rows of their nodes; not for `revert`.
@@ -353,7 +337,7 @@ class Simulation:
         self._free -= self._summed(loads)
         for pod_class, rows in loads:
             at = np.array(rows), np.ones(len(rows), dtype=np.int64)
-            self._loaded.setdefault(pod_class.number, []).append(at)
+            self._located.load(pod_class.number, at)
             self._count(pod_class, *at)
         for pod_class, rows in loads:
             if pod_class.volumes.shared:
@@ -389,7 +373,7 @@ class Simulation:
         length, rows = mark
         while len(self._journal) > length:
             pod_class, at, amounts = self._journal.pop()
-            self._placed[pod_class.number].pop()
+            self._located.take_back(pod_class.number)
             self._apply(pod_class, at, -amounts)
         self._daemons.revert(rows)
         if rows < self._rows:

@@ -5,7 +5,7 @@ certain; an uncertain one, of the row alone, where EC2 chooses among several (`p
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class Topology:
         self._index: dict[str, int] = {}
         self._domain = np.zeros(0, dtype=np.int64)
         self._rows = 0
+        self._counts = np.zeros((0, 0), dtype=np.int64)
+        self._totals = np.zeros(0, dtype=np.int64)
+        self._counters = 0
 
     @property
     def domain(self) -> IntArray:
@@ -84,38 +87,84 @@ class Topology:
         """Forget the rows from `rows` on."""
         self._rows = rows
 
+    # ---- counters -------------------------------------------------------------------------
+
+    def add_counter(self) -> int:
+        """Return the number of a new counter."""
+        self._counters += 1
+        return self._counters - 1
+
+    @property
+    def counts(self) -> IntArray:
+        """Pods per domain, a line for each counter: what many of them count is added at once."""
+        lines, domains = self._counts.shape
+        if lines < self._counters or domains < len(self.values):
+            before, self._counts = (
+                self._counts,
+                np.zeros(
+                    (_room(lines, self._counters), _room(domains, len(self.values))), dtype=np.int64
+                ),
+            )
+            self._counts[:lines, :domains] = before
+        return self._counts
+
+    @property
+    def totals(self) -> IntArray:
+        """Pods in all domains together, by counter."""
+        self._totals = grown(self._totals, self._counters)
+        return self._totals
+
+    def count(self, counters: IntArray, rows: IntArray, amounts: IntArray) -> None:
+        """Have counters count `amounts` more pods (or fewer) on these rows.
+
+        Args:
+            counters: Their numbers, each once.
+            rows: One may occur more than once.
+            amounts: For each of these.
+        """
+        if len(rows) == 1:
+            # The usual case where every pod is of a kind of its own: a tenth of the time.
+            domain = int(self._domain[rows[0]])
+            if domain >= 0:
+                self.counts[counters, domain] += amounts[0]
+                self.totals[counters] += amounts[0]
+            return
+        domains = self.domain[rows]
+        held = domains >= 0
+        domains, counted = domains[held], amounts[held]
+        if len(counters) == 1:
+            np.add.at(self.counts[counters[0]], domains, counted)
+        else:
+            distinct, which = np.unique(domains, return_inverse=True)
+            added = np.zeros(len(distinct), dtype=np.int64)
+            np.add.at(added, which, counted)
+            self.counts[counters[:, None], distinct] += added
+        self.totals[counters] += counted.sum()
+
+
+def _room(there: int, needed: int) -> int:
+    """Return how much to make room for, so that growing stays linear in total."""
+    return there if there >= needed else max(needed, 2 * there, 16)
+
 
 class Counter:
     """How many pods of some description each domain of a topology holds."""
 
     def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self._counts = np.zeros(0, dtype=np.int64)
-        self.total = 0
-        """Pods in all domains together."""
+        self.topology: Final = topology
+        self.number: Final = topology.add_counter()
         self.daemons: frozenset[int] = frozenset()
         """Numbers of the classes that it counts and new nodes may come with."""
 
     @property
     def counts(self) -> IntArray:
         """Return pods per domain."""
-        self._counts = grown(self._counts, len(self.topology.values))
-        return self._counts[: len(self.topology.values)]
+        return self.topology.counts[self.number, : len(self.topology.values)]
 
-    def add(self, rows: IntArray, amounts: IntArray) -> None:
-        """Count `amounts` more pods (or fewer) on these rows; a row may occur more than once."""
-        if len(rows) == 1:
-            # The usual case where every pod is of a kind of its own: a tenth of the time.
-            domain = int(self.topology.domain[rows[0]])
-            if domain >= 0:
-                self.counts[domain] += amounts[0]
-                self.total += int(amounts[0])
-            return
-        domains = self.topology.domain[rows]
-        held = domains >= 0
-        counted = amounts[held]
-        np.add.at(self.counts, domains[held], counted)
-        self.total += int(counted.sum())
+    @property
+    def total(self) -> int:
+        """Return the pods in all domains together."""
+        return int(self.topology.totals[self.number])
 
     def at_rows(self) -> IntArray:
         """For each row the count of its domain; 0 where it has none."""
@@ -125,18 +174,6 @@ class Counter:
         counted = self.counts[domains]
         counted[domains < 0] = 0
         return counted
-
-    @classmethod
-    def together(cls, counters: Sequence["Counter"]) -> "Counter":
-        """What several counters of one topology count, pods of several of them more than once."""
-        if len(counters) == 1:
-            return counters[0]
-        found = cls(counters[0].topology)
-        counts = counters[0].counts.copy()
-        for counter in counters[1:]:
-            counts += counter.counts
-        found._counts, found.total = counts, sum(counter.total for counter in counters)
-        return found
 
     def over_choices(self, counted: IntArray, pick: Literal["most", "least"]) -> IntArray:
         """`counted`, on uncertain rows replaced by the extreme count of what they may turn out as.

@@ -4,6 +4,7 @@ import cProfile
 import gc
 import pstats
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from math import log
 from typing import Any
@@ -19,6 +20,7 @@ from reconciler.planner.pod_groups import take_census
 from reconciler.planner.work_shares import World, within_work
 from tests.benchmarks import hostile
 from tests.benchmarks.hostile_pods import HOSTILE, PEACEFUL
+from tests.benchmarks.rescheduling import DESCHEDULER
 from tests.builders import (
     HOSTNAME,
     NOW,
@@ -80,6 +82,37 @@ def test_calls_grow_no_faster_than_the_objects(shape: str, calls_without: int) -
     """A tenant with a few thousand pods would stop the plan for all."""
     few, many = (calls(shape, count) - calls_without for count in (FEW, MANY))
     few, many = max(few, FEW) + CALLS_OF_CHANCE, max(many, 1) + CALLS_OF_CHANCE
+    assert log(many / few) / log(MANY / FEW) <= EXPONENT_MAX, (few, many)
+
+
+def tidied(shape: str, count: int) -> int:
+    """The calls of a plan that looks for nodes to empty, and for pods to move, as others run."""
+    running = hostile.RUNNING[shape](count)
+    for number, each in enumerate(running):
+        each["spec"]["nodeName"] = f"node-{number % NODES:05}"
+        each["metadata"]["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+            | {"controller": True}
+        ]
+    snapshot, settings = hostile.world([hostile.raw(each) for each in running], NODES)
+    snapshot = replace(snapshot, cluster=replace(snapshot.cluster, relists=2))
+    settings = replace(settings, consolidation=True, descheduler=DESCHEDULER)
+    profile = cProfile.Profile()
+    gc.disable()
+    try:
+        profile.enable()
+        plan(snapshot, settings)
+        profile.disable()
+    finally:
+        gc.enable()
+    made: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    return made
+
+
+@pytest.mark.parametrize("shape", hostile.RUNNING)
+def test_rules_of_running_pods_cost_no_more_than_their_number(shape: str) -> None:
+    """A few thousand running pods, each with a rule about all others, made a plan take 30 s."""
+    few, many = (tidied(shape, count) for count in (FEW, MANY))
     assert log(many / few) / log(MANY / FEW) <= EXPONENT_MAX, (few, many)
 
 

@@ -96,7 +96,7 @@ class Dealing:
         """Count the pods where their place is certain, and take the room that they need there."""
         if not self._keys:
             return
-        fed = {feed.counter.topology.key for feed in self._sim.links(pod_class).feeds}
+        fed = {counter.topology.key for counter in self._sim.feeds(pod_class)}
         for key in sorted((fed & self._keys).difference(keys)):
             place = self._table.only_place(allowed, key)
             if place is not None:

@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import Simulation
 
 
@@ -34,7 +34,7 @@ def groups_near(sim: Simulation, classes: Sequence[PodClass]) -> dict[int, Group
         return {}
     following = {member.number for members in followers.values() for member in members}
     found: dict[int, GroupNear] = {}
-    for members in _joined(linked, followers, following):
+    for members in _joined(sim, linked, followers, following):
         group = _group(sim, members, following) if len(members) > 1 else None
         if group is not None:
             found.update((member.number, group) for member in members)
@@ -42,6 +42,7 @@ def groups_near(sim: Simulation, classes: Sequence[PodClass]) -> dict[int, Group
 
 
 def _joined(
+    sim: Simulation,
     linked: Sequence[tuple[PodClass, Links]],
     followers: Mapping[int, Sequence[PodClass]],
     following: Container[int],
@@ -53,8 +54,8 @@ def _joined(
             joined.join(members[0].number, member.number)
     for pod_class, links in linked:
         if pod_class.number in following or not shared_keys(links):
-            for feed in links.feeds:
-                for follower in followers.get(id(feed.counter), ())[:1]:
+            for counter in sim.feeds(pod_class):
+                for follower in followers.get(id(counter), ())[:1]:
                     joined.join(pod_class.number, follower.number)
     sets: dict[int, list[PodClass]] = {}
     for pod_class, _ in linked:

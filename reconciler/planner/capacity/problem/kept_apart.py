@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from reconciler.planner.capacity.problem.offer_table import OfferTable
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.domains import Coordinates, SharedRules, Tallies
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.placement.topology import Topology
 
@@ -48,7 +48,7 @@ class Others:
         links = self._sim.links(pod_class)
         if self._looked_at(links):
             return False
-        return not any(self._waiting.get(id(feed.counter)) for feed in links.feeds)
+        return not any(self._waiting.get(id(c)) for c in self._sim.feeds(pod_class))
 
     def lost(
         self,
@@ -64,13 +64,13 @@ class Others:
             all of them lose.
         """
         classes, places = 0, 0
-        for feed in self._sim.links(pod_class).feeds:
-            topology = feed.counter.topology
+        for counter in self._sim.feeds(pod_class):
+            topology = counter.topology
             if topology.key not in keys:
                 continue
             here = _domains(topology, place[keys.index(topology.key)])
-            for other in self._away.get(id(feed.counter), ()):
-                if other.number not in self._waiting[id(feed.counter)] or other is pod_class:
+            for other in self._away.get(id(counter), ()):
+                if other.number not in self._waiting[id(counter)] or other is pod_class:
                     continue
                 open_to = self._open_to(other, topology.key, tallies)
                 taken = [at for at in open_to if not here.isdisjoint(_domains(topology, at))]

@@ -44,10 +44,9 @@ class CrossingRules:
                     obeying = limits.setdefault(id(counter), {})
                     obeying[number] = min(most, obeying.get(number, most))
         counted: dict[int, set[int]] = {rule: set() for rule in limits}
-        for number, links in linked:
-            for feed in links.feeds:
-                if id(feed.counter) in counted:
-                    counted[id(feed.counter)].add(number)
+        for pod_class in classes:
+            for fed in counted.keys() & set(map(id, sim.feeds(pod_class))):
+                counted[fed].add(pod_class.number)
         crossing = [rule for rule, obeying in limits.items() if obeying.keys() != counted[rule]]
         self._obeys: dict[int, list[tuple[int, int]]] = {}
         self._counts_for: dict[int, list[int]] = {}

@@ -47,6 +47,10 @@ SAVING_NANO_USD_MIN = NANO // 100
 """A set has to save a cent an hour."""
 SEARCH_SECONDS = 0.05
 """What one purchase search may take, counted in steps of known cost."""
+COUNTED_MAX = 100_000
+"""Pairs of a kind of pods and a rule that counts it, in all purchases of one search together, of
+which one has no more than a quarter of what is left. Where every pod has a rule about all others
+they are the square of the pods, and their nodes are left for moves one by one."""
 ROUNDS_MAX = 4
 """So often a set is made smaller by the nodes that would be bought again."""
 
@@ -79,6 +83,7 @@ class SetSearch:
         self._departures = departures
         self._simulator: DrainSimulator = departures.simulator
         self._sector = sector
+        self._counted_left = COUNTED_MAX
 
     def best(self, pool: Sequence[Candidate]) -> ProposedSet | None:
         """Return the best set among these nodes of one region; None when none is worth it.
@@ -231,8 +236,15 @@ class SetSearch:
         self._simulator.undo(mark)
 
     def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
-        """Return the cheapest new nodes for these pods; None when some is left over."""
+        """Return the cheapest new nodes for these pods; None when some is left over.
+
+        None, too, where their rules about each other are beyond what the search may look at.
+        """
         sim = self._builder.sim
+        counted = sum([len(sim.feeds(pod_class)) for pod_class, _ in left])
+        if counted > self._counted_left // 4:
+            return None
+        self._counted_left -= counted
         mark = sim.fork()
         budget = purchase_budget(self._builder, self._sector)
         request = PurchaseRequest(

@@ -8,8 +8,7 @@ may go anywhere.
 import numpy as np
 
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
-from reconciler.planner.placement.counters import Links
-from reconciler.planner.placement.topology import Counter
+from reconciler.planner.placement.links import Links
 
 
 def anti_affinity_room(links: Links, room: IntArray) -> IntArray:
@@ -18,14 +17,10 @@ def anti_affinity_room(links: Links, room: IntArray) -> IntArray:
         counted = counter.over_choices(counter.at_rows(), "most")
         most = np.where(counter.topology.domain >= 0, 1, UNLIMITED) if itself else UNLIMITED
         room = np.where(counted > 0, 0, np.minimum(room, most))
-    by_topology: dict[str, list[Counter]] = {}
-    for counter in links.held_against:
-        if counter.total:
-            by_topology.setdefault(counter.topology.key, []).append(counter)
-    for counters in by_topology.values():
-        held = Counter.together(counters)
-        counted = held.over_choices(held.at_rows(), "most")
-        room = np.where(counted > 0, 0, room)
+    for held in links.held_against:
+        if held.total:
+            counted = held.over_choices(held.at_rows(), "most")
+            room = np.where(counted > 0, 0, room)
     return room
 
 

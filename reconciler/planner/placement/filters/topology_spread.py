@@ -8,7 +8,7 @@ more than maxSkew; with fewer than minDomains domains that least is 0.
 import numpy as np
 
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
-from reconciler.planner.placement.counters import Links, SpreadRule
+from reconciler.planner.placement.links import Links, SpreadRule
 from reconciler.planner.placement.topology import Topology, uncertain_rows
 
 

@@ -13,12 +13,12 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.dimensions import AMOUNT_MAX
 from reconciler.planner.placement.domains import SharedRules, shared_keys
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
+from reconciler.planner.placement.links import Links
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.policies.scale_up.limits_reached import limit_reached
 from reconciler.planner.policies.scale_up.overflow import awaits_silent, blocking_spot_fleet
@@ -367,7 +367,7 @@ def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
         return True
     keys = shared_keys(sim.links(pod_class))
     place = tuple(sim.topologies[key].place_of(row.variants) for key in keys)
-    return SharedRules(sim, pod_class, keys, {}).may_come_right(place)
+    return SharedRules(sim, pod_class, keys, None).may_come_right(place)
 
 
 def _topology_code(

@@ -144,9 +144,8 @@ class _Chances:
                     self._followers.add(id(waiting))
                     priority = min(priority, *(coming[counter] for counter in awaited))
                 self._priority[id(waiting)] = priority
-                for feed in links.feeds:
-                    known = coming.get(id(feed.counter), priority)
-                    coming[id(feed.counter)] = max(priority, known)
+                for counter in builder.sim.feeds(waiting.pod_class):
+                    coming[id(counter)] = max(priority, coming.get(id(counter), priority))
             if len(left) == len(possible):
                 break
             possible = left

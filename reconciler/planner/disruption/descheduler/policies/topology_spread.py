@@ -100,18 +100,12 @@ class _Balance:
         self._domain = np.where(domains.eligible(pod_class, constraint), domain, -1)
         self._sizes = np.zeros(len(self._values), dtype=np.int64)
         namespace = frozenset({pods[0].key.namespace})
-        for member in facts.sim.matching(namespace, constraint.selector):
-            if not member.deleting:
-                self._add(member)
+        rows, amounts = facts.sim.located(facts.sim.staying(namespace, constraint.selector))
+        here = rows < len(self._domain)
+        at = self._domain[rows[here]]
+        np.add.at(self._sizes, at[at >= 0], amounts[here][at >= 0])
         nodes = np.bincount(self._domain[self._domain >= 0], minlength=len(self._values))
         self._present = nodes.nonzero()[0]
-
-    def _add(self, member: PodClass) -> None:
-        """Count the pods of a class."""
-        for rows, amounts in self._facts.sim.located(member):
-            here = rows < len(self._domain)
-            at = self._domain[rows[here]]
-            np.add.at(self._sizes, at[at >= 0], amounts[here][at >= 0])
 
     def proposals(self) -> Proposals:
         """Yield one pod after the other, each from the fullest domain that can still give one."""

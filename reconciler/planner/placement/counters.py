@@ -66,8 +66,7 @@ class _Feeds:
     def __init__(self) -> None:
         self.known = 0
         """How many counters of the table were looked at."""
-        self.places: IntArray = np.zeros(0, dtype=np.int64)
-        """Where they are among all counters of the table."""
+        self.counters: list[Counter] = []
         self.parts: dict[int, _Part] = {}
 
 
@@ -130,8 +129,7 @@ class CounterTable:
 
     def feeds(self, pod_class: PodClass) -> Sequence[Counter]:
         """Return the counters that count pods of the class, as far as anything obeys them."""
-        places = self._feeds_of(pod_class.number).places.tolist()
-        return [self._made[place] for place in places]
+        return self._feeds_of(pod_class.number).counters
 
     def count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         """Have all counters that count pods of the class count more of them, or fewer."""
@@ -175,7 +173,7 @@ class CounterTable:
 
     def _feed(self, found: _Feeds, new: IntArray) -> None:
         """Add counters to those that a class feeds."""
-        found.places = np.append(found.places, new)
+        found.counters += [self._made[place] for place in new.tolist()]
         together = self._together_of[new]
         for number in [int(together[0])] if len(new) == 1 else np.unique(together).tolist():
             places = new[together == number]

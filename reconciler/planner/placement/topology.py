@@ -13,7 +13,6 @@ from reconciler.model.frozen import Labels
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.kinds import HOSTNAME, label_of
 
-
 _ONE_BY_ONE_MAX = 6
 """So many counters count one after the other faster than together."""
 

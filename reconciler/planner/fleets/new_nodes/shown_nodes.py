@@ -116,8 +116,9 @@ def _with_shown(
     if live is not None:
         found = _Shown(labels=labels, taints=taints) if present else None
         saved = _remembering(saved, found, template_of(live), at)
-    if not (present or older):
-        labels, taints = saved.node_labels, saved.node_taints
+    if not present:
+        # A person taints old nodes for the move to a new launch template: older ones tell none.
+        labels, taints = labels if older else saved.node_labels, saved.node_taints
     status = replace(stated, settings=told, shown_labels=labels, shown_taints=taints)
     return status, saved
 

@@ -109,6 +109,20 @@ def test_nodes_of_the_present_launch_template_count_before_older_ones() -> None:
     assert status_of(*old).labels["team"] == "old"
 
 
+def test_taint_of_older_nodes_alone_is_none_of_the_next_one() -> None:
+    """Nodes that a person taints for the move to a new launch template would close the group."""
+    old = [(worker(name, "ml", ML), "1") for name in "abc"]
+    status = status_of(*old)
+    assert (status.labels["team"], status.taints) == ("ml", ())
+
+
+def test_taints_of_the_present_launch_templates_nodes_are_remembered_beside_older_nodes() -> None:
+    """A node would be bought each time the last is gone, for pods that do not tolerate its taint."""
+    kept = remembered((worker("d", "ml", ML), "2"), (worker("a", "ml"), "1"))
+    status = status_of((worker("a", "ml"), "1"), before=kept)
+    assert (status.labels["team"], status.taints) == ("ml", (ML,))
+
+
 @pytest.mark.parametrize(
     "taint",
     [

@@ -10,6 +10,9 @@ from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 
+NODE_FACTS_MAX = 32
+"""How many labels, and how many taints, of nodes are remembered of one group at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedFleetState:
@@ -39,7 +42,8 @@ class SavedFleetState:
     unseen_since: datetime | None = None
     """Since when no node offers this little any more; None while one does."""
     node_labels: Labels = NO_LABELS
-    """What its nodes have or had in common beside what config and tags say: of groups only."""
+    """What its nodes have or had in common beside what config and tags say: of groups only, and
+    not of more than `NODE_FACTS_MAX`."""
     node_taints: tuple[Taint, ...] = ()
     node_template: str = ""
     """The launch template at that time: a digest, empty where it was not told."""

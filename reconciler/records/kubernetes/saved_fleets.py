@@ -11,15 +11,13 @@ from msgspec import Meta, Struct, field
 from reconciler.model.cluster import Taint, TaintEffect
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region, ResourceName
-from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
 from reconciler.records.kubernetes.fields import printable, utc
 
 FLEETS_MAX = 300
 """How many are written at most."""
 RESOURCES_MAX = 8
 """How many resource names are read of one fleet at most."""
-NODE_FACTS_MAX = 32
-"""How many labels, and taints, of nodes are read of one group at most."""
 NODE_FACTS_TOTAL_MAX = 24 * 1024
 """How many characters of them are written at most, of all groups together."""
 _AROUND_WORD = 12

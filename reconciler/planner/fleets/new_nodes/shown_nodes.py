@@ -16,7 +16,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import NodeName
-from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
 from reconciler.planner.fleets.group_tags import with_tags
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.version import is_of_template, template_of
@@ -35,9 +35,6 @@ REMEMBERED_FOR: Final = timedelta(days=7)
 a person gave the last node should not count for good."""
 NODES_MAX: Final = 15
 """How many nodes of a group are read: the newest show best what its next one will be."""
-LABELS_MAX: Final = 32
-TAINTS_MAX: Final = 16
-"""How many are read of one group at most."""
 _OF_ONE_NODE: Final = frozenset(
     {HOSTNAME, ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, *OLDER_KEYS.values()}
 )
@@ -149,8 +146,8 @@ def _in_common(nodes: Sequence[Node], startup_taints: frozenset[str]) -> _Shown:
     taints = Counter(taint for taint in every if _stays(taint, startup_taints))
     most = len(nodes) // 2
     return _Shown(
-        labels=Labels(sorted(each for each, n in labels.items() if n > most)[:LABELS_MAX]),
-        taints=tuple(sorted(each for each, n in taints.items() if n > most))[:TAINTS_MAX],
+        labels=Labels(sorted(each for each, n in labels.items() if n > most)),
+        taints=tuple(sorted(each for each, n in taints.items() if n > most)),
     )
 
 
@@ -179,6 +176,18 @@ def _stays(taint: Taint, startup_taints: frozenset[str]) -> bool:
     return not (passing or taint.key.startswith(_PASSING_TAINTS))
 
 
+def _remembered(labels: Labels) -> Labels:
+    """Return the labels that are remembered: those of prefixes with few labels come first.
+
+    Programs that find out a node's hardware give it dozens of labels of one prefix.
+    """
+    if len(labels) <= NODE_FACTS_MAX:
+        return labels
+    counts = Counter(key.rpartition("/")[0] for key in labels)
+    kept = sorted(labels, key=lambda key: (counts[key.rpartition("/")[0]], key))[:NODE_FACTS_MAX]
+    return Labels((key, labels[key]) for key in sorted(kept))
+
+
 def _remembering(
     saved: SavedFleetState, shown: _Shown | None, template: str, at: datetime
 ) -> SavedFleetState:
@@ -186,8 +195,8 @@ def _remembering(
     if shown is not None:
         return replace(
             saved,
-            node_labels=shown.labels,
-            node_taints=shown.taints,
+            node_labels=_remembered(shown.labels),
+            node_taints=shown.taints[:NODE_FACTS_MAX],
             node_template=template if shown != _Shown() else "",
             nodes_gone_since=None,
         )

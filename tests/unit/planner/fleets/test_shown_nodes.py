@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.saved_state import SavedFleetState
+from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.planner import decide
 from tests.builders import (
@@ -117,7 +117,7 @@ def test_taint_of_older_nodes_alone_is_none_of_the_next_one() -> None:
 
 
 def test_taints_of_the_present_launch_templates_nodes_are_remembered_beside_older_nodes() -> None:
-    """A node would be bought each time the last is gone, for pods that do not tolerate its taint."""
+    """Each time the last is gone a node would be bought for pods that do not tolerate its taint."""
     kept = remembered((worker("d", "ml", ML), "2"), (worker("a", "ml"), "1"))
     status = status_of((worker("a", "ml"), "1"), before=kept)
     assert (status.labels["team"], status.taints) == ("ml", (ML,))
@@ -213,6 +213,26 @@ def test_nothing_is_kept_of_nodes_without_labels_of_their_own() -> None:
     """The Lease would be filled with what says nothing."""
     kept = remembered((worker("a", None), "2"))
     assert [(dict(each.node_labels), each.node_template) for each in kept] == [({}, "")]
+
+
+HARDWARE = {f"feature.node.kubernetes.io/cpu-cpuid.F{n:02}": "true" for n in range(40)}
+
+
+def test_all_labels_of_nodes_count_however_many_they_are() -> None:
+    """A pod would wait for ever for a label that comes after those of feature discovery."""
+    node = make_node("a", GROUP, labels={**HARDWARE, "team": "ml", "workload": "batch"})
+    status = status_of((node, "2"))
+    assert status.shown_labels == {**HARDWARE, "team": "ml", "workload": "batch"}
+
+
+def test_labels_of_prefixes_with_few_are_remembered_before_others() -> None:
+    """Feature discovery alone would fill the place that an empty group's labels have."""
+    own = {"team": "ml", "workload": "batch", "eks.amazonaws.com/nodegroup": "workers"}
+    node = make_node("a", GROUP, labels={**HARDWARE, **own})
+    [kept] = remembered((node, "2"))
+    assert kept.node_labels.items() >= own.items()
+    assert len(kept.node_labels) == NODE_FACTS_MAX
+    assert remembered((node, "2"), before=(kept,)) == (kept,)
 
 
 def test_the_newest_nodes_of_a_large_group_are_read() -> None:

@@ -1,9 +1,10 @@
 """Nodes that are still on their way to taking pods, and the taints that say so."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.planner.placement.filters.taints import untolerated
 from reconciler.planner.settings import PlannerSettings
 
 STARTUP_TAINTS = (
@@ -34,13 +35,22 @@ def is_startup_taint(key: str, named: Container[str]) -> bool:
     return known or key.startswith(STARTUP_PREFIXES) or key in named
 
 
-def startup_taint(node: Node, settings: PlannerSettings) -> str | None:
-    """Return the key of the first taint that closes a new node to pods; None when it has none.
+def startup_taints(node: Node, settings: PlannerSettings) -> Iterator[Taint]:
+    """Yield the taints that close a new node to pods.
 
     A node may be Ready and have one: kubelet, cloud controller and agents follow each other.
     """
     named = settings.startup_taints
-    return next((t.key for t in node.taints if is_startup_taint(t.key, named)), None)
+    return (taint for taint in node.taints if is_startup_taint(taint.key, named))
+
+
+def came_before(pod: Pod, taint: Taint) -> bool:
+    """Return whether the taint was put on the pod's node after the scheduler had bound the pod.
+
+    So a node has taken pods without it. A static pod, which the kubelet starts, shows nothing.
+    """
+    unbound = pod.mirror or pod.unreadable
+    return not unbound and untolerated([taint], pod.spec.tolerations) is not None
 
 
 def lasting(taints: Iterable[Taint], named: Container[str]) -> tuple[Taint, ...]:
@@ -50,7 +60,7 @@ def lasting(taints: Iterable[Taint], named: Container[str]) -> tuple[Taint, ...]
 
 def takes_pods(node: Node, settings: PlannerSettings) -> bool:
     """Return whether the node is Ready and has no start-up taint."""
-    return node.ready and startup_taint(node, settings) is None
+    return node.ready and next(startup_taints(node, settings), None) is None
 
 
 def is_joining(node: Node, at: datetime, settings: PlannerSettings) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.counted import counts
 from reconciler.model.ids import NodeName, Region
 from reconciler.model.saved_state import SavedFleetState
@@ -31,7 +31,7 @@ from reconciler.planner.fleets.updates.crash_loops import (
 )
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.nodes.starting import startup_taint, takes_pods
+from reconciler.planner.nodes.starting import came_before, startup_taints, takes_pods
 from reconciler.planner.settings import PlannerSettings
 
 LOOK_COUNTS: Final = timedelta(minutes=2)
@@ -241,7 +241,19 @@ class Canaries:
             spent = self.now - max(node.created_at, changed)
             if spent < limit:
                 continue
-            taint = startup_taint(node, self._settings)
-            lacks = f"has had the taint {taint}" if node.ready else "has not been Ready"
-            return f"node {node.name} {lacks} for {duration(spent)}"
+            if not node.ready:
+                return f"node {node.name} has not been Ready for {duration(spent)}"
+            if (taint := self._taint_since_ready(node)) is not None:
+                return f"node {node.name} has had the taint {taint.key} for {duration(spent)}"
         return ""
+
+    def _taint_since_ready(self, node: Node) -> Taint | None:
+        """Return a start-up taint that a node has had since it is Ready, as far as its pods tell.
+
+        Agents put theirs on again while they restart, and Kubernetes does not say when.
+        """
+        pods = self._pods_on.get(node.name, ())
+        for taint in startup_taints(node, self._settings):
+            if not any(came_before(pod, taint) for pod in pods):
+                return taint
+        return None

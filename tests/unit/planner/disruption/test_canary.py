@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.cluster import Node, Pod, Taint, Toleration
 from reconciler.model.plan import Plan
 from tests.builders import NOW, ago
 from tests.unit.planner.disruption.updated_fleet import (
@@ -219,3 +219,34 @@ def test_cordoned_new_node_proves_nothing(cordoned: bool) -> None:
     new = node("c", 9000, unschedulable=cordoned)
     objects: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b"), new, on("c")]
     assert len(marked(made_of(*objects, new="c"))) == (1 if cordoned else 2)
+
+
+CILIUM = Taint(key="node.cilium.io/agent-not-ready", value="", effect="NoSchedule")
+TOLERATING = (Toleration(key=CILIUM.key, operator="Exists"),)
+EVERYTHING = (Toleration(operator="Exists"),)
+
+
+@pytest.mark.parametrize(
+    ("pods", "taints", "expected"),
+    [
+        ((on("c"),), (CILIUM,), "canary"),
+        ((on("c", phase="Succeeded"),), (CILIUM,), "canary"),
+        ((), (CILIUM,), "halted"),
+        ((on("c", mirror=True),), (CILIUM,), "halted"),
+        ((on("c", tolerations=EVERYTHING),), (CILIUM,), "halted"),
+        ((on("c", tolerations=TOLERATING),), (CILIUM, NOT_READY), "halted"),
+    ],
+    ids=["runs", "has-ended", "none", "static", "tolerates-all", "tolerates-one-of-two"],
+)
+def test_start_up_taint_that_comes_back_is_no_failure(
+    pods: tuple[Pod, ...], taints: tuple[Taint, ...], expected: str
+) -> None:
+    """Cilium taints nodes again while its agent restarts, and each upgrade halted the updates."""
+    new = node("c", 1800, taints=taints)
+    known = watched(300)
+    made = made_of(
+        node("a"), node("b"), full("a"), full("b"), new, *pods, new="c", fleet_states=known
+    )
+    assert state(made) == expected
+    if expected == "halted":
+        assert made.updates[0].because == f"node c has had the taint {CILIUM.key} for 30m"

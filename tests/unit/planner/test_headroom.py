@@ -287,3 +287,25 @@ def test_headroom_is_not_bought_again_while_its_node_launches(
     assert raises(again) == {}
     assert missing(again) == [0]
     assert again.unplaceable == ()
+
+
+@pytest.mark.parametrize("waits_for", ["no-node", "another-sector", "the-maximum"])
+@pytest.mark.parametrize("seed", [2, 4])
+def test_pod_that_gets_no_place_does_not_let_headroom_be_bought_again(
+    seed: int, waits_for: str
+) -> None:
+    """One pod with a selector that no node has, and each plan bought one more node for headroom."""
+    headroom = Headroom(sector="primary", nodes=1)
+    full_up = make_fleet_settings(sector="other", max_capacity=0)
+    larger = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.9", max_capacity=0)
+    stuck = {
+        "no-node": make_pod("stuck", cpu="1", node_selector={"no": "where"}),
+        "another-sector": make_pod("stuck", cpu="1", node_selector={"sector": "other"}),
+        "the-maximum": make_pod("stuck", cpu="8"),
+    }[waits_for]
+    fleets = (FLEET, full_up, larger)
+    bought = raises(planned(*crowd(seed), stuck, headroom=headroom, fleets=fleets))
+    asked = bought["primary-small", HOME]
+    again = planned(*crowd(seed), stuck, headroom=headroom, target=asked, fleets=fleets)
+    assert (raises(again), missing(again)) == ({}, [0])
+    assert [each.pod.name for each in again.unplaceable] == ["stuck"]

@@ -95,7 +95,7 @@ def packed_again(
     other = on_nodes()
     wanting = still_wanting(builder, other, launching)
     found = None
-    if _may_hold(builder, launching, wanting):
+    if may_hold(builder, launching, wanting):
         found, refuted = on_all(builder, wanting, launching)
         if found is None and not refuted:
             found = as_bought(builder, wanting, launching)
@@ -120,6 +120,14 @@ def place_all(builder: PlanBuilder, placed: Placed) -> None:
             builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
 
 
+def counts_of(placed: Placed) -> Counter[int]:
+    """Return how many pods of each class got a place, by the identity of its `WaitingClass`."""
+    found: Counter[int] = Counter()
+    for waiting, taken in placed:
+        found[id(waiting)] += sum(amount for _, amount in taken)
+    return found
+
+
 def launching_rows(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
     """Return the rows of each fleet's nodes that are on their way."""
     found: dict[FleetKey, list[int]] = {}
@@ -135,7 +143,7 @@ def may_be_searched(builder: PlanBuilder) -> bool:
     return pods <= PODS_MAX and len(builder.waiting) * len(builder.view.offers) <= CELLS_MAX
 
 
-def _may_hold(
+def may_hold(
     builder: PlanBuilder,
     launching: Launching,
     wanting: BySectors,
@@ -150,13 +158,11 @@ def _may_hold(
 
 def still_wanting(builder: PlanBuilder, placed: Placed, launching: Launching) -> BySectors:
     """Return the pods that still want a place, without those that no node could take."""
-    left = {id(waiting): waiting.left for waiting in builder.waiting}
-    for waiting, taken in placed:
-        left[id(waiting)] -= sum(amount for _, amount in taken)
+    got = counts_of(placed)
     found: dict[tuple[str, ...], Wanting] = {}
     tables: dict[tuple[str, ...], OfferTable] = {}
     for waiting in builder.waiting:
-        sectors, count = waiting.sectors, left[id(waiting)]
+        sectors, count = waiting.sectors, waiting.left - got[id(waiting)]
         if not count:
             continue
         if sectors not in tables:
@@ -187,7 +193,7 @@ def on_all(
 ) -> tuple[_Packed | None, bool]:
     """Return places for all pods on launching nodes if found, and whether none are proven to exist.
 
-    The simulation is left as it was, as by the next two functions.
+    The simulation is left as it was.
     """
     if len(wanting) != 1 or sum(map(len, launching.values())) > NODES_MAX:
         return None, False
@@ -217,6 +223,7 @@ def as_bought(
     """Search for the purchase again; return None unless all of its nodes are launching.
 
     While nothing has changed since, it is the same: what the nodes cost is left to be spent again.
+    The simulation is left as it was.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -249,6 +256,7 @@ def _with_what_could_be_bought(
     """Return the best purchase of launching and new nodes, where new ones count as dearer.
 
     Where limits do not allow all of the new nodes it is one of launching nodes alone.
+    The simulation is left as it was.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()

@@ -53,7 +53,7 @@ def place_on_existing(builder: PlanBuilder) -> None:
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
     What launches is packed again when it could hold more of them; what room that leaves is used.
-    It is packed again, too, when no pod is left but headroom would find no room.
+    It is packed again, too, where headroom would find no room.
     """
     view = builder.view
     planned = np.zeros(builder.sim.rows, dtype=np.bool_)
@@ -78,9 +78,8 @@ def place_on_existing(builder: PlanBuilder) -> None:
         if packed is not placed:
             packed += _attempt(builder, able, parts, order, before=packed)
         placed = packed
-    if not any(_left(builder.waiting, placed)):
-        on_nodes = partial(_attempt, builder, builder.waiting, parts[:1], order, preferences)
-        placed = leaving_headroom(builder, placed, mark, on_nodes)
+    on_nodes = partial(_attempt, builder, builder.waiting, parts[:1], order, preferences)
+    placed = leaving_headroom(builder, placed, mark, on_nodes)
     for waiting, taken in placed:
         _reserve(builder, waiting, taken)
 

@@ -5,7 +5,7 @@ headroom. Without this, plan after plan would buy another until the first nodes 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.headroom import HeadroomPieces
@@ -18,11 +18,12 @@ from reconciler.planner.policies.scale_up.launching import (
     Placed,
     Wanting,
     as_bought,
+    counts_of,
     launching_rows,
     may_be_searched,
+    may_hold,
     on_all,
     place_all,
-    still_wanting,
 )
 from reconciler.planner.reservations import Reservation, WaitingClass
 
@@ -34,7 +35,8 @@ def leaving_headroom(
 
     Args:
         builder: The plan; what is returned is in its simulation.
-        placed: Every waiting pod, on nodes and on launching capacity, in the simulation.
+        placed: Pods on nodes and on launching capacity, in the simulation. Whether others wait
+            changes nothing: those are placed or bought for afterwards.
         mark: Of the simulation, before anything of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
@@ -47,17 +49,30 @@ def leaving_headroom(
         return placed
     builder.sim.revert(mark)
     other = on_nodes()
-    wanting = still_wanting(builder, other, launching)
+    wanting = _moved(builder, placed, other)
+    counts = counts_of(placed)
     for found in _packings(builder, wanting, launching, pieces):
         before = builder.sim.fork()
         place_all(builder, found)
-        all_placed = _pods(other) + _pods(found) == _pods(placed)
-        if all_placed and _missing(builder, pieces) < missing:
+        if counts_of(other + found) >= counts and _missing(builder, pieces) < missing:
             return other + found
         builder.sim.revert(before)
     builder.sim.revert(mark)
     place_all(builder, placed)
     return placed
+
+
+def _moved(builder: PlanBuilder, placed: Placed, on_nodes: Placed) -> BySectors:
+    """Return the pods of `placed` that have no place on nodes, by the sectors that serve them."""
+    left = counts_of(placed) - counts_of(on_nodes)
+    return _by_sectors((w, left[id(w)]) for w in builder.waiting if left[id(w)])
+
+
+def _by_sectors(wanting: Iterable[tuple[WaitingClass, int]]) -> BySectors:
+    found: dict[tuple[str, ...], Wanting] = {}
+    for waiting, count in wanting:
+        found.setdefault(waiting.sectors, []).append((waiting, count))
+    return found
 
 
 def _packings(
@@ -66,13 +81,19 @@ def _packings(
     launching: Launching,
     pieces: Sequence[HeadroomPieces],
 ) -> Iterator[Placed]:
-    """Yield places for all these pods on launching nodes: beside the headroom, or as bought."""
-    own = {waiting.pod_class.number for each in wanting.values() for waiting, _ in each}
+    """Yield places for all these pods on launching nodes: beside the headroom, or as bought.
+
+    None where these nodes are too full for one more piece.
+    """
+    pods = [each for of_sectors in wanting.values() for each in of_sectors]
     kept = _as_demand(builder, launching, pieces)
-    if kept and not own & {waiting.pod_class.number for waiting, _ in kept}:
-        together = {sectors: list(each) for sectors, each in wanting.items()}
-        for waiting, count in kept:
-            together.setdefault(waiting.sectors, []).append((waiting, count))
+    one_more = [_by_sectors([*pods, (waiting, 1)]) for waiting, _ in kept]
+    if kept and not any(may_hold(builder, launching, each) for each in one_more):
+        return
+    own = {waiting.pod_class.number for waiting, _ in pods}
+    together = _by_sectors([*pods, *kept])
+    apart = not own & {waiting.pod_class.number for waiting, _ in kept}
+    if kept and apart and may_hold(builder, launching, together):
         packed, _ = on_all(builder, together, launching)
         if packed is not None:
             yield [each for each in packed.placed if each[0].pod_class.number in own]
@@ -114,10 +135,6 @@ def _unplaced(
         found.append((each, each.count - sum(amount for _, amount in taken)))
     sim.revert(mark)
     return found
-
-
-def _pods(placed: Placed) -> int:
-    return sum(amount for _, taken in placed for _, amount in taken)
 
 
 def _as_reserved(placed: Placed) -> Iterator[Reservation]:

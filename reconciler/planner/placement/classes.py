@@ -1,6 +1,6 @@
 """Pod classes: pods that no filter can tell apart are one class, and all work is per class."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import (
@@ -127,11 +127,11 @@ class ClassTable:
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
         choosing: dict[int, PodSpec] = {}
-        ports: dict[str, set[HostPort]] = {}
+        ports: dict[str, dict[HostPort, bool]] = {}
         for pod in pods:
             spec = self._intern(pod.spec)
             if spec.host_ports:
-                ports.setdefault(pod.key.namespace, set()).update(spec.host_ports)
+                _add_ports(ports.setdefault(pod.key.namespace, {}), pod)
             # A DaemonSet's pods each name their node, and are never placed again.
             if not (pod.node_name and (pod.daemon or pod.mirror)):
                 choosing[id(spec)] = spec
@@ -152,7 +152,7 @@ class ClassTable:
         self._by_namespace = any(terms_of(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}
         resources = None if offered is None else offered.resources
-        self.dimensions = dimensions_for(specs, drivers, ports.values(), resources)
+        self.dimensions = dimensions_for(specs, drivers, map(_by_need, ports.values()), resources)
         self.classes: list[PodClass] = []
         self.daemons: set[int] = set()
         """Numbers of the classes whose pods new nodes come with."""
@@ -343,6 +343,18 @@ class ClassTable:
             return term.namespaces or frozenset({namespace})
         chosen = self._named.chosen_by(term.namespace_selector)
         return chosen | term.namespaces if term.namespaces else chosen
+
+
+def _add_ports(known: dict[HostPort, bool], pod: Pod) -> None:
+    """Note the pod's host ports, and whether all pods that ask for one have a node."""
+    has_node = pod.node_name is not None
+    for port in pod.spec.host_ports:
+        known[port] = known.get(port, True) and has_node
+
+
+def _by_need(ports: Mapping[HostPort, bool]) -> Sequence[HostPort]:
+    """Return host ports in order, those first that pods without a node ask for."""
+    return sorted(ports, key=lambda port: (ports[port], port))
 
 
 def _merged(constraint: TopologySpreadConstraint, labels: Labels) -> TopologySpreadConstraint:

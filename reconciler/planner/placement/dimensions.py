@@ -36,7 +36,10 @@ PodRow = tuple[IntArray, IntArray]
 NOWHERE = "(none)"
 """The one column of all resources that pods ask for and no node has or would have."""
 PORTS_MAX = 1024
-"""Different host ports of one namespace that are counted: a column each, on every node's row."""
+"""Different host ports of one namespace that are counted: a column each, on every node's row.
+
+Those of pods without a node come first: each of them needs its column to get a place.
+"""
 OTHER_PORTS = "(other)"
 _PORT = "host-port:"
 _VOLUMES = "attach:"
@@ -225,7 +228,7 @@ class Dimensions:
 def dimensions_for(
     specs: Collection[PodSpec],
     drivers: Iterable[str],
-    ports_of_namespaces: Iterable[Collection[HostPort]] = (),
+    ports_of_namespaces: Iterable[Sequence[HostPort]] = (),
     offered: frozenset[str] | None = None,
 ) -> Dimensions:
     """Return the columns that these specs and volumes need; the same object for the same columns.
@@ -233,15 +236,16 @@ def dimensions_for(
     Args:
         specs: Of all pods.
         drivers: The CSI drivers of any volume.
-        ports_of_namespaces: The host ports that pods ask for, by namespace. Of each namespace the
-            first `PORTS_MAX` are counted, whatever other namespaces ask for.
+        ports_of_namespaces: The different host ports that pods ask for, by namespace, in the order
+            of their need. Of each namespace the first `PORTS_MAX` are counted, whatever other
+            namespaces ask for.
         offered: Resources that any node has or would have: only these get a column of their own.
     """
     asked = {name for spec in specs for name in spec.requests}.difference(BASIC)
     extended = asked if offered is None else asked & offered
     if len(extended) < len(asked):
         extended.add(NOWHERE)
-    ports = {port for each in ports_of_namespaces for port in sorted(each)[:PORTS_MAX]}
+    ports = {port for each in ports_of_namespaces for port in each[:PORTS_MAX]}
     return _dimensions(frozenset(extended), frozenset(ports), frozenset(drivers))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.model.cluster import ANY_ADDRESS, HostPort, PodAffinityTerm
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import DETAIL_MAX
 from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.explain.explain import explain
@@ -149,3 +150,24 @@ def test_host_port_that_is_not_counted_for_its_namespace_is_taken_where_its_pod_
     made = plan(make_snapshot(make_node("n", SMALL), *own, runs, theirs), make_settings(SMALL))
     (place,) = [p for p in made.placements if p.pod.name == "theirs"]
     assert place.node != "n"
+
+
+def test_host_ports_of_waiting_pods_are_counted_before_those_of_running_ones() -> None:
+    """The 513th game server with a port of its own for TCP and UDP waited for ever."""
+
+    def both(port: int) -> tuple[HostPort, ...]:
+        return tuple(HostPort(address=ANY_ADDRESS, protocol=p, port=port) for p in ("TCP", "UDP"))
+
+    running = [
+        make_pod(f"r{n}", namespace="games", cpu="1m", memory="1Mi", node="n", host_ports=both(n))
+        for n in range(7000, 7520)
+    ]
+    waiting = [
+        make_pod(name, namespace="games", cpu="1m", memory="1Mi", host_ports=both(port))
+        for name, port in (("same", 7000), ("other", 7600))
+    ]
+    offered = FrozenMap({"cpu": 4000, "memory": 2**34, "pods": 1000})
+    node = make_node("n", SMALL, allocatable=offered)
+    made = plan(make_snapshot(node, *running, *waiting), make_settings(SMALL))
+    assert made.unplaceable == ()
+    assert {p.pod.name: p.node for p in made.placements} == {"same": None, "other": "n"}

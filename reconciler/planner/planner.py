@@ -33,7 +33,7 @@ ORDER = (
 money; last, no target is left below what is in use. Headroom comes after demand: it takes no
 pod's place, and what is saved must leave it."""
 
-WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.SPEC, needed_nodes.SPEC)
+WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.IN_PLACE, needed_nodes.SPEC)
 """What a plan may do while nothing proves that cluster and fleets belong together, or while the
 clocks differ: a new policy is not among them unless it is put here."""
 

@@ -10,7 +10,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.text import duration
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
-from reconciler.planner.disruption.blockers.nodes import first_blocker, irreplaceable_pod
+from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
@@ -63,8 +63,7 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
     builder = context.builder
     view = builder.view
     found = (
-        first_blocker(view, node, status)
-        or irreplaceable_pod(context.judge(status.settings), view.pods_on.get(node.name, []))
+        empty_node_blocker(view, context.judge(status.settings), node, status)
         or context.sets.blocker(node.name)
         or _awaits_a_batch(view, node, status)
     )

@@ -6,12 +6,18 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import FALLBACK_FROM, TaintNode, begins_drain
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import FleetSettings, Headroom, ScaleInSettings, SpotReturn
+from reconciler.planner.settings import (
+    DisruptionBudget,
+    FleetSettings,
+    Headroom,
+    ScaleInSettings,
+    SpotReturn,
+)
 from tests.builders import (
     HOME,
     ago,
@@ -23,7 +29,7 @@ from tests.builders import (
     make_snapshot,
 )
 from tests.unit.planner.placed import raised
-from tests.unit.planner.scale_in.scene import unneeded
+from tests.unit.planner.scale_in.scene import on, unneeded
 
 SPOT = make_fleet_settings(cpu=4, price="0.1", spot_fallback=True)
 STEADY = make_fleet_settings("steady", cpu=4, price="0.3", spot=False)
@@ -31,7 +37,7 @@ ONE_NODE = Headroom(sector="primary", nodes=1)
 
 
 def planned(
-    *nodes: Node,
+    *objects: Node | Pod,
     fleets: tuple[FleetSettings, FleetSettings] = (SPOT, STEADY),
     launching: int = 0,
     headroom: Headroom = ONE_NODE,
@@ -39,11 +45,14 @@ def planned(
     **changed: Any,
 ) -> Plan:
     """The plan for these empty nodes; so many more of the first fleet launch."""
+    server_time = changed.pop("server_time", None)
+    nodes = [each for each in objects if isinstance(each, Node)]
     counts = [sum(node.labels["fleet"] == fleet.name for node in nodes) for fleet in fleets]
     counts[0] += launching
     clouds = [make_fleet(fleet, count) for fleet, count in zip(fleets, counts, strict=True)]
     settings = make_settings(*fleets, headroom=(headroom,), **changed)
-    snapshot = make_snapshot(*nodes, cloud=make_cloud_of(nodes, *clouds), fleet_states=saved)
+    cloud = make_cloud_of(nodes, *clouds)
+    snapshot = make_snapshot(*objects, cloud=cloud, fleet_states=saved, server_time=server_time)
     return plan(snapshot, settings)
 
 
@@ -113,6 +122,33 @@ def test_a_node_that_may_not_be_ended_keeps_the_headroom() -> None:
     assert raised(made) == []
 
 
+FREEZE = DisruptionBudget(nodes=0, reasons=frozenset({"empty"}))
+DAEMON = on(
+    "dear",
+    cpu="10m",
+    owner="DaemonSet",
+    annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
+)
+
+
+@pytest.mark.parametrize(
+    ("beside", "changed"),
+    [
+        ((), {"disruption_budgets": (FREEZE,)}),
+        ((DAEMON,), {}),
+        ((), {"server_time": ago(3600)}),
+    ],
+    ids=["a-freeze", "a-daemon's-pod", "clocks-differ"],
+)
+def test_headroom_stays_where_something_else_keeps_its_node(
+    beside: tuple[Pod, ...], changed: dict[str, Any]
+) -> None:
+    """A cheaper node was paid for beside it, for as long as that lasted."""
+    made = planned(make_node("dear", STEADY), *beside, consolidation=True, **changed)
+    assert raised(made) == []
+    assert [each.missing for each in made.headroom] == [0]
+
+
 def test_as_many_pieces_move_as_the_cheaper_fleet_has_room_for() -> None:
     """With room for one of two nothing moved at all."""
     nodes = make_node("a", STEADY), make_node("b", STEADY)
@@ -145,7 +181,9 @@ def test_what_a_stand_in_with_headroom_waits_for_is_told() -> None:
     full = replace(SPOT, max_capacity=0)
     made = planned(stand_in(), fleets=(full, STEADY), spot_return=SpotReturn())
     assert raised(made) == []
-    text = "headroom lies on an empty node, and no cheaper one can be bought for it now"
+    text = (
+        "headroom lies on an empty node, which may not go now or for which no cheaper one can come"
+    )
     assert [each.waits for each in made.fallbacks] == [text]
     assert [(k.code, k.detail) for k in made.kept] == [
         ("spot-return", f"it stands in for a node of primary-small; {text}")

@@ -173,6 +173,14 @@ def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
     return None
 
 
+def empty_node_blocker(
+    view: ClusterView, judge: Judge, node: Node, status: FleetStatus
+) -> Blocker | None:
+    """Return what keeps a node on which no pod counts, limits over several nodes aside."""
+    pods = view.pods_on.get(node.name, ())
+    return first_blocker(view, node, status) or irreplaceable_pod(judge, pods)
+
+
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
     """Return the first pod that must not end with the node, though it may not keep it by itself."""
     found = first_irreplaceable(judge, pods)

@@ -26,7 +26,7 @@ BATCH_EVERY: Final = timedelta(hours=1)
 """From the beginning of one batch to that of the next; a node that could not leave by then is in
 no batch any more."""
 HEADROOM_WAITS: Final = (
-    "headroom lies on an empty node, and no cheaper one can be bought for it now"
+    "headroom lies on an empty node, which may not go now or for which no cheaper one can come"
 )
 """Why such a stand-in stays. It goes back in no batch: headroom moves by itself, without a drain
 (`planner.policies.headroom`)."""

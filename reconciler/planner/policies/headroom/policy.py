@@ -38,10 +38,19 @@ not cost the memory of as many nodes."""
 
 def propose(builder: PlanBuilder) -> None:
     """Keep every piece free, as far as maximum, money and EC2 allow."""
+    _keep_free(builder, may_move=True)
+
+
+def propose_in_place(builder: PlanBuilder) -> None:
+    """Keep every piece free, and take no room off a dear node: no node may be ended."""
+    _keep_free(builder, may_move=False)
+
+
+def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
     view, kept_places = builder.view, KeptPlaces(builder)
     for pieces in pieces_asked_for(builder, builder.reservations):
         pod_class = view.table.of(pieces.pod, bound=False)
-        missing = pieces.count - _found(builder, kept_places, pieces, pod_class)
+        missing = pieces.count - _found(builder, kept_places, pieces, pod_class, may_move=may_move)
         if missing:
             missing -= _bought(builder, kept_places, pieces, pod_class, min(missing, PIECES_MAX))
         builder.note_headroom(
@@ -56,15 +65,22 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _found(
-    builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces, pod_class: PodClass
+    builder: PlanBuilder,
+    kept_places: KeptPlaces,
+    pieces: HeadroomPieces,
+    pod_class: PodClass,
+    *,
+    may_move: bool,
 ) -> int:
     """Take free room on nodes that are there, coming or asked for; return the pieces it holds.
 
-    None is taken on dear nodes in whose place cheaper ones can be bought.
+    None is taken on dear nodes in whose place cheaper ones can be bought, where pieces may move.
     """
     sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
     taken = fill(sim, pod_class, pieces.count, may_hold_headroom(builder), order)
-    leaving = _replaceable(builder, kept_places, pieces, pod_class, dict(taken))
+    leaving: Sequence[int] = ()
+    if may_move:
+        leaving = _replaceable(builder, kept_places, pieces, pod_class, dict(taken))
     if leaving:
         sim.revert(mark)
         others = np.zeros(sim.rows, dtype=np.bool_)

@@ -12,12 +12,15 @@ import numpy as np
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import first_blocker
+from reconciler.planner.disruption.blockers.nodes import empty_node_blocker
+from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import NANO
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import free_share
+from reconciler.planner.rules import judge_of
 
 SAVING_PERCENT_MIN = 5
 SAVING_NANO_USD_MIN = NANO // 100
@@ -65,6 +68,7 @@ def could_be_cheaper(
     """
     view, found, going = builder.view, dict[int, int](), Counter[FleetKey]()
     returning = {n.node.name for each in view.spot_returns if not each.waits for n in each.nodes}
+    budgets: DisruptionBudgets | None = None
     for row in laid:
         name = builder.row_name(row)
         key = view.inventory.fleet_of_node.get(name)
@@ -75,8 +79,10 @@ def could_be_cheaper(
         if kept or not offer.priced or not _could_leave(builder, view.nodes[name], status):
             continue
         if any(_costs_less(builder, each.key, offer.nano_usd_per_hour) for each in usable):
-            found[row] = offer.nano_usd_per_hour
-            going[key] += 1
+            budgets = budgets or DisruptionBudgets(view)
+            if not budgets.allow_none(key, "empty"):
+                found[row] = offer.nano_usd_per_hour
+                going[key] += 1
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
 
@@ -88,12 +94,15 @@ def is_worth(nano_usd_before: int, nano_usd_after: int) -> bool:
 
 
 def _could_leave(builder: PlanBuilder, node: Node, status: FleetStatus) -> bool:
-    """Return whether the node goes by its idle time when it holds no headroom."""
-    return (
-        is_empty(builder, node)
-        and status.settings.scale_in.empty_at_once_max > 0
-        and first_blocker(builder.view, node, status) is None
-    )
+    """Return whether the node goes by its idle time when it holds no headroom.
+
+    A spare of `type_spares` does as well, when its `type_idle_threshold` is over.
+    """
+    scale_in = status.settings.scale_in
+    if not (is_empty(builder, node) and scale_in.empty_at_once_max):
+        return False
+    judge = judge_of(terms_of(scale_in), builder.budgets.coverage)
+    return empty_node_blocker(builder.view, judge, node, status) is None
 
 
 def _costs_less(builder: PlanBuilder, key: FleetKey, nano_usd: int) -> bool:

@@ -122,21 +122,29 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
     """Return the verdict on a node of which the plan itself says nothing."""
     view = builder.view
     busy, taken = counted(view.pods_on.get(node.name, ())), _room_taken(builder, node)
+    by_hand = _tainted_by_hand(node)
     if busy:
         names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
         on_it = f"{counted_noun(len(busy), 'pod')} on it: {shown}"
-        more = "" if taken is None else f"; {taken[2]}"
-        return "used", "has-pods", on_it + more + _could_not_be_emptied(builder, node, busy)
+        said = [on_it, *([taken[2]] if taken is not None else []), *([by_hand] if by_hand else [])]
+        return "used", "has-pods", "; ".join(said) + _could_not_be_emptied(builder, node, busy)
     if taken is not None:
         return taken
-    if is_draining(node) and not is_draining_by_us(node):
-        asked = f"kubectl taint node {node.name} {DRAINING_TAINT}-"
-        return "kept", "draining", f"its draining taint is not ours: `{asked}` takes it off"
+    if by_hand:
+        return "kept", "draining", by_hand
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
     return "kept", "not-a-candidate", "no policy wants it gone"
+
+
+def _tainted_by_hand(node: Node) -> str:
+    """Return how a draining taint that is not ours is taken off; empty for a node without one."""
+    if not is_draining(node) or is_draining_by_us(node):
+        return ""
+    asked = f"kubectl taint node {node.name} {DRAINING_TAINT}-"
+    return f"its draining taint is not ours: `{asked}` takes it off"
 
 
 def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str] | None:

@@ -1,9 +1,9 @@
-"""Which of EC2's fleets are alive, what they are called, and which one each instance belongs to."""
+"""Which of EC2's fleets are alive, their names, what they launch, and which instances they have."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reconciler.model.fleet import Fleet, Provider
+from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance, Provider
 from reconciler.model.ids import FleetKey
 from reconciler.model.snapshot import CloudState, Ignored, Snapshot
 from reconciler.planner.settings import PlannerSettings
@@ -34,6 +34,34 @@ def is_told(live: Fleet) -> bool:
     in another answer. A fleet without a launch template has none to tell.
     """
     return not live.launch_template_version.startswith(_WORDS)
+
+
+def versions_launched(live: Fleet, instance: Instance) -> tuple[str, ...]:
+    """Return the versions that the fleet launches from of the instance's launch template.
+
+    Each once; none where the instance is from a template from which the fleet launches no more. Of
+    an instance that does not say from which template it is: those of all the fleet's templates.
+    """
+    template = instance.tags.get(TEMPLATE_ID_TAG, "")
+    first = (live.launch_template_id, live.launch_template_version)
+    return tuple(
+        dict.fromkeys(
+            version
+            for each, version in (first, *live.further_templates)
+            if not template or not each or each == template
+        )
+    )
+
+
+def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:
+    """Return whether an instance was launched from what its fleet launches from now.
+
+    Where either version is not known as a number it counts as one.
+    """
+    if live is None or instance is None:
+        return True
+    own, present = instance.launch_template_version, versions_launched(live, instance)
+    return not (own.isdigit() and all(map(str.isdigit, present))) or own in present
 
 
 def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ignored]:

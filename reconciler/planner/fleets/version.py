@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from reconciler.model.cluster import Resources, Taint
-from reconciler.model.fleet import Fleet, Instance, InstanceOption
+from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -26,16 +26,6 @@ def template_of(live: Fleet | None) -> str:
         return digest_of(())
     named = (live.launch_template_id, live.launch_template_version)
     return digest_of(named) if is_told(live) else ""
-
-
-def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:
-    """Return whether an instance was launched from the version that its fleet launches from now.
-
-    Where either is not known as a number it counts as one.
-    """
-    version = live.launch_template_version if live else ""
-    own = instance.launch_template_version if instance else ""
-    return not (version.isdigit() and own.isdigit()) or version == own
 
 
 def has_changed(now: str, noted: str) -> bool:

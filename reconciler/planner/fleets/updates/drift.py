@@ -13,6 +13,7 @@ from reconciler.model.fleet import TEMPLATE_ID_TAG, Fleet, Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import DriftedNodes, DriftReason
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.live import versions_launched
 
 OldAndNew = tuple[dict[NodeName, str], list[Node]]
 
@@ -46,7 +47,7 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
         return Drift(reasons={}, unknown=f"EC2 does not show its {missing}")
     reasons: dict[DriftReason, str] = {}
     unknown = _why_not_comparable(live, instance)
-    own, present = instance.launch_template_version, _versions(live, instance)
+    own, present = instance.launch_template_version, versions_launched(live, instance)
     if not unknown and own not in present:
         reasons["launch-template-version"] = (
             f"launched from version {own} of the launch template, the fleet's is"
@@ -61,25 +62,9 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
     return Drift(reasons=reasons, unknown=unknown)
 
 
-def _versions(live: Fleet, instance: Instance) -> tuple[str, ...]:
-    """The versions that the fleet launches from of the instance's launch template, each once.
-
-    Of an instance that does not say from which template it is: those of all of its templates.
-    """
-    template = instance.tags.get(TEMPLATE_ID_TAG, "")
-    first = (live.launch_template_id, live.launch_template_version)
-    return tuple(
-        dict.fromkeys(
-            version
-            for each, version in (first, *live.further_templates)
-            if not template or not each or each == template
-        )
-    )
-
-
 def _why_not_comparable(live: Fleet, instance: Instance) -> str:
     """Return why the two versions cannot be compared; empty when they can."""
-    template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), _versions(live, instance)
+    template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), versions_launched(live, instance)
     if not all(version.isdigit() for version in present):
         return "the number of the fleet's launch template version cannot be read"
     if not instance.launch_template_version.isdigit():

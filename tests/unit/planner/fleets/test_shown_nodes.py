@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.cluster import Node, Taint
+from reconciler.model.fleet import TEMPLATE_ID_TAG
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.saved_state import NODE_FACTS_MAX, SavedFleetState
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -107,6 +108,23 @@ def test_nodes_of_the_present_launch_template_count_before_older_ones() -> None:
     status = status_of(*old, (worker("d", "new"), "2"))
     assert (status.labels["team"], status.taints) == ("new", ())
     assert status_of(*old).labels["team"] == "old"
+
+
+def test_nodes_of_another_launch_template_of_the_same_number_are_older_ones() -> None:
+    """Terraform's `name_prefix` makes another template, whose first version is 1 again."""
+    group = make_fleet_settings(
+        provider="asg", auto_scaling_group="workers", managed=False, spot=False
+    )
+    live = make_fleet(group, 1, id="workers", launch_template_id="b", launch_template_version="1")
+    node = worker("a", "ml", ML)
+    for template, taints in (("a", ()), ("b", (ML,))):
+        made = make_instance(
+            node, live, launch_template_version="1", tags=FrozenMap({TEMPLATE_ID_TAG: template})
+        )
+        snapshot = make_snapshot(node, cloud=make_cloud(live, instances=[made]))
+        (status,) = decide(snapshot, make_settings(group)).view.inventory.fleets
+        assert status.taints == taints
+        assert (status.seen is None) == (template == "a")
 
 
 def test_taint_of_older_nodes_alone_is_none_of_the_next_one() -> None:

@@ -234,7 +234,7 @@ DIFFERENCES = (
     ("longest wait", ("waiting", "max_seconds"), "s"),
     ("pods without a node at the end", ("waiting", "without_a_node_at_the_end"), ""),
     ("pods deleted without a node", ("waiting", "deleted_without_a_node"), ""),
-    ("Jobs ended early", ("jobs_ended_early",), ""),
+    ("pods lost before completion", ("jobs_ended_early",), ""),
     ("spot interruptions", ("interruptions",), ""),
 )
 """The figures that are compared between two configs: name, place in the figures, unit."""

@@ -65,8 +65,8 @@ class History:
         self.evictions: Counter[str] = Counter()
         """By the policy that requested them."""
         self.jobs_ended = 0
-        """Pods of Jobs that lost their node before their end, and started again; not those that
-        their owner deleted."""
+        """Pods that run to completion, Jobs' among them, that lost their node before their end and
+        started again; not those that their owner deleted."""
         self.pending: dict[int, int] = {}
         """The maximum of pods without a node, by minute; minutes without such pods are left out."""
         self.moments: list[Moment] = []

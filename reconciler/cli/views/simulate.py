@@ -100,7 +100,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
     ("deleted without a node", lambda run: f"{run['waiting']['deleted_without_a_node']:,}"),
     ("without a node at the end", lambda run: f"{run['waiting']['without_a_node_at_the_end']:,}"),
     ("pods evicted", lambda run: f"{sum(run['evictions'].values()):,}"),
-    ("Jobs' pods ended early", lambda run: f"{run['jobs_ended_early']:,}"),
+    ("pods lost before completion", lambda run: f"{run['jobs_ended_early']:,}"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Nodes that empty by themselves when their Jobs end: moving pods there would keep them.
+"""Nodes that empty by themselves when their Jobs and the like end: pods moved there keep them.
 
 After a burst of Jobs there is much room on the nodes that were bought for it. A well-used node
 whose pods move there seems to be saved, but the pods keep nodes that would have gone a few minutes
@@ -64,8 +64,11 @@ class PassingNodes:
         if not prices or sum(prices) * 100 <= price * (100 - SAVING_PERCENT_MIN):
             return None
         nodes, cost = counted_noun(len(prices), "node"), sum(prices) / NANO
-        because = f"its pods would come to {nodes} at {cost:.4g} USD/h that only Jobs use"
-        return Blocker("consolidation", f"{because}, and that go when these have ended")
+        because = (
+            f"its pods would come to {nodes} at {cost:.4g} USD/h with nothing but pods that run to "
+            "completion, and that go when these have ended"
+        )
+        return Blocker("consolidation", because)
 
 
 def _is_passing(view: ClusterView, node: Node) -> bool:

@@ -4,6 +4,10 @@ from decimal import Decimal
 
 NANO = 1_000_000_000
 """Parts of a dollar."""
+SAVING_PERCENT_MIN = 5
+SAVING_NANO_USD_MIN = NANO // 100
+"""What is moved to save money saves at least 5 %. Sets of nodes, and headroom, save at least a cent
+an hour as well."""
 
 
 def nano_usd(price: Decimal) -> int:

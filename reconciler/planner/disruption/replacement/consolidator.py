@@ -26,14 +26,13 @@ from reconciler.planner.disruption.replacement.unproven_version import unproven_
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import usd
+from reconciler.planner.money import SAVING_PERCENT_MIN, usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.promised import TAKES_PLACES
 from reconciler.planner.view import ClusterView
 
-SAVING_PERCENT_MIN = 5
 NEW_NODES_MAX = 8
 """So many nodes may come for one of a fleet that is to go: the sizes that are left may be small."""
 ASKED_MAX = 2

@@ -14,10 +14,9 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.money import NANO
+from reconciler.planner.money import NANO, SAVING_PERCENT_MIN
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)

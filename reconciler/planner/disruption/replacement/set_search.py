@@ -22,12 +22,11 @@ from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd,
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.replacement_sets import last_failure
-from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import grouped
-from reconciler.planner.money import NANO
+from reconciler.planner.money import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.simulation import RowSpec
@@ -43,8 +42,6 @@ ONE_FLEET_MAX = 6
 """So many sets are checked whose new nodes are of one fleet, when no other set will do."""
 REPACKED_MAX = 3
 """So many sets are checked that leave no node alone, when no other set saves enough."""
-SAVING_NANO_USD_MIN = NANO // 100
-"""A set has to save a cent an hour."""
 SEARCH_SECONDS = 0.05
 """What one purchase search may take, counted in steps of known cost."""
 COUNTED_MAX = 100_000

@@ -17,14 +17,10 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import NANO
+from reconciler.planner.money import SAVING_NANO_USD_MIN, SAVING_PERCENT_MIN
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import free_share
 from reconciler.planner.rules import judge_of
-
-SAVING_PERCENT_MIN = 5
-SAVING_NANO_USD_MIN = NANO // 100
-"""Headroom moves to nodes that cost at least 5 % and a cent an hour less, as in consolidation."""
 
 
 def rows_in_order(builder: PlanBuilder) -> IntArray:

@@ -245,6 +245,14 @@ class FleetSettings:
         """Return where min_capacity is kept: in the home Region, else in the first of its own."""
         return home if home in self.regions else self.regions[0]
 
+    @property
+    def is_made_elsewhere(self) -> bool:
+        """Return whether it is a group that Terraform does not make from this config.
+
+        Its nodes, its tags and EKS tell what the config does not say of a new node.
+        """
+        return self.provider == "asg" and not self.managed
+
     def fleet_keys(self) -> tuple[FleetKey, ...]:
         """Return the fleet in each of its regions, in order of preference."""
         return tuple(FleetKey(name=self.name, region=region) for region in self.regions)

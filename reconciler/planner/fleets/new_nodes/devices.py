@@ -51,7 +51,7 @@ def _promised(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, R
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             told = fleet
-            if key in live and fleet.provider == "asg" and not fleet.managed:
+            if key in live and fleet.is_made_elsewhere:
                 told = with_tags(fleet, live[key].tags, settings.startup_taints)
             if devices := _devices(told):
                 found[key] = devices

@@ -72,7 +72,7 @@ def with_shown_nodes(inventory: Inventory, settings: PlannerSettings, at: dateti
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     fleets: list[FleetStatus] = []
     for stated in inventory.fleets:
-        if stated.settings.provider != "asg" or stated.settings.managed:
+        if not stated.settings.is_made_elsewhere:
             fleets.append(stated)
             continue
         place = (stated.key.name, stated.key.region)

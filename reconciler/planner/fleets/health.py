@@ -30,7 +30,8 @@ IS_MISSING = f"the fleet is {MISSING}"
 SILENT = "unknown"
 """Stands for EC2's word where its region does not answer."""
 FORGOTTEN_AFTER = timedelta(hours=1)
-"""Failures this long ago no longer make the next cool-off longer."""
+"""Failures this long ago no longer make the next cool-off longer, and errors of before are not
+counted at all."""
 REASON_MAX = 80
 
 

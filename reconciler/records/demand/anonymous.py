@@ -16,7 +16,13 @@ from functools import cache
 from typing import Final, assert_never
 
 from reconciler.model.actions import DO_NOT_DRAIN
-from reconciler.model.cluster import Owner, PodAffinityTerm, PodPreference, PodSpec
+from reconciler.model.cluster import (
+    DEFAULT_SCHEDULER,
+    Owner,
+    PodAffinityTerm,
+    PodPreference,
+    PodSpec,
+)
 from reconciler.model.demand import (
     BudgetDemand,
     ControllerDemand,
@@ -54,7 +60,6 @@ _PLANNING_ANNOTATIONS: Final = (
 (`DO_NOT_DRAIN`), which is kept in addition to its hash."""
 _PLAIN: Final = re.compile(r"true|false|-?[0-9]+")
 """The values of annotations that name nothing."""
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 class Anonymiser:
@@ -185,7 +190,7 @@ class Anonymiser:
         )
 
     def _scheduler(self, name: str) -> str:
-        return name if name == _DEFAULT_SCHEDULER else self._hashed("scheduler", name)
+        return name if name == DEFAULT_SCHEDULER else self._hashed("scheduler", name)
 
     def _without_node_names(self, selector: NodeSelector | None) -> NodeSelector | None:
         """Return the selector with hashed node names; a simulation's nodes have others anyway."""

@@ -13,7 +13,7 @@ from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulat
 from reconciler.planner.disruption.simulator.relocation import Relocation, arrivals_of, grouped
 from reconciler.planner.placement.classes import Group
 
-TRIED_MAX: Final = 20
+OTHERS_MAX: Final = 20
 """Candidates that are moved, one after the other, to find out about one node: each of fifty beside
 each of the others would take the plan of a large cluster many seconds."""
 
@@ -79,7 +79,7 @@ class ReplacementConflict:
     ) -> Candidate | None:
         """Return the first that conflicts, of as many as one plan has time to move."""
         able = (c for c in others if self._may_conflict(c, candidate, arrived))
-        tried = islice(able, TRIED_MAX)
+        tried = islice(able, OTHERS_MAX)
         return next((c for c in tried if self._conflicts(c, candidate, arrived)), None)
 
     def _served_by(self, key: FleetKey) -> Sequence[Candidate]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from reconciler.model.fleet_description import (
     FleetDescription,
@@ -16,6 +14,7 @@ from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
+    Count,
     TagWire,
     Wire,
     is_of_cluster,
@@ -25,8 +24,6 @@ from reconciler.records.aws.fields import (
 )
 from reconciler.records.aws.fleets import ENDED_STATES
 from reconciler.records.aws.launch_templates import TemplateSpecificationWire
-
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
 class _OverrideWire(Wire):

@@ -1,12 +1,12 @@
-"""What decoders of several AWS services share: tags, times, reading entry by entry."""
+"""What decoders of several AWS services share: tags, times, numbers, reading entry by entry."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from reconciler.model.fleet import CLUSTER_TAG
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
@@ -21,6 +21,9 @@ TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:version"
 _CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
 """EC2's error codes in running text: two capitalised parts or more,
 `InsufficientInstanceCapacity`."""
+
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
 class Wire(Struct, gc=False, rename="pascal"):

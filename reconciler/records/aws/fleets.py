@@ -11,6 +11,7 @@ from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
+    Count,
     TagWire,
     Wire,
     error_code_in,
@@ -21,8 +22,6 @@ from reconciler.records.aws.fields import (
 )
 from reconciler.records.aws.launch_templates import LaunchTemplates, TemplateSpecificationWire
 from reconciler.records.reasons import reason_of
-
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
 """The event types of errors in a fleet's history, in the CLI's documentation and in the API."""

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta
 
 from reconciler.model.fleet_description import (
     FleetDescription,
@@ -15,11 +14,10 @@ from reconciler.model.fleet_description import (
 from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.descriptions import Templates, read_surroundings
-from reconciler.records.aws.fields import TagWire, Wire, read_entries, tags_of
+from reconciler.records.aws.fields import Count, TagWire, Wire, read_entries, tags_of
 from reconciler.records.aws.group_market import ALL_ON_DEMAND, DistributionWire
 from reconciler.records.aws.launch_templates import TemplateSpecificationWire
 
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 _STRATEGIES: Final = frozenset({"price-capacity-optimized", "capacity-optimized", "lowest-price"})
 _IMPORTABLE: Final = re.compile(r"[\w.:/ -]+", re.ASCII)
 """Names that an import block in a rendered root module may have."""

@@ -1,13 +1,10 @@
 """Whether the next instance of an Auto Scaling group will be spot or on-demand."""
 
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from reconciler.model.fleet import Lifecycle
-from reconciler.records.aws.fields import Wire
+from reconciler.records.aws.fields import Count, Wire
 
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 ALL_ON_DEMAND: Final = 100
 SPOT_MARKET: Final = "spot"
 """The `MarketType` of a launch template's `InstanceMarketOptions`; another is `capacity-block`."""

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance, Lifecycle
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
+    Count,
     TagWire,
     Wire,
     error_code_in,
@@ -28,8 +28,6 @@ from reconciler.records.aws.fleets import (
 from reconciler.records.aws.group_market import DistributionWire, next_in_distribution
 from reconciler.records.aws.launch_templates import LaunchTemplates, TemplateSpecificationWire
 from reconciler.records.aws.node_groups import read_node_group
-
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})

@@ -3,16 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from reconciler.model.fleet import TEMPLATE_ID_TAG, Instance
 from reconciler.model.snapshot import Ignored
-from reconciler.records.aws.fields import Wire, moment_of, read_entries
+from reconciler.records.aws.fields import Count, Wire, moment_of, read_entries
 from reconciler.records.aws.group_market import SPOT_MARKET
-
-Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 _DIGITS_MAX = 18
 """Longer version numbers are none: whoever writes a file of answers may write anything."""

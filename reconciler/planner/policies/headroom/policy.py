@@ -13,6 +13,7 @@ import numpy as np
 
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
+from reconciler.planner.asked_headroom import may_hold_headroom, pieces_asked_for
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
@@ -20,7 +21,6 @@ from reconciler.planner.capacity.problem.purchase import Purchase, PurchaseReque
 from reconciler.planner.disruption.replacement.unproven_version import unproven_version
 from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.kept_free import may_hold_headroom, pieces_asked_for
 from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill

@@ -1,6 +1,6 @@
 """What has to be kept free for headroom, and where that may lie: asked before it is taken."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,19 @@ def pieces_asked_for(
     return headroom_pieces(
         view.settings, view.inventory, view.offers, view.running, _placed(builder, reservations)
     )
+
+
+def largest_first(pieces: Iterable[HeadroomPieces]) -> Sequence[HeadroomPieces]:
+    """Return items in the order in which they are laid: small pieces find room beside large ones.
+
+    The other way round a small one may take the only node that holds a large one.
+    """
+    return sorted(pieces, key=_size, reverse=True)
+
+
+def _size(pieces: HeadroomPieces) -> tuple[int, int]:
+    requests = pieces.pod.spec.requests
+    return requests.get("cpu", 0), requests.get("memory", 0)
 
 
 def _placed(

@@ -1,5 +1,6 @@
 """Headroom: room that is kept free for pods to come (docs/scale-up.md)."""
 
+from dataclasses import replace
 from decimal import Decimal
 from random import Random  # noqa: TID251 - seeded
 from typing import Any
@@ -30,6 +31,7 @@ from tests.builders import (
     make_snapshot,
     spread,
 )
+from tests.properties.reached import asked_for
 from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.placed import places, raises
 from tests.unit.planner.scale_in.scene import full, on, unneeded
@@ -287,6 +289,21 @@ def test_headroom_is_not_bought_again_while_its_node_launches(
     assert raises(again) == {}
     assert missing(again) == [0]
     assert again.unplaceable == ()
+
+
+def test_two_items_of_headroom_are_not_bought_again_while_nodes_launch() -> None:
+    """The smaller one took the only node that held the larger one, and one more was bought."""
+    prices = {4: "0.2", 2: "0.1"}
+    fleets = [make_fleet_settings(f"of-{n}", cpu=n, price=price) for n, price in prices.items()]
+    pods = [make_pod(cpu, cpu=cpu, memory="1Gi") for cpu in ("1", "1500m", "500m")]
+    one_node = Headroom(sector="primary", nodes=1)
+    settings = make_settings(*fleets, headroom=(one_node, replace(FOUR_CPU, cpu_milli=3000)))
+    first = make_snapshot(*pods, cloud=make_cloud(*(make_fleet(f, 0) for f in fleets)))
+    made = plan(first, settings)
+    again = plan(asked_for(first, made), settings)
+    assert raises(again) == {}
+    assert [each.asked for each in again.headroom] == ["1 node", "3 CPU and 8Gi"]
+    assert missing(made) == missing(again) == [0, 0]
 
 
 @pytest.mark.parametrize("waits_for", ["no-node", "another-sector", "the-maximum"])

@@ -11,9 +11,10 @@ from operator import itemgetter
 
 import numpy as np
 
+from reconciler.model.ids import PodKey
 from reconciler.model.plan import HeadroomPlan
 from reconciler.model.text import counted_noun
-from reconciler.planner.asked_headroom import may_hold_headroom, pieces_asked_for
+from reconciler.planner.asked_headroom import largest_first, may_hold_headroom, pieces_asked_for
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.buy import buy_preferring
 from reconciler.planner.capacity.problem.offer_table import OfferTable
@@ -48,20 +49,21 @@ def propose_in_place(builder: PlanBuilder) -> None:
 
 def _keep_free(builder: PlanBuilder, *, may_move: bool) -> None:
     view, kept_places = builder.view, KeptPlaces(builder)
-    for pieces in pieces_asked_for(builder, builder.reservations):
+    asked, found = pieces_asked_for(builder, builder.reservations), dict[PodKey, HeadroomPlan]()
+    for pieces in largest_first(asked):
         pod_class = view.table.of(pieces.pod, bound=False)
         missing = pieces.count - _found(builder, kept_places, pieces, pod_class, may_move=may_move)
         if missing:
             missing -= _bought(builder, kept_places, pieces, pod_class, min(missing, PIECES_MAX))
-        builder.note_headroom(
-            HeadroomPlan(
-                sector=pieces.sector,
-                asked=pieces.asked,
-                pieces=pieces.count,
-                missing=missing,
-                because=_why_missing(builder, kept_places, pieces) if missing else "",
-            )
+        found[pieces.pod.key] = HeadroomPlan(
+            sector=pieces.sector,
+            asked=pieces.asked,
+            pieces=pieces.count,
+            missing=missing,
+            because=_why_missing(builder, kept_places, pieces) if missing else "",
         )
+    for pieces in asked:
+        builder.note_headroom(found[pieces.pod.key])
 
 
 def _found(

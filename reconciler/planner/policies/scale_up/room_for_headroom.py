@@ -7,7 +7,7 @@ headroom. Without this, plan after plan would buy another until the first nodes 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from reconciler.planner.asked_headroom import may_hold_headroom, pieces_asked_for
+from reconciler.planner.asked_headroom import largest_first, may_hold_headroom, pieces_asked_for
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.placement.arrays import BoolArray
@@ -129,7 +129,7 @@ def _unplaced(
     """Return how many of each item's pieces fit on none of these rows; nothing is changed."""
     sim, found = builder.sim, []
     mark = sim.fork()
-    for each in pieces:
+    for each in largest_first(pieces):
         pod_class = builder.view.table.of(each.pod, bound=False)
         taken = fill(sim, pod_class, each.count, among, tightness(sim))
         found.append((each, each.count - sum(amount for _, amount in taken)))

@@ -205,7 +205,10 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
     joined = {
-        key: _joined(in_service(found, key, shown, instance_of_node, cloud), snapshot, settings)
+        key: sum(
+            not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
+            for node in in_service(found, key, shown, instance_of_node, cloud)
+        )
         for key, found in nodes.items()
     }
     binding = judge_binding(snapshot, settings)
@@ -292,11 +295,6 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
 def _closed(status: FleetStatus, why: str) -> FleetStatus:
     """Return the status of a fleet whose instances are no nodes of this cluster, as it seems."""
     return replace(status, unavailable=why, launched_to_join=0)
-
-
-def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:
-    """Nodes that are not on their way to Ready any more."""
-    return sum(not is_joining(n, snapshot.at, settings) for n in nodes)
 
 
 def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:

@@ -125,6 +125,8 @@ class Instance:
     instance_type: str
     zone: str
     launched_at: datetime | None
+    """When EC2 launched or last started it, or its group took it from its warm pool, if that is
+    known and was later. None: not known."""
     lifecycle: Lifecycle = "on-demand"
     private_dns_name: str = ""
     launch_template_version: str = ""

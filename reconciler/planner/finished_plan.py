@@ -95,7 +95,9 @@ def finished(builder: PlanBuilder) -> Plan:
         orphans=len(view.inventory.orphans.found),
         interrupted=interrupted_nodes(view),
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
-        notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
+        notices=notice_outcomes(
+            snapshot, view.inventory.binding, rebalance=settings.drains_for_rebalance
+        ),
         last_descheduled_at=last_descheduled(builder),
         nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),

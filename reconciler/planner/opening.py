@@ -363,9 +363,9 @@ def _offers(
 
 
 def _plan_launching(builder: PlanBuilder) -> None:
-    """Add a row for each launching node, except those of unavailable fleets.
+    """Add a row for each launching node; of an unavailable fleet, for those that EC2 has launched.
 
-    Nor do instances that never joined and that may not be ended within the hour: EC2 replaces
+    None for instances that never joined and that may not be ended within the hour: EC2 replaces
     them by nothing meanwhile, and pods would wait for them.
     """
     view = builder.view
@@ -374,8 +374,8 @@ def _plan_launching(builder: PlanBuilder) -> None:
         coming = status.launching
         if status.max is not None:
             coming = max(0, min(status.current, status.max) - status.joined)
-        coming = max(0, coming - dead[status.key])
-        if coming and not status.unavailable:
+        coming = min(coming - dead[status.key], status.expected)
+        if coming > 0:
             first = builder.sim.add_row(view.offers[status.key].row, coming)
             builder.plan_launching(status.key, range(first, first + coming))
 

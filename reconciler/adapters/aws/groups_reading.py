@@ -30,7 +30,7 @@ ACTIVITY_PAGES_MAX: Final = 5
 
 
 class GroupsReader:
-    """Reads one region: groups, their instances, and the activities of groups in trouble.
+    """Reads one region: groups, their instances, and activities where these tell something.
 
     Args:
         clients: boto3 clients.
@@ -124,13 +124,14 @@ class GroupsReader:
         ]
         found += self._details.answers(self._clients, self._region, groups)
         with suppress(Unavailable):  # the next call would take as long
-            short = [name for name, each in known.groups.items() if _is_short(each)]
-            found.extend(self._activities(short))
+            told = known.groups.items()
+            wanted = [name for name, each in told if _is_short(each) or _keeps_running(each)]
+            found.extend(self._activities(wanted))
         found += self._refreshes_known(groups)
         return found
 
     def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
-        """Yield the last hour's activities of groups with fewer instances than they should."""
+        """Yield the last hour's activities of these groups."""
         asked = [[name] for name in names] if len(names) <= TROUBLED_MAX else [[]]
         for some in asked:
             try:
@@ -208,6 +209,16 @@ def _is_short(group: Group) -> bool:
     states = [each.get("LifecycleState") for each in group.get("Instances", ())]
     desired: int = group.get("DesiredCapacity", 0)
     return states.count("InService") < desired
+
+
+def _keeps_running(group: Group) -> bool:
+    """Return whether it has a warm pool of instances that run.
+
+    Only activities tell when one of them went into service: EC2 dates the launch of those that
+    were stopped anew. Kubelet may start then, and is not late.
+    """
+    pool = group.get("WarmPoolConfiguration") or {}
+    return pool.get("PoolState") == "Running"
 
 
 def _may_be_refreshed(group: Group) -> bool:

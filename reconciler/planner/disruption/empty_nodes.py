@@ -70,7 +70,8 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
     if found is not None:
         builder.block(node, *found)
         return None
-    if is_joining(node, view.at, view.settings):
+    instance = view.inventory.instance_of_node.get(node.name)
+    if is_joining(node, instance, view.at, view.settings):
         builder.block(node, "not-ready", "it is still starting: pods that wait count on it")
         return None
     noted = idle_for(view, node)

@@ -43,6 +43,8 @@ class Signs:
     stuck: Sequence[Instance] = ()
     provided: int = 0
     """The most that EC2's figures, its instances or the nodes show of it."""
+    unjoined: int = 0
+    """Those of them that are no nodes yet and are not stuck: EC2 has launched them."""
     launched_at: datetime | None = None
     """The latest launch of an instance that is still there."""
     joined_at: datetime | None = None
@@ -79,10 +81,15 @@ def read_signs(
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
             there = max(sum(i.counts for i in own), joined.get(key, 0))
+            figure = int(known.fulfilled_capacity) if known else 0
+            # EC2's figure may still count instances that it shows as ended.
+            launched = max(there, figure - sum(i.ends for i in own))
+            failed = len(stuck_of.get(key, ()))
             found[key] = Signs(
                 live=known,
                 stuck=stuck_of.get(key, ()),
-                provided=max(there, int(known.fulfilled_capacity) if known else 0),
+                provided=max(there, figure),
+                unjoined=max(0, launched - joined.get(key, 0) - failed),
                 launched_at=_latest(i for i in own if i.counts),
                 joined_at=_latest(i for i in own if i.id in ready),
                 silent=cloud.is_silent(fleet.provider, key.region),
@@ -271,6 +278,21 @@ def unavailable(
     if sign.live.activity_status == "error":
         return "EC2 reports the fleet's activity status as error"
     return _short(sign, sign.live, saved, at, init_seconds)
+
+
+def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
+    """Return how many launched instances may still become nodes, whatever the fleet lacks.
+
+    None of a fleet whose last instances in a row never did: the next are made in the same way.
+
+    Args:
+        state: As for `unavailable`.
+        sign: As for `unavailable`.
+        saved: As for `unavailable`.
+    """
+    if sign is None or state not in LIVE_STATES:
+        return 0
+    return 0 if saved and saved.stuck_in_a_row >= IN_A_ROW else sign.unjoined
 
 
 def _cooling(saved: SavedFleetState, at: datetime) -> str:

@@ -18,6 +18,7 @@ from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
     Signs,
+    launched_to_join,
     read_signs,
     saved_states_after,
     unavailable,
@@ -70,6 +71,8 @@ class FleetStatus:
     """Those of its nodes that its target does not count: in standby."""
     provided: int = 0
     """Instances of it that EC2 has launched, as far as anything shows them."""
+    launched_to_join: int = 0
+    """Those that may still become nodes."""
     silent_since: datetime | None = None
     """When its region ceased to answer; None while it does."""
     seen: Resources | None = None
@@ -98,6 +101,14 @@ class FleetStatus:
     def launching(self) -> int:
         """Nodes that EC2 owes."""
         return max(0, self.current - self.joined)
+
+    @property
+    def expected(self) -> int:
+        """Return nodes to count on: all that EC2 owes, or has launched where it launches no more.
+
+        A fleet that lacks capacity in one zone, say, still brings the nodes that came up elsewhere.
+        """
+        return self.launched_to_join if self.unavailable else self.launching
 
     @property
     def out_of_reach(self) -> bool:
@@ -194,7 +205,10 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     stuck, hidden = find_unjoined(snapshot, settings, orphans.hidden)
     shown, aside = _regions_shown(cloud), names_set_aside(instance_of_node)
     joined = {
-        key: _joined(in_service(found, key, shown, instance_of_node, cloud), snapshot, settings)
+        key: sum(
+            not is_joining(node, instance_of_node.get(node.name), snapshot.at, settings)
+            for node in in_service(found, key, shown, instance_of_node, cloud)
+        )
         for key, found in nodes.items()
     }
     binding = judge_binding(snapshot, settings)
@@ -229,7 +243,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         statuses, instance_of_node, believed, noticed, saved_states, snapshot, settings
     )
     saved_states = halted_after(saved_states, statuses, updates)
-    judged = [replace(s, unavailable=closed[s.key]) if s.key in closed else s for s in statuses]
+    judged = [_closed(s, closed[s.key]) if s.key in closed else s for s in statuses]
     return Inventory(
         fleets=tuple(judged),
         fleet_of_node=owners,
@@ -278,9 +292,9 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
     }
 
 
-def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:
-    """Nodes that are not on their way to Ready any more."""
-    return sum(not is_joining(n, snapshot.at, settings) for n in nodes)
+def _closed(status: FleetStatus, why: str) -> FleetStatus:
+    """Return the status of a fleet whose instances are no nodes of this cluster, as it seems."""
+    return replace(status, unavailable=why, launched_to_join=0)
 
 
 def _instances_by_node(snapshot: Snapshot) -> dict[NodeName, Instance]:
@@ -337,6 +351,7 @@ def _status(
         unavailable=unavailable(state, sign, saved, snapshot.at, settings.instance_init_seconds),
         set_aside=aside.intersection(node.name for node in nodes),
         provided=sign.provided if sign else len(nodes),
+        launched_to_join=launched_to_join(state, sign, saved),
         silent_since=saved.silent_since if saved else None,
     )
 

@@ -6,11 +6,13 @@ with. Until then it is held, and if this process dies it comes again.
 
 from collections.abc import Collection
 from datetime import datetime
+from functools import cached_property
 
+from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (
     FURTHER_MAX,
     REBALANCE_RECOMMENDATION,
@@ -19,6 +21,7 @@ from reconciler.model.interruption_annotation import (
 )
 from reconciler.model.notices import SPOT_ACTIONS, STAYING, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.fleets.instances.stuck import NodesByInstance, find_hole, names_of
 from reconciler.planner.nodes.drain_taints import drain_reasons
 from reconciler.planner.nodes.interruptions import (
     carries_withdrawn,
@@ -27,11 +30,14 @@ from reconciler.planner.nodes.interruptions import (
 )
 
 
-def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutcome, ...]:
+def notice_outcomes(
+    snapshot: Snapshot, binding: Binding, *, rebalance: bool
+) -> tuple[NoticeOutcome, ...]:
     """Return what became of each notice of the snapshot, in its order.
 
     Args:
         snapshot: What was observed.
+        binding: Whether cluster and fleets belong together.
         rebalance: Whether rebalance recommendations count; they are passed over otherwise.
     """
     if not snapshot.notices:
@@ -41,7 +47,7 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
     nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
     known = _knows_all_instances(cloud)
     withdrawn = withdrawn_changes(snapshot.notices)
-    at_work = {pod.node_name for pod in snapshot.cluster.pods if counts(pod)}
+    work = _Work(snapshot, binding)
     outcomes: list[NoticeOutcome] = []
     for notice in snapshot.notices:
         node = nodes.get(notice.instance)
@@ -57,10 +63,8 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             ignored = _is_passed_over(notice, instance, rebalance=rebalance)
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
         if result == "waiting" and notice.hook is not None:
-            # Of a stranger, or of ours that joins: only EC2 tells, once it answers.
-            unknown = node is None and notice.instance not in instances
-            has_pods = node is not None and node.name in at_work
-            result = "waiting" if unknown or has_pods else "acted"
+            ended = work.is_over(notice.instance, instances.get(notice.instance))
+            result = "acted" if ended else "waiting"
         elif result == "waiting" and notice.kind == "change-withdrawn":
             carried = node is not None and carries_withdrawn(node, withdrawn)
             result = "waiting" if carried or notice.instance not in instances else "acted"
@@ -70,6 +74,53 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
     return tuple(outcomes)
+
+
+class _Work:
+    """Tells of instances that a lifecycle hook holds whether anything may still run there."""
+
+    def __init__(self, snapshot: Snapshot, binding: Binding) -> None:
+        self._snapshot = snapshot
+        self._may_remove = binding.may_remove
+
+    def is_over(self, instance: InstanceId, shown: Instance | None) -> bool:
+        """Return whether no pod that counts is left on it: completing the hook ends it at once.
+
+        An instance without a listed node may still join, or its node is hidden by a hole in the
+        list, by an empty first list or by the kubeconfig of another cluster.
+
+        Args:
+            instance: Its id. Two nodes may claim it; pods of both are asked for.
+            shown: What EC2 shows of it; None of a stranger, or while EC2 does not answer.
+        """
+        claiming = self._claiming.get(instance, [])
+        names = names_of(() if shown is None else (shown,))
+        if any(name in self._at_work for name in (*claiming, *names)):
+            return False
+        return bool(claiming) or (shown is not None and self._hides_nothing)
+
+    @cached_property
+    def _claiming(self) -> dict[InstanceId, list[NodeName]]:
+        found: dict[InstanceId, list[NodeName]] = {}
+        for node in self._snapshot.cluster.nodes:
+            if node.instance_id is not None:
+                found.setdefault(node.instance_id, []).append(node.name)
+        return found
+
+    @cached_property
+    def _at_work(self) -> frozenset[str]:
+        """Names of nodes that pods name, whether or not the nodes are listed."""
+        pods = self._snapshot.cluster.pods
+        return frozenset(p.node_name for p in pods if p.node_name is not None and counts(p))
+
+    @cached_property
+    def _hides_nothing(self) -> bool:
+        """Return whether an instance that no listed node names has none, as far as can be told."""
+        cluster, cloud = self._snapshot.cluster, self._snapshot.cloud
+        if not self._may_remove or cloud is None or cluster.relists < 2:
+            return False
+        certain = NodesByInstance(cluster.nodes, cloud.instances).certain
+        return certain and find_hole(self._snapshot) is None
 
 
 def _is_passed_over(notice: Notice, instance: Instance, *, rebalance: bool) -> bool:

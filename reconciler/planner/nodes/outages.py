@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node
+from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName, Region
 from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.settings import PlannerSettings
@@ -17,6 +18,7 @@ UNREADY_PERCENT_MAX = 45
 
 def find_outages(
     nodes: Iterable[tuple[Region, Node]],
+    instances: Mapping[NodeName, Instance],
     at: datetime,
     settings: PlannerSettings,
     doubted: Collection[NodeName] = frozenset(),
@@ -25,6 +27,7 @@ def find_outages(
 
     Args:
         nodes: Our nodes, each with its Region.
+        instances: By node.
         at: The clock.
         settings: Its `instance_init_time`: nodes that may still be on their way are not silent.
         doubted: Nodes of a version that may not work. Those that fell silent within
@@ -37,7 +40,7 @@ def find_outages(
     others_silent: Counter[Region] = Counter()
     init_seconds = settings.instance_init_seconds
     for region, node in nodes:
-        is_silent = not (node.ready or is_joining(node, at, settings))
+        is_silent = not (node.ready or is_joining(node, instances.get(node.name), at, settings))
         ours[region] += 1
         silent[region] += is_silent
         if not (is_silent and node.name in doubted and _fell_silent_early(node, init_seconds)):

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.fleet import Instance
 from reconciler.planner.placement.filters.taints import untolerated
 from reconciler.planner.settings import PlannerSettings
 
@@ -63,8 +64,43 @@ def takes_pods(node: Node, settings: PlannerSettings) -> bool:
     return node.ready and next(startup_taints(node, settings), None) is None
 
 
-def is_joining(node: Node, at: datetime, settings: PlannerSettings) -> bool:
-    """Return whether the node takes no pods yet but may still: it counts as launching."""
-    if takes_pods(node, settings) or node.created_at is None:
+def started_at(node: Node, instance: Instance | None) -> datetime | None:
+    """Return when the node registered, or when EC2 started its instance again, if that was later.
+
+    The Node of an instance that was stopped stays, and is not Ready until kubelet runs again: of
+    one that comes out of a warm pool, or of a spot instance that EC2 stopped. None: not known.
+
+    Args:
+        node: The node.
+        instance: Its instance; None when it is not known. EC2 dates its launch anew at each start
+            (API reference, Instance, LaunchTime, read 2026-11).
+    """
+    launched = instance.launched_at if instance is not None else None
+    return max(filter(None, (node.created_at, launched)), default=None)
+
+
+def unready_since(node: Node, instance: Instance | None) -> datetime | None:
+    """Return since when a node that is not Ready could have been; None: not known.
+
+    Args:
+        node: The node.
+        instance: As for `started_at`.
+    """
+    return max(filter(None, (node.ready_changed_at, started_at(node, instance))), default=None)
+
+
+def is_joining(
+    node: Node, instance: Instance | None, at: datetime, settings: PlannerSettings
+) -> bool:
+    """Return whether the node takes no pods yet but may still: it counts as launching.
+
+    Args:
+        node: The node.
+        instance: As for `started_at`.
+        at: The clock.
+        settings: Its `instance_init_time` and start-up taints.
+    """
+    since = started_at(node, instance)
+    if since is None or takes_pods(node, settings):
         return False
-    return at - node.created_at < timedelta(seconds=settings.instance_init_seconds)
+    return at - since < timedelta(seconds=settings.instance_init_seconds)

@@ -1,14 +1,16 @@
 """Decodes Auto Scaling groups, managed node groups included, as fleets."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 import msgspec
 
 from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance, Lifecycle
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import FleetId, Region
+from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
     Count,
@@ -33,6 +35,11 @@ NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 """States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""
+_FROM_WARM_POOL: Final = re.compile(
+    r"Launching a new EC2 instance from warm pool: (i-[0-9a-f]+)", re.ASCII
+)
+"""How Auto Scaling describes that an instance of a warm pool goes into service. Source: output of
+describe-scaling-activities, AWS's warm pool samples, read 2026-11."""
 REFRESH_UNKNOWN = "Unknown"
 """Not a state of Auto Scaling: the call was throttled."""
 
@@ -160,6 +167,8 @@ class GroupDetails:
     node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
     """Node-template tags made from a managed node group's labels and taints."""
     errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
+    left_warm_pool: dict[InstanceId, datetime] = field(default_factory=dict)
+    """When instances left their group's warm pool to serve."""
     refreshes: dict[str, str] = field(default_factory=dict)
     """What to report about groups with an instance refresh in progress, or for which that is
     unknown."""
@@ -199,8 +208,13 @@ class GroupDetails:
                 self.types_by_group[group.name] = group.instance_types
 
     def _read_activity(self, wire: _ActivityWire, ignored: list[Ignored]) -> None:
-        """Add failed launches; a failed termination says nothing about capacity."""
-        if wire.status_code != "Failed" or (wire.description or "").startswith("Terminating"):
+        """Add failed launches, and instances that left their warm pool.
+
+        A failed termination says nothing about capacity.
+        """
+        failed, described = wire.status_code == "Failed", wire.description or ""
+        warm = None if failed else _FROM_WARM_POOL.match(described)
+        if warm is None and (not failed or described.startswith("Terminating")):
             return
         message = wire.status_message or ""
         try:
@@ -210,6 +224,10 @@ class GroupDetails:
         if at is None:
             name = wire.auto_scaling_group_name
             ignored.append(Ignored(code="unreadable", kind="Activity", name=name))
+            return
+        if warm is not None:
+            instance = InstanceId(warm[1])
+            self.left_warm_pool[instance] = max(at, self.left_warm_pool.get(instance, at))
             return
         event = FleetEvent(at=at, code=error_code_in(message, "Failed"), message=message)
         self.errors.setdefault(wire.auto_scaling_group_name, []).append(event)

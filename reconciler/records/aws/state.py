@@ -141,7 +141,7 @@ class _RegionState:
         for answer in answers:
             self._join_fleet_members(answer)
         for group in groups:
-            self._join_group_members(group)
+            self._join_group_members(group, details)
         self._drop_foreign()
         return self
 
@@ -189,7 +189,7 @@ class _RegionState:
                 )
             )
 
-    def _join_group_members(self, group: GroupWire) -> None:
+    def _join_group_members(self, group: GroupWire, details: GroupDetails) -> None:
         fleet_id = FleetId(group.auto_scaling_group_name)
         members = [each for each in group.instances or () if not each.is_warm]
         if group.warm_pool_configuration is not None:
@@ -203,7 +203,7 @@ class _RegionState:
                     state="pending" if (wire.lifecycle_state or "") == "Pending" else "running",
                     instance_type=wire.instance_type or "",
                     zone=wire.availability_zone or "",
-                    launched_at=None,
+                    launched_at=details.left_warm_pool.get(InstanceId(wire.instance_id)),
                     protected=wire.is_protected,
                     set_aside=wire.is_set_aside,
                     leaving=wire.leaves,
@@ -227,6 +227,9 @@ class _RegionState:
             member = replace(
                 known,
                 fleet_id=member.fleet_id,
+                launched_at=max(
+                    filter(None, (known.launched_at, member.launched_at)), default=None
+                ),
                 protected=known.protected or member.protected,
                 set_aside=known.set_aside or member.set_aside,
                 leaving=known.leaving or member.leaving,

@@ -32,6 +32,8 @@ class Account:
         self.leaving = ""
         """The instance that its group ends, while a hook holds it."""
         self.launching = ""
+        self.pool_state = ""
+        """In which state the first group's warm pool keeps its instances; empty: it has none."""
         self.throttled: set[str] = set()
         """Calls that Auto Scaling and EC2 throttle."""
         self.down: set[str] = set()
@@ -73,6 +75,7 @@ class Account:
         return {
             "AutoScalingGroupName": name,
             "DesiredCapacity": self.desired[name],
+            **self.warm_pool(name),
             "MinSize": 0,
             "MaxSize": 100,
             "Tags": [{"Key": "cluster", "Value": "analytics"}, {"Key": "fleet", "Value": name}],
@@ -90,6 +93,11 @@ class Account:
                 for i in self.members[name]
             ],
         }
+
+    def warm_pool(self, name: str) -> dict[str, Any]:
+        """The warm pool of a group, as far as its answer shows it."""
+        has_one = self.pool_state and name == "group-000"
+        return {"WarmPoolConfiguration": {"PoolState": self.pool_state}} if has_one else {}
 
     def lifecycle_state(self, instance_id: str) -> str:
         """The state that its group has it in."""
@@ -374,3 +382,15 @@ def test_what_is_about_no_group_any_more_is_forgotten() -> None:
     details.account.calls.clear()
     details.types("group-000", "group-001")
     assert details.account.calls["describe_launch_template_versions"] == 1
+
+
+@pytest.mark.parametrize(("pool_state", "asked"), [("", 0), ("Stopped", 0), ("Running", 1)])
+def test_activities_tell_when_an_instance_that_ran_in_a_warm_pool_went_into_service(
+    pool_state: str, asked: int
+) -> None:
+    """Nothing else does, and a kubelet that starts then would be hours late."""
+    watched = Watched()
+    watched.account.pool_state = pool_state
+    watched.cloud.observe([HOME])
+    watched.cloud.close()
+    assert watched.account.calls["describe_scaling_activities"] == asked

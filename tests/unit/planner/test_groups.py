@@ -7,24 +7,19 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import (
-    DRAINING_TAINT,
     INTERRUPTION,
-    EvictPod,
     TaintNode,
     TerminateInstance,
 )
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
-from reconciler.model.notices import HeldByHook, MessageId, Notice, emptied_messages
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import rfc3339
 from reconciler.planner.planner import plan
 from tests.builders import (
-    AWAY,
-    HOME,
     NOW,
     ago,
     capacity_error,
@@ -188,50 +183,6 @@ def test_target_above_the_maximum_is_not_taken_back() -> None:
     assert raised(plan(make_snapshot(cloud=make_cloud(group(3))), settings)) == []
 
 
-HOOK = HeldByHook(region=HOME, group="workers", name="drain", token="0" * 36)
-
-
-def held(*, pods: bool, hook: HeldByHook | None = HOOK) -> Snapshot:
-    """A node whose group ends it, while a hook waits for us; its message is in the queue."""
-    node, other = make_node("a", SMALL), make_node("b", SMALL)
-    live = group(1)
-    instances = [make_instance(node, live, leaving=True), make_instance(other, live)]
-    assert node.instance_id is not None
-    notice = Notice(
-        message=MessageId("m"),
-        kind="lifecycle-action",
-        instance=InstanceId(node.instance_id),
-        at=NOW - timedelta(hours=1),
-        hook=hook,
-    )
-    cloud = make_cloud(live, instances=instances)
-    work = [make_pod("web", node="a")] if pods else []
-    return replace(make_snapshot(node, other, *work, cloud=cloud), notices=(notice,))
-
-
-def test_node_that_its_group_ends_is_emptied_and_counts_for_nothing() -> None:
-    """Its pods would end with it, or its place would be bought twice."""
-    made = plan(held(pods=True), make_settings(SMALL))
-    assert [a.pod.name for a in made.actions if isinstance(a, EvictPod)] == ["web"]
-    assert [a.node for a in made.actions if isinstance(a, TaintNode)] == ["a"]
-    assert [(f.joined, f.current, f.target) for f in made.fleets] == [(1, 1, 1)]
-    assert ended(made) == []
-
-
-@pytest.mark.parametrize("reason", ["scale-in", "rebalance"])
-def test_node_whose_drain_its_group_overtakes_is_emptied_all_the_same(reason: str) -> None:
-    """The group may end the node while we drain it: its pods would end with the machine."""
-    snapshot = held(pods=True)
-    taint = Taint(key=DRAINING_TAINT, value=reason, effect="NoSchedule")
-    nodes = tuple(
-        replace(node, taints=(taint,)) if node.name == "a" else node
-        for node in snapshot.cluster.nodes
-    )
-    snapshot = replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes))
-    made = plan(snapshot, make_settings(SMALL))
-    assert [a.pod.name for a in made.actions if isinstance(a, EvictPod)] == ["web"]
-
-
 def test_node_that_its_group_replaces_by_itself_raises_no_target() -> None:
     """The group has launched its new node beyond the target: another would come in addition."""
     recommended = {INTERRUPTION: f"rebalance-recommendation/{rfc3339(ago(300))}"}
@@ -241,36 +192,3 @@ def test_node_that_its_group_replaces_by_itself_raises_no_target() -> None:
     cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
     made = plan(make_snapshot(*nodes, *pods, cloud=cloud), make_settings(SMALL))
     assert raised(made) == []
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "result"),
-    [
-        (held(pods=True), "waiting"),
-        (held(pods=False), "acted"),
-        (held(pods=False, hook=replace(HOOK, group="another")), "ignored"),
-        (held(pods=False, hook=None), "ignored"),
-    ],
-    ids=["pods-left", "empty", "of-another-group", "without-a-hook"],
-)
-def test_hook_goes_on_when_the_node_is_empty(snapshot: Snapshot, result: str) -> None:
-    """Too early it ends running pods; never, it holds an instance for two days."""
-    made = plan(snapshot, make_settings(SMALL))
-    assert [each.result for each in made.notices] == [result]
-    assert emptied_messages(made.notices) == ({"m"} if result == "acted" else set())
-
-
-def test_hook_of_an_instance_that_is_not_shown_is_left_alone() -> None:
-    """EventBridge sends the hooks of every group: that of a stranger would go on too early."""
-    snapshot = held(pods=False)
-    assert snapshot.cloud is not None
-    (notice,) = snapshot.notices
-    stranger = replace(notice, instance=InstanceId("i-stranger"), at=NOW)
-    cloud = replace(snapshot.cloud, silent=frozenset({AWAY}))
-    made = plan(replace(snapshot, cloud=cloud, notices=(stranger,)), make_settings(SMALL))
-    assert [each.result for each in made.notices] == ["waiting"]
-    assert emptied_messages(made.notices) == set()
-    ours = replace(snapshot.cloud, instances=(), silent=frozenset({HOME}))
-    snapshot = replace(snapshot, cloud=ours, notices=(replace(notice, at=NOW),))
-    made = plan(snapshot, make_settings(SMALL))
-    assert [each.result for each in made.notices] == ["acted"]

@@ -74,3 +74,30 @@ def test_instance_that_a_group_does_not_list_yet_counts() -> None:
         reservations(running("i-1"), running("i-2", "pending")), states={"i-1": "InService"}
     )
     assert {key: each.counts for key, each in found.items()} == {"i-1": True, "i-2": True}
+
+
+@pytest.mark.parametrize("status", ["InProgress", "Successful", "Failed"])
+def test_launch_of_an_instance_from_a_warm_pool_is_when_it_left_the_pool(status: str) -> None:
+    """One that ran there for hours, and starts kubelet in service, was ended as never joined."""
+    activities = [
+        {
+            "AutoScalingGroupName": "workers",
+            "StatusCode": status,
+            "StartTime": start,
+            "Description": f"Launching a new EC2 instance {words}: i-{number}",
+        }
+        for number, words, start in (
+            (1, "from warm pool", "2026-01-31T19:00:00Z"),
+            (1, "from warm pool", "2026-01-31T15:00:00Z"),
+            (2, "into warm pool", "2026-01-31T19:00:00Z"),
+            (3, "from warm pool", "2026-01-31T11:00:00Z"),
+        )
+    ]
+    names = ("i-1", "i-2", "i-3")
+    found = members(
+        reservations(*map(running, names)),
+        {"Activities": activities},
+        states=dict.fromkeys(names, "InService"),
+    )
+    hours = {name: each.launched_at.hour for name, each in found.items() if each.launched_at}
+    assert hours == {"i-1": 12 if status == "Failed" else 19, "i-2": 12, "i-3": 12}

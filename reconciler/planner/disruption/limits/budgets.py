@@ -159,7 +159,8 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
 
 
 def _is_disrupted(view: ClusterView, node: Node) -> bool:
-    starts = is_joining(node, view.at, view.settings)
+    instance = view.inventory.instance_of_node.get(node.name)
+    starts = is_joining(node, instance, view.at, view.settings)
     taken = is_draining(node) or node.name in view.inventory.interrupted
     return taken or not (node.ready or starts)
 

@@ -191,7 +191,8 @@ def _in_service(
     shown, instances = inventory.regions_shown, inventory.instance_of_node
     for node in in_service(status.nodes, status.key, shown, instances, cloud):
         stays = node.name not in gone and node.name not in inventory.interrupted
-        if stays and not is_joining(node, view.at, view.settings):
+        instance = instances.get(node.name)
+        if stays and not is_joining(node, instance, view.at, view.settings):
             yield node
 
 

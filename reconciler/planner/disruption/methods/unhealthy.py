@@ -15,7 +15,7 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.nodes.starting import is_joining
+from reconciler.planner.nodes.starting import is_joining, unready_since
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.view import ClusterView
@@ -58,14 +58,16 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
     ours = ((key.region, view.nodes[name]) for name, key in owners if name not in leaving)
     halted = (update for update in view.inventory.updates.values() if update.halted)
     doubted = frozenset(node.name for update in halted for node in update.new)
-    return find_outages(ours, view.at, view.settings, doubted)
+    instances = view.inventory.instance_of_node
+    return find_outages(ours, instances, view.at, view.settings, doubted)
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:
     """Return since when it is not Ready, if for longer than `unready_time` and once joined."""
-    if node.ready or is_joining(node, view.at, view.settings):
+    instance = view.inventory.instance_of_node.get(node.name)
+    if node.ready or is_joining(node, instance, view.at, view.settings):
         return None
-    since = node.ready_changed_at or node.created_at
+    since = unready_since(node, instance)
     if since is None or view.at - since < timedelta(seconds=view.settings.unready_seconds):
         return None
     return since

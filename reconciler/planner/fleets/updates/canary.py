@@ -16,6 +16,7 @@ from typing import Final
 
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.counted import counts
+from reconciler.model.fleet import Instance
 from reconciler.model.ids import NodeName, Region
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
@@ -31,7 +32,12 @@ from reconciler.planner.fleets.updates.crash_loops import (
 )
 from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.nodes.outages import find_outages
-from reconciler.planner.nodes.starting import came_before, startup_taints, takes_pods
+from reconciler.planner.nodes.starting import (
+    came_before,
+    startup_taints,
+    takes_pods,
+    unready_since,
+)
 from reconciler.planner.settings import PlannerSettings
 
 LOOK_COUNTS: Final = timedelta(minutes=2)
@@ -77,6 +83,7 @@ class Canaries:
     def __init__(
         self,
         fleets: Iterable[FleetNodes],
+        instances: Mapping[NodeName, Instance],
         stuck: Sequence[StuckInstance],
         noticed: Collection[NodeName],
         doubted: Collection[NodeName],
@@ -87,6 +94,7 @@ class Canaries:
 
         Args:
             fleets: All.
+            instances: By node.
             stuck: Instances that never joined, as far as they are to be believed.
             noticed: Nodes that EC2 takes back, or recommends to leave.
             doubted: Nodes of versions that are not proven.
@@ -94,7 +102,7 @@ class Canaries:
             settings: The config, in which rolling updates are switched on.
         """
         assert settings.rolling_update is not None
-        self._fleets = tuple(fleets)
+        self._fleets, self._instances = tuple(fleets), instances
         self._stuck, self._noticed, self._doubted = stuck, noticed, doubted
         self._pods = snapshot.cluster.pods
         self._skewed = is_skewed(snapshot)
@@ -187,7 +195,7 @@ class Canaries:
     @cached_property
     def _outages(self) -> Mapping[Region, str]:
         ours = ((fleet.key.region, node) for fleet in self._fleets for node in fleet.nodes)
-        return find_outages(ours, self.now, self._settings, self._doubted)
+        return find_outages(ours, self._instances, self.now, self._settings, self._doubted)
 
     def _failure(
         self,
@@ -235,16 +243,14 @@ class Canaries:
         """Return which node has not taken pods for `instance_init_time`, since it last could."""
         limit = timedelta(seconds=self._settings.instance_init_seconds)
         for node in new:
-            if node.created_at is None or takes_pods(node, self._settings):
+            since = unready_since(node, self._instances.get(node.name))
+            if since is None or takes_pods(node, self._settings) or self.now - since < limit:
                 continue
-            changed = node.ready_changed_at or node.created_at
-            spent = self.now - max(node.created_at, changed)
-            if spent < limit:
-                continue
+            spent = duration(self.now - since)
             if not node.ready:
-                return f"node {node.name} has not been Ready for {duration(spent)}"
+                return f"node {node.name} has not been Ready for {spent}"
             if (taint := self._taint_since_ready(node)) is not None:
-                return f"node {node.name} has had the taint {taint.key} for {duration(spent)}"
+                return f"node {node.name} has had the taint {taint.key} for {spent}"
         return ""
 
     def _taint_since_ready(self, node: Node) -> Taint | None:

@@ -64,7 +64,7 @@ def find_updates(
     fleets = tuple(fleets)
     drifts = {fleet.key: old_and_new(fleet, fleet.live, instances) for fleet in fleets}
     doubted = _doubted(fleets, drifts, saved_states)
-    canaries = Canaries(fleets, stuck, noticed, doubted, snapshot, settings)
+    canaries = Canaries(fleets, instances, stuck, noticed, doubted, snapshot, settings)
     found: dict[FleetKey, Update] = {}
     for fleet in fleets:
         old, new = drifts[fleet.key]

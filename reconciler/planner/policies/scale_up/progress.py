@@ -310,7 +310,8 @@ def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None
 
 def _serves(view: ClusterView, node: Node) -> bool:
     """Return whether the node is Ready, stays, and has not been taken out of service."""
-    joining = is_joining(node, view.at, view.settings)
+    instance = view.inventory.instance_of_node.get(node.name)
+    joining = is_joining(node, instance, view.at, view.settings)
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)
 

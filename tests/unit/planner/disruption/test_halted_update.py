@@ -85,6 +85,19 @@ def test_version_that_does_not_work_halts_the_update(
     assert (saved.halted_version, saved.halted_because) == (NEW, update.because)
 
 
+@pytest.mark.parametrize(("seconds_ago", "halts"), [(30, False), (1200, True)])
+def test_node_that_starts_again_halts_an_update_only_when_it_does_not_come_back(
+    seconds_ago: float, halts: bool
+) -> None:
+    """Out of a warm pool it has not been Ready for hours, and works."""
+    back = node("c", 7 * 3600, ready=False, ready_changed_at=ago(6 * 3600))
+    batch: list[Node | Pod] = [node("a", mark=1, began=1300), node("b"), full("a"), full("b")]
+    made = made_of(*batch, back, new="c", started={"c": seconds_ago}, target=3)
+    assert (state(made) == "halted") == halts
+    (update,) = made.updates
+    assert ("c has not been Ready for 20m" in update.because) == halts
+
+
 def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
     """Its fleet would launch one after the other that never joins."""
     made = made_of(node("a"), node("b"), full("a"), full("b"), more=[never_joined()], target=3)

@@ -75,7 +75,8 @@ def made_of(
         rules: How nodes are replaced; None when rolling updates are switched off.
         fleet: The fleet.
         beside: Further fleets.
-        changed: `target` of the fleet, `more` instances of it, `live`: what EC2 shows of the
+        changed: `target` of the fleet, `more` instances of it, when instances of nodes were
+            `started` again (seconds ago, by node), `live`: what EC2 shows of the
             fleets, `settings` of the planner; else keywords of ClusterState.
     """
     nodes = [o for o in objects if isinstance(o, Node)]
@@ -91,9 +92,13 @@ def made_of(
         for each in (fleet, *beside)
     }
     names = set(new.split())
+    started: dict[str, float] = changed.pop("started", {})
     instances = [
         make_instance(
-            n, lives[n.labels["fleet"]], launch_template_version=NEW if n.name in names else OLD
+            n,
+            lives[n.labels["fleet"]],
+            launch_template_version=NEW if n.name in names else OLD,
+            **({"launched_at": ago(started[n.name])} if n.name in started else {}),
         )
         for n in nodes
     ]

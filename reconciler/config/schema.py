@@ -119,7 +119,8 @@ class SectorConfig(Section):
     spot_return: SpotReturn = SpotReturn.model_construct()
     """Replaces on-demand nodes that stand in for spot nodes once spot is back."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`."""
+    """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`, beside
+    what sectors and fleets state."""
     blast_radius: BlastRadiusLimit | None = None
     """How many pods of one controller may be moved within a time; default: no limit."""
     headroom: tuple[Headroom, ...] = ()

@@ -1,6 +1,13 @@
 """Times, durations, counts and long texts as people and annotations write them."""
 
+import re
 from datetime import UTC, datetime, timedelta
+
+_GO_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_GO_DURATION = re.compile(rf"\+?(?:{_GO_PART.pattern})+")
+_GO_UNITS = {"h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
+_GO_SECONDS_MAX = (2**63 - 1) / 1e9
+"""Go counts nanoseconds in 64 bits: about 292 years."""
 
 
 def rfc3339(at: datetime) -> str:
@@ -17,6 +24,18 @@ def parse_rfc3339(text: str) -> datetime | None:
     except ValueError:
         return None
     return parsed if parsed.tzinfo is not None else None
+
+
+def parse_go_duration(text: str) -> timedelta | None:
+    """Return what Go's `time.ParseDuration` reads, such as `90s` or `1h30m`.
+
+    None when it reads nothing, or no more than zero.
+    """
+    if not _GO_DURATION.fullmatch(text):
+        return None
+    parts = _GO_PART.findall(text)
+    seconds = sum(float(amount) * _GO_UNITS.get(unit, 1e-9) for amount, unit in parts)
+    return timedelta(seconds=seconds) if 0 < seconds <= _GO_SECONDS_MAX else None
 
 
 def duration(span: timedelta) -> str:

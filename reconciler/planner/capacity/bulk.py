@@ -58,7 +58,9 @@ def buy_in_bulk(
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
-    purchase.optimal = found.optimal and not over_budget and exact_problem and not rest
+    # Bounds leave rules between kinds out of account. That a packing is the cheapest does not.
+    proven = found.optimal and not dealt.stricter
+    purchase.optimal = proven and not over_budget and exact_problem and not rest
     whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
     if whole and exact_problem:
         purchase.nano_usd_least = found.nano_usd_least

@@ -106,7 +106,7 @@ class DisruptionContext:
         known = self._judges.get(key)
         if known is None:
             terms = terms_of(fleet.scale_in, overdue=overdue)
-            known = self._judges[key] = judge_of(terms, self.builder.budgets.coverage)
+            known = self._judges[key] = judge_of(terms, self.builder.budgets.coverage, self.view.at)
         return known
 
 

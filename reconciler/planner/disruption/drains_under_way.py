@@ -166,7 +166,7 @@ class _Drains:
         if self._rules(drain) is not None:
             return judge_for(self._builder, settings)
         terms = terms_of(settings, overdue=self._is_overdue(node, key))
-        return judge_of(terms, self._builder.budgets.coverage)
+        return judge_of(terms, self._builder.budgets.coverage, self._builder.view.at)
 
     def _is_overdue(self, node: Node, key: FleetKey) -> bool:
         """Return whether pods have kept it for so long that they are deleted."""

@@ -53,7 +53,7 @@ def judge_for(builder: PlanBuilder, settings: ScaleInSettings) -> Judge:
         settings: What `drain_settings` returned.
     """
     terms = replace(terms_of(settings), critical_pods_stay=True)
-    return judge_of(terms, builder.budgets.coverage)
+    return judge_of(terms, builder.budgets.coverage, builder.view.at)
 
 
 def by_cpu(view: ClusterView, pods: Sequence[Pod]) -> list[Group]:

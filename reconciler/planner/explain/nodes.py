@@ -165,6 +165,6 @@ def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod])
     if key is None:
         return ""
     status = view.statuses[key]
-    judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+    judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage, view.at)
     found = first_blocker(view, node, status) or movable(judge, pods)[2]
     return "" if found is None else f"; it could not be emptied ({found.code}): {found.detail}"

@@ -1,6 +1,7 @@
 """All rules over one pod, folded into one ruling."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Final
 
 from reconciler.model.actions import DO_NOT_DRAIN
@@ -71,7 +72,7 @@ FAILED: tuple[Rule, ...] = (
 RULINGS_MAX = 20_000
 """Rulings that are remembered under one set of terms, twice over."""
 TERMS_MAX = 16
-"""Terms whose judges are remembered."""
+"""Terms whose rulings are remembered."""
 MOVABLE = Ruling(verdict=Verdict.OK)
 
 
@@ -107,15 +108,29 @@ def _is_lifted(subject: Subject, terms: Terms) -> bool:
     return annotations.allows(subject, terms).verdict is Verdict.OK
 
 
-class Judge:
-    """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling."""
+_Rulings = InternTable[tuple[object, ...], tuple[References, Ruling]]
+"""By identity of what a pod shares with its replicas."""
 
-    def __init__(self, terms: Terms, coverage: Coverage) -> None:
+
+class Judge:
+    """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling.
+
+    Only a pod that is kept for a time from its own start has a ruling of its own for so long.
+    """
+
+    def __init__(self, terms: Terms, coverage: Coverage, at: datetime, known: _Rulings) -> None:
+        """A judge.
+
+        Args:
+            terms: What the config allows.
+            coverage: Which budgets cover a pod.
+            at: The clock.
+            known: Rulings under these terms and this coverage; more are added.
+        """
         self._terms = terms
         self._coverage = coverage
-        self._known: InternTable[tuple[object, ...], tuple[References, Ruling]]
-        self._known = InternTable(RULINGS_MAX)
-        """By identity of what a pod shares with its replicas."""
+        self._at = at
+        self._known = known
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
         """Return what becomes of each pod (see `fold`), one after the other."""
@@ -125,6 +140,9 @@ class Judge:
     def ruling(self, pod: Pod) -> Ruling:
         """Return what becomes of the pod (see `fold`)."""
         traits, notes = pod.traits, pod.annotations
+        until = annotations.protected_until(pod, self._at) if notes else None
+        if until is not None:
+            return self._ruling(pod, until)
         labels = pod.labels
         if labels and DO_NOT_DRAIN not in labels and not self._coverage.has_any(traits.namespace):
             labels = NO_LABELS
@@ -135,39 +153,40 @@ class Judge:
             known = self._known.put(key, (held, self._ruling(pod)))
         return known[1]
 
-    def _ruling(self, pod: Pod) -> Ruling:
+    def _ruling(self, pod: Pod, protected_until: datetime | None = None) -> Ruling:
         subject = Subject(
             pod=pod,
             budgets=len(self._coverage.of(pod)),
             budgets_readable=self._coverage.readable(pod),
+            protected_until=protected_until,
         )
         return fold(subject, self._terms)
 
 
-class _Judges:
-    """The judges under the coverage that was asked for last.
+class _Remembered:
+    """The rulings under the coverage that was asked for last.
 
     Others would keep the budgets of earlier plans, of which a tenant may write megabytes each time.
     """
 
     def __init__(self) -> None:
-        self._known: tuple[Coverage, dict[Terms, Judge]] = Coverage(()), {}
+        self._known: tuple[Coverage, dict[Terms, _Rulings]] = Coverage(()), {}
 
-    def of(self, terms: Terms, coverage: Coverage) -> Judge:
-        """Return the judge under these terms."""
-        known, judges = self._known  # read once: other threads plan with other coverages
-        if known is not coverage or (len(judges) >= TERMS_MAX and terms not in judges):
-            judges = {}
-            self._known = coverage, judges
-        judge = judges.get(terms)
-        if judge is None:
-            judge = judges[terms] = Judge(terms, coverage)
-        return judge
-
-
-_JUDGES: Final = _Judges()
+    def under(self, terms: Terms, coverage: Coverage) -> _Rulings:
+        """Return the rulings under these terms."""
+        known, by_terms = self._known  # read once: other threads plan with other coverages
+        if known is not coverage or (len(by_terms) >= TERMS_MAX and terms not in by_terms):
+            by_terms = {}
+            self._known = coverage, by_terms
+        rulings = by_terms.get(terms)
+        if rulings is None:
+            rulings = by_terms[terms] = InternTable(RULINGS_MAX)
+        return rulings
 
 
-def judge_of(terms: Terms, coverage: Coverage) -> Judge:
-    """The same judge in every plan: most pods of a snapshot are those of the one before it."""
-    return _JUDGES.of(terms, coverage)
+_REMEMBERED: Final = _Remembered()
+
+
+def judge_of(terms: Terms, coverage: Coverage, at: datetime) -> Judge:
+    """Return a judge with the rulings of earlier plans: most pods are those of the plan before."""
+    return Judge(terms, coverage, at, _REMEMBERED.under(terms, coverage))

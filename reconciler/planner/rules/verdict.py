@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 
 from reconciler.model.cluster import Pod
@@ -29,6 +30,8 @@ class Ruling:
     code: str = ""
     """The rule's stable word, shown as `kept[].code`."""
     reason: str = ""
+    until: datetime | None = None
+    """When it no longer holds, whatever else happens; None when time alone does not end it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ class Subject:
     budgets: int = 0
     budgets_readable: bool = True
     """Whether every budget of its namespace could be read."""
+    protected_until: datetime | None = None
+    """When the time ends for which its owner keeps it; None when there is none."""
 
 
 Rule = Callable[[Subject, Terms], Ruling]
@@ -61,6 +66,6 @@ Rule = Callable[[Subject, Terms], Ruling]
 NO_OPINION = Ruling(verdict=Verdict.NO_OPINION)
 
 
-def block(code: str, reason: str) -> Ruling:
+def block(code: str, reason: str, until: datetime | None = None) -> Ruling:
     """Return the ruling that the pod may not be moved."""
-    return Ruling(verdict=Verdict.BLOCK, code=code, reason=reason)
+    return Ruling(verdict=Verdict.BLOCK, code=code, reason=reason, until=until)

@@ -11,7 +11,7 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.node_rows import node_row
-from reconciler.planner.rules.annotations import forbidding
+from reconciler.planner.rules.annotations import forbidding, keeps
 from reconciler.simulation.peers.access import reschedulable
 from reconciler.simulation.peers.claims import (
     Solution,
@@ -127,7 +127,7 @@ class Consolidation:
             if key is None or name in kept or name in view.inventory.leaving or not node.ready:
                 continue
             pods = [pod for pod in view.pods_on.get(name, ()) if not pod.finished]
-            if forbidding(node.annotations) or any(forbidding(p.annotations) for p in pods):
+            if forbidding(node.annotations) or any(keeps(pod, view.at) for pod in pods):
                 continue
             moving = reschedulable(pods)
             if self._builder.budgets.refusal(moving, MANY_ROUNDS) is not None:

@@ -14,7 +14,7 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.rules.annotations import forbidding
+from reconciler.planner.rules.annotations import keeps
 from reconciler.simulation.peers.access import Access, wants_node
 from reconciler.simulation.peers.claims import Solver, cheapest
 from reconciler.simulation.peers.consolidation import (
@@ -310,7 +310,7 @@ class Karpenter:
             PACE if has_pods else EMPTY_PACE,
             reason,
             partial(self._drained, node.name),
-            may_evict=lambda pod: not forbidding(pod.annotations),
+            may_evict=lambda pod: not keeps(pod, self._access.clock.now()),
         )
 
     def _drained(self, name: NodeName, _end: DrainEnd) -> None:

@@ -11,6 +11,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOME,
+    HOSTNAME,
     ZONE,
     ago,
     make_cloud,
@@ -187,3 +188,25 @@ def test_no_node_is_bought_for_followers_of_a_pod_that_money_does_not_allow() ->
     made = plan(make_snapshot(lead, *near_it), make_settings(cheap, dear, usd_per_hour_max=1.0))
     assert raises(made) == {}
     assert len(made.unplaceable) == 3
+
+
+@pytest.mark.parametrize("key", [ZONE, HOSTNAME])
+@pytest.mark.parametrize("priority", [0, 1000])
+def test_pod_that_counts_itself_follows_another_that_has_its_place_after_it(
+    key: str, priority: int
+) -> None:
+    """A node was bought, or no place found, for a pod that kube-scheduler binds at once.
+
+    Its group runs on a full node in another zone; the node with room joins the group when the
+    smaller pod has its place there.
+    """
+    group = {"team": "t"}
+    settings = fleet(A), fleet(B)
+    full, free = (make_node(f"n-{each.zone}", each, zone=each.zone) for each in settings)
+    runs = make_pod("c", cpu="3500m", labels=group, node=full.name)
+    leads = make_pod("a", cpu="1500m", labels=group, node_selector={ZONE: B})
+    rule = (near(key, **group),)
+    follows = make_pod("b", cpu="1900m", labels=group, pod_affinity=rule, priority=priority)
+    made = plan(make_snapshot(full, free, runs, leads, follows), make_settings(*settings))
+    assert places(made) == {"a": (free.name,), "b": (free.name,)}
+    assert raises(made) == {}

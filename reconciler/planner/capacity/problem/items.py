@@ -26,6 +26,8 @@ class Dealt:
     caps: tuple[int, ...]
     singly: tuple[Want, ...]
     """Classes whose rules depend on each other's nodes (affinity by hostname)."""
+    stricter: bool
+    """Whether a rule of the items refuses what kube-scheduler may allow."""
 
 
 def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
@@ -44,7 +46,9 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
             items.append(
                 Item(pod_class=pod_class, count=amount, slots=slots, groups=groups, rules=rules)
             )
-    return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
+    return Dealt(
+        items=tuple(items), caps=caps.values, singly=tuple(singly), stricter=crossing.stricter
+    )
 
 
 def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> bool:

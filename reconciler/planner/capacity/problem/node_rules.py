@@ -31,11 +31,16 @@ class CrossingRules:
     allows none of the others' pods on the node; a spread allows maxSkew of them, as other new
     nodes may stay without any. Both hold for the whole node at the end, so that the pods find
     their places in whatever order kube-scheduler comes to them.
+
+    Attributes:
+        stricter: Whether a spread is among them: kube-scheduler lets a node have more when all
+            others have some, so that a cheaper purchase may be possible.
     """
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:
         linked = [(pod_class.number, sim.links(pod_class)) for pod_class in classes]
         limits: dict[int, dict[int, int]] = {}
+        spreads = {id(rule.counter) for _, links in linked for rule in links.spread}
         for number, links in linked:
             rules = [(counter, int(itself)) for counter, itself in links.anti]
             rules += [(rule.counter, rule.max_skew) for rule in links.spread]
@@ -48,6 +53,7 @@ class CrossingRules:
             for fed in counted.keys() & set(map(id, sim.feeds(pod_class))):
                 counted[fed].add(pod_class.number)
         crossing = [rule for rule, obeying in limits.items() if obeying.keys() != counted[rule]]
+        self.stricter = any(counted[rule] for rule in crossing if rule in spreads)
         self._obeys: dict[int, list[tuple[int, int]]] = {}
         self._counts_for: dict[int, list[int]] = {}
         for index, rule in enumerate(crossing if any(counted.values()) else ()):

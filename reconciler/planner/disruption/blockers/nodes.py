@@ -187,4 +187,4 @@ def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
     if found is None:
         return None
     pod, ruling = found
-    return Blocker("protected", f"{pod.key}: {ruling.reason}")
+    return Blocker("protected", f"{pod.key}: {ruling.reason}", ruling.until)

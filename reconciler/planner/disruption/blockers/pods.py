@@ -52,4 +52,4 @@ def comes_again(pod: Pod, ruling: Ruling) -> bool:
 
 
 def _pod_blocker(pod: Pod, ruling: Ruling) -> Blocker:
-    return Blocker(ruling.code, f"{pod.key}: {ruling.reason}")
+    return Blocker(ruling.code, f"{pod.key}: {ruling.reason}", ruling.until)

@@ -37,7 +37,6 @@ class Evictor:
         self._facts = facts
         self._places = places
         self._settings = settings
-        self._evicted: dict[Pod, NodeName] = {}
 
     def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
         """Run the policies of a profile in order."""
@@ -53,8 +52,8 @@ class Evictor:
     def _decided(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | None:
         """Evict the pod, or note why it stays; return where it is expected, None when it stays."""
         pod = proposal.pod
-        if pod in self._evicted:
-            return self._evicted[pod]
+        if pod.key in self._facts.moved:
+            return self._facts.moved[pod.key]
         found = self._blocker(proposal, blockers)
         place = None if found is not None else self._place(proposal, blockers)
         found = found or (place if isinstance(place, Blocker) else None)
@@ -102,7 +101,7 @@ class Evictor:
         node = pod.node_name
         assert node is not None
         context.ledger.take_pod(pod)
-        self._evicted[pod] = place or node
+        self._facts.moved[pod.key] = place or node
         expected = f"; {place} takes it" if place is not None else ""
         action = EvictPod(
             pod=pod.key,

@@ -10,7 +10,7 @@ from operator import attrgetter
 from reconciler.model.actions import PodPolicy
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import Labels
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.planner.placement.arrays import BoolArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.kinds import with_zone_aliases
@@ -32,11 +32,24 @@ class Facts:
     replicas: Sequence[Sequence[Pod]]
     """The pods of all nodes, without those of DaemonSets and those being deleted, in groups that
     share namespace, spec, labels and phase."""
+    moved: dict[PodKey, NodeName] = field(default_factory=dict)
+    """The pods that this plan's policies evict, and where each is expected; more are added."""
 
     @property
     def at(self) -> datetime:
         """Return the clock."""
         return self.view.at
+
+    def staying(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        """Return those of the pods that no policy of this plan has evicted yet."""
+        return [pod for pod in pods if pod.key not in self.moved] if self.moved else pods
+
+    def expected_on(self, pods: Sequence[Pod]) -> Iterable[NodeName | None]:
+        """Return the node of each pod, or where it is expected."""
+        nodes = map(attrgetter("node_name"), pods)
+        if not self.moved:
+            return nodes
+        return (self.moved.get(pod.key, node) for pod, node in zip(pods, nodes, strict=True))
 
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod that runs."""

@@ -89,7 +89,7 @@ class PodBlockers:
         if pod.finished:
             bare = replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
             return fold_failed(Subject(pod=pod), bare)
-        return judge_of(terms, coverage).ruling(pod)
+        return judge_of(terms, coverage, self._context.view.at).ruling(pod)
 
     def _terms(self, scale_in: ScaleInSettings) -> Terms:
         terms = terms_of(scale_in)

@@ -18,6 +18,8 @@ Percents = Mapping[str, float]
 class Usage:
     """Adds up what all pods of some nodes request, DaemonSets' included; moved pods are followed.
 
+    Those that this plan has evicted count where they are expected.
+
     Arrays have a row for each node of the view, in its order.
 
     Args:
@@ -39,6 +41,10 @@ class Usage:
             self.looked_at[row] = True
         self._offered = self._offers > 0
         self._used = _used(facts, self._names)
+        for name, pods in facts.pods_on.items() if facts.moved else ():
+            for pod in pods:
+                if pod.key in facts.moved:
+                    self.move(pod, name, facts.moved[pod.key])
 
     def move(self, pod: Pod, node: NodeName, place: NodeName) -> None:
         """Count a pod at the node where it is expected."""

@@ -2,7 +2,8 @@
 
 A budget belongs to the cluster, a sector or a fleet. All that match a node hold; the strictest
 wins. Nodes that drain, are not Ready or wait for their replacement use a budget up, whatever the
-reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1).
+reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1), which do not count a
+node any more either once EC2 ends its instance.
 """
 
 from collections.abc import Iterable, Sequence
@@ -153,9 +154,14 @@ def _scopes(
 def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     """Return how many nodes of a fleet drain or are not Ready.
 
-    One that still starts serves nothing yet.
+    One that still starts serves nothing yet. One whose instance EC2 ends serves nothing any more,
+    unless a lifecycle hook holds it while its pods leave.
     """
-    return sum(_is_disrupted(view, node) for node in status.nodes)
+    here = {node.name for node in status.nodes}
+    held = view.inventory.interrupted.keys() - here
+    owners = view.inventory.fleet_of_node
+    emptied = sum(owners.get(name) == status.key for name in held)
+    return emptied + sum(_is_disrupted(view, node) for node in status.nodes)
 
 
 def _is_disrupted(view: ClusterView, node: Node) -> bool:

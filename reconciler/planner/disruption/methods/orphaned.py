@@ -127,7 +127,7 @@ def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
         kept = Blocker("has-pods", "pods keep it: drain it by hand, or let them move")
     if kept is not None:
         return kept
-    judge = judge_of(terms_of(ScaleInSettings()), builder.budgets.coverage)
+    judge = judge_of(terms_of(ScaleInSettings()), builder.budgets.coverage, view.at)
     return irreplaceable_pod(judge, view.pods_on.get(node.name, ()))
 
 

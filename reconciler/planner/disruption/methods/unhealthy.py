@@ -150,7 +150,8 @@ def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
     protected = stated_protection(view, node)
     if protected is not None:
         return protected
-    judge = judge_of(terms_of(view.statuses[key].settings.scale_in), builder.budgets.coverage)
+    terms = terms_of(view.statuses[key].settings.scale_in)
+    judge = judge_of(terms, builder.budgets.coverage, view.at)
     names = (node.name, *view.inventory.duplicate_nodes.get(node.name, ()))
     pods = [pod for name in names for pod in view.pods_on.get(name, ())]
     kept = first_irreplaceable(judge, pods)

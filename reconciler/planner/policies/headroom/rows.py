@@ -97,7 +97,7 @@ def _could_leave(builder: PlanBuilder, node: Node, status: FleetStatus) -> bool:
     scale_in = status.settings.scale_in
     if not (is_empty(builder, node) and scale_in.empty_at_once_max):
         return False
-    judge = judge_of(terms_of(scale_in), builder.budgets.coverage)
+    judge = judge_of(terms_of(scale_in), builder.budgets.coverage, builder.view.at)
     return empty_node_blocker(builder.view, judge, node, status) is None
 
 

@@ -152,9 +152,10 @@ def _attempt(
 ) -> Placed:
     """Place the classes one after the other in the simulation; nothing is reserved yet.
 
-    Pods that must be near others may find those only when a class after theirs has its places,
-    and a spread lets a domain have more when the others have: what is left of such classes is
-    asked about again for as long as that places any. What was placed before is not placed again.
+    Pods that must be near others may find those only when a class after theirs has its places: a
+    class that counts for its own rule joins those as well. A spread lets a domain have more when
+    the others have. What is left of such classes is asked about again for as long as that places
+    any. What was placed before is not placed again.
     """
     placed: Placed = []
     left = _waiting_still(builder, before or [])
@@ -178,9 +179,9 @@ def _attempt(
 
 
 def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
-    """Whether its pods must be near pods that are none of its own, or as many as elsewhere."""
+    """Whether places of other classes may open one for its pods."""
     links = builder.sim.links(waiting.pod_class)
-    return bool(links.spread) or links.follows_others
+    return bool(links.spread or links.affinity)
 
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:

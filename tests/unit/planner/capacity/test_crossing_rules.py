@@ -99,6 +99,16 @@ def test_few_pods_that_avoid_another_kind_are_packed_by_that_at_once() -> None:
     assert made.cost.gap == 0
 
 
+def test_spread_that_counts_other_kinds_only_is_no_proof_of_the_cheapest_purchase() -> None:
+    """One node would hold all three in whatever order they are bound: its price is the bound."""
+    fleet = make_fleet_settings("s", price="0.20", over_subscription=0.0)
+    counted = make_pods(2, "y", cpu="500m", labels={"app": "y"})
+    spreads = make_pod("x", cpu="250m", topology_spread=(spread(HOSTNAME, app="y"),))
+    made = plan(make_snapshot(*counted, spreads), make_settings(fleet))
+    assert made.cost.hourly_usd_after == 0.20 * made.fleets[0].target
+    assert made.cost.hourly_usd_lower_bound == 0.20
+
+
 def test_nodes_filled_evenly_keep_kinds_apart() -> None:
     """Equal nodes were filled whatever was on them."""
     fleet = make_fleet_settings("s", cpu=8, memory="32Gi", pods=110, over_subscription=0.0)

@@ -332,3 +332,16 @@ def test_pods_are_gathered_on_nodes_above_the_threshold_only() -> None:
     """Of two under-used nodes neither takes the other's pods."""
     policy = HighNodeUtilization(thresholds={"cpu": 20})
     assert rests(policy, [*nodes("a", "b"), old("a", cpu="200m"), old("b", cpu="200m")])
+
+
+def test_later_policy_sees_what_an_earlier_one_has_moved() -> None:
+    """Pods went whose node the replicas' moves had brought to its target already."""
+    replicas = [old("a", f"x-{n}", cpu="600m", priority=5, owner=WEB) for n in range(3)]
+    owners = [Owner(kind="ReplicaSet", name=f"y-{n}", uid=f"y-{n}") for n in range(2)]
+    singles = [old("a", owner.name, cpu="300m", owner=owner) for owner in owners]
+    others = (old("b", "z", cpu="100m"), old("c", "z2", cpu="100m"))
+    objects: Objects = [*nodes("a", "b", "c"), *replicas, *singles, *others]
+    assert set(evicted(planned(descheduling(LOW), *objects))) == {"y-0", "y-1"}
+    made = evicted(planned(descheduling(RemoveDuplicates(), LOW), *objects))
+    assert set(made.values()) == {"RemoveDuplicates"}
+    assert set(made) == {"x-0", "x-1"}

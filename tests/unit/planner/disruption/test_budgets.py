@@ -6,11 +6,20 @@ from typing import Any
 
 import pytest
 
+from reconciler.config.planning.settings import DEFAULT_BUDGETS
 from reconciler.model.actions import SetCapacity, TaintNode
+from reconciler.model.cluster import Node
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.limits.budgets import is_in_force
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
-from tests.builders import ago, make_fleet_settings, make_node, make_settings
+from tests.builders import (
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_settings,
+)
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL
 from tests.unit.planner.scale_in.consolidation import planned as consolidating
 from tests.unit.planner.scale_in.scene import FLEET, full, kept, on, planned, told, unneeded
@@ -71,6 +80,41 @@ def test_nodes_that_are_disrupted_already_use_the_budget_up(broken: dict[str, An
     made = with_budgets(*objects, cluster=(DisruptionBudget(nodes=1),))
     assert told(made, TaintNode) == []
     assert kept(made)["e0"] == "disruption-budget"
+
+
+@pytest.mark.parametrize(
+    ("ends", "pods", "goes"),
+    [
+        ({"leaving": True}, True, []),
+        ({"leaving": True}, False, ["e0"]),
+        ({"state": "shutting-down"}, True, ["e0"]),
+    ],
+)
+def test_node_whose_instance_ends_counts_while_a_hook_holds_it_for_its_pods(
+    ends: dict[str, Any], *, pods: bool, goes: list[str]
+) -> None:
+    """Its pods are being moved; once they have left, its end disturbs nobody."""
+    broken = make_node("broken", HURRIED, draining=True)
+    objects = [*empties(2), broken, *([full("broken")] if pods else [])]
+    settings = make_settings(HURRIED, disruption_budgets=(DisruptionBudget(nodes=1),))
+    nodes = [each for each in objects if isinstance(each, Node)]
+    cloud = make_cloud_of(nodes, make_fleet(HURRIED, len(nodes) - 1))
+    instances = (
+        replace(each, **ends) if each.id == broken.instance_id else each for each in cloud.instances
+    )
+    made = planned(settings, *objects, cloud=replace(cloud, instances=tuple(instances)))
+    assert [name for name in told(made, TaintNode) if name != "broken"] == goes
+
+
+def test_budget_of_a_sector_holds_beside_the_default() -> None:
+    """A team that asks for more than a tenth of its nodes would set aside the cluster's limit."""
+    half = (DisruptionBudget(nodes=50, percent=True),)
+    nodes = [unneeded(name, HURRIED) for name in ("a", "b")]
+    busy = [make_node(f"f{number}", HURRIED) for number in range(4)]
+    pods = [on("a"), on("b"), *(full(f"f{number}") for number in range(4))]
+    assert len(told(with_budgets(*nodes, *busy, *pods, sector=half), TaintNode)) == 2
+    made = with_budgets(*nodes, *busy, *pods, sector=half, cluster=DEFAULT_BUDGETS)
+    assert len(told(made, TaintNode)) == 1
 
 
 def test_node_that_still_starts_uses_no_budget_up() -> None:

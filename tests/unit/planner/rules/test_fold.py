@@ -1,5 +1,6 @@
 """What may be moved voluntarily, rule by rule and folded together (docs/why-a-node-stays.md)."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from reconciler.model.actions import DO_NOT_DISRUPT, DO_NOT_DRAIN, DRAINING_TAINT
 from reconciler.model.cluster import Pod, PodDisruptionBudget, Toleration
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.text import rfc3339
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
-from tests.builders import make_pod, make_spec, selecting
+from tests.builders import NOW, ago, make_pod, make_spec, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
@@ -48,6 +50,51 @@ def test_annotation_of_any_autoscaler_keeps_the_pod(key: str, value: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("value", "started_at", "until"),
+    [
+        ("5m", ago(60), NOW + timedelta(minutes=4)),
+        ("1h30m", ago(60), NOW + timedelta(minutes=89)),
+        ("240h", ago(0), NOW + timedelta(days=10)),
+        ("5m", None, NOW + timedelta(minutes=5)),
+        ("5m", ago(-3600), NOW + timedelta(minutes=5)),
+        ("1m", ago(60), None),
+        ("5 m", ago(60), None),
+        ("-5m", ago(60), None),
+        ("0", ago(60), None),
+        ("yes", ago(60), None),
+        ("9" * 60 + "h", ago(60), None),
+    ],
+)
+def test_karpenters_annotation_may_keep_a_pod_for_a_time_from_its_start(
+    value: str, started_at: datetime | None, until: datetime | None
+) -> None:
+    """Pods that Karpenter leaves alone for their first hours were moved at once."""
+    notes = {"karpenter.sh/do-not-disrupt": value}
+    pod = running(annotations=notes, started_at=started_at)
+    ruling = judge_of(Terms(), BudgetLedger(()).coverage, NOW).ruling(pod)
+    assert (ruling.code, ruling.until) == ("do-not-disrupt" if until else "", until)
+    assert not until or rfc3339(until) in ruling.reason
+    assert judge_of(Terms(overdue=True), BudgetLedger(()).coverage, NOW).ruling(pod).code == ""
+
+
+def test_pod_kept_for_a_time_is_judged_by_its_own_start_and_the_clock() -> None:
+    """Rulings are remembered, from plan to plan and for replicas: they would be kept for good."""
+    spec, notes = make_spec(), FrozenMap({"karpenter.sh/do-not-disrupt": "1h"})
+    old, young = (
+        make_pod(name, node="n", spec=spec, annotations=notes, started_at=ago(seconds))
+        for name, seconds in (("old", 3700), ("young", 60))
+    )
+    coverage = BudgetLedger(()).coverage
+    for at, codes in (
+        (NOW, ["", "do-not-disrupt"]),
+        (NOW + timedelta(hours=1), ["", ""]),
+        (NOW - timedelta(hours=1), ["do-not-disrupt", "do-not-disrupt"]),
+    ):
+        judge = judge_of(Terms(), coverage, at)
+        assert [r.code for _, r in judge.rulings([old, young])] == codes
+
+
+@pytest.mark.parametrize(
     ("value", "stays"), [("true", True), ("True", True), ("1", True), ("false", False), ("", False)]
 )
 def test_label_of_kubernetes_ec2_autoscaler_keeps_the_pod(value: str, *, stays: bool) -> None:
@@ -62,7 +109,7 @@ def test_label_that_keeps_a_pod_keeps_none_of_its_replicas() -> None:
     """Rulings are remembered for pods that share their spec, whatever labels they have."""
     spec = make_spec()
     pods = [running(spec=spec), running(spec=spec, labels={DO_NOT_DRAIN: "true"})]
-    judge = judge_of(Terms(), BudgetLedger(()).coverage)
+    judge = judge_of(Terms(), BudgetLedger(()).coverage, NOW)
     assert [judge.ruling(pod).code for pod in (*pods, *reversed(pods))] == [
         "",
         "do-not-disrupt",
@@ -207,7 +254,7 @@ def test_judge_tells_pods_apart_that_share_a_spec() -> None:
     plain = running(name="a")
     kept = make_pod("b", node="n", spec=plain.spec, annotations=FrozenMap({DO_NOT_DISRUPT: "true"}))
     bare = make_pod("c", node="n", spec=plain.spec, owner=None)
-    judge = judge_of(Terms(), BudgetLedger(()).coverage)
+    judge = judge_of(Terms(), BudgetLedger(()).coverage, NOW)
     assert [r.code for _, r in judge.rulings([plain, kept, bare])] == [
         "",
         "do-not-disrupt",
@@ -232,7 +279,7 @@ def test_judge_of_a_later_plan_sees_the_budgets_that_came_and_went() -> None:
 
     one, two, unread = budget("one"), budget("two"), budget("unread", unreadable=True)
     codes = [
-        judge_of(Terms(), BudgetLedger(budgets).coverage).ruling(pod).code
+        judge_of(Terms(), BudgetLedger(budgets).coverage, NOW).ruling(pod).code
         for budgets in ([], [one], [one, two], [one], [one, unread], [])
     ]
     assert codes == ["kube-system", "", "two-budgets", "", "unreadable-budget", "kube-system"]

@@ -13,6 +13,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOSTNAME,
+    ago,
     make_cloud_of,
     make_fleet,
     make_node,
@@ -71,6 +72,17 @@ def test_pod_that_may_not_or_cannot_move_keeps_its_node(changed: dict[str, Any],
     )
     assert told(made, TaintNode) + told(made, EvictPod) == []
     assert kept(made)["a"] == code
+
+
+def test_pod_that_karpenter_would_keep_for_a_time_keeps_its_node_until_then() -> None:
+    """It was moved at once, and nobody was told how long it stays."""
+    notes = FrozenMap({"karpenter.sh/do-not-disrupt": "4h"})
+    made = alone(make_scene_fleet(), annotations=notes, started_at=ago(3600))
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    detail = next(each.detail for each in made.kept if each.node == "a")
+    assert "karpenter.sh/do-not-disrupt=4h, until 2026-01-31T15:00:00Z" in detail
+    later = alone(make_scene_fleet(), annotations=notes, started_at=ago(5 * 3600))
+    assert told(later, TaintNode) == ["a"]
 
 
 @pytest.mark.parametrize(

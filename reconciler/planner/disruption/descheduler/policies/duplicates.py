@@ -34,7 +34,7 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
                 for owner, pods in _by_owner(members):
                     if owner.kind not in arguments.exclude_owner_kinds:
                         groups[replicas[0].key.namespace, owner, pod_class.number] += pods
-    several = [pods for pods in groups.values() if _share_a_node(pods)]
+    several = [pods for pods in groups.values() if _share_a_node(pods, facts)]
     for pods in sorted(several, key=by_first_name):
         yield from _uneven(pods, facts)
 
@@ -51,25 +51,20 @@ def _by_owner(pods: Sequence[Pod]) -> Iterable[tuple[Owner, Sequence[Pod]]]:
     return found.items()
 
 
-def _share_a_node(pods: Sequence[Pod]) -> bool:
-    return len(set(map(attrgetter("node_name"), pods))) < len(pods)
-
-
-def _held(pods: Sequence[Pod]) -> Counter[NodeName]:
-    """Return how many of the pods each node has."""
-    return Counter(map(attrgetter("node_name"), pods))
+def _share_a_node(pods: Sequence[Pod], facts: Facts) -> bool:
+    return len(set(facts.expected_on(pods))) < len(pods)
 
 
 def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
     """Yield the pods of one group that are too many on their node."""
     view = facts.view
-    held = _held(pods)
+    held = Counter(facts.expected_on(pods))
     possible = _possible(pods[0], facts)
     if possible.sum() < 2:
         return
     share = -(-len(pods) // int(possible.sum()))
     names = list(view.nodes)
-    for pod in sorted(pods, key=eviction_order):
+    for pod in sorted(facts.staying(pods), key=eviction_order):
         node = pod.node_name
         if node is None or held[node] <= share:
             continue
@@ -85,7 +80,7 @@ def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
         _move(held, node, place)
 
 
-def _move(held: Counter[NodeName], node: NodeName, place: NodeName | None) -> None:
+def _move(held: Counter[NodeName | None], node: NodeName, place: NodeName | None) -> None:
     """Count a pod at the place where it is expected; None: it stays."""
     if place is not None:
         held[node] -= 1

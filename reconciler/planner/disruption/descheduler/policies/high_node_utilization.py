@@ -20,7 +20,7 @@ def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
     usage = Usage(facts, arguments.thresholds)
     better = usage.looked_at & ~usage.below(arguments.thresholds)
     for node in nodes_to_empty(arguments, facts, usage):
-        pods = facts.pods_on.get(node.name, ())
+        pods = facts.staying(facts.pods_on.get(node.name, ()))
         for pod in sorted(pods, key=eviction_order):
             if pod.daemon or pod.mirror or pod.deleting or not arguments.scope.covers(pod):
                 continue

@@ -69,7 +69,7 @@ def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
     """Return the pods of a node that the policy looks at."""
     return [
         pod
-        for pod in facts.pods_on.get(node.name, ())
+        for pod in facts.staying(facts.pods_on.get(node.name, ()))
         if not (pod.daemon or pod.mirror or pod.deleting) and arguments.scope.covers(pod)
     ]
 

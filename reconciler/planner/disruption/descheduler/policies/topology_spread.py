@@ -144,7 +144,7 @@ class _Balance:
         """Return the pods of each domain that the constraint counts, the first to go last."""
         found: dict[int, list[Pod]] = defaultdict(list)
         selector, row_of = self._constraint.selector, self._facts.view.row_of
-        for pod in sorted(self._pods, key=eviction_order, reverse=True):
+        for pod in sorted(self._facts.staying(self._pods), key=eviction_order, reverse=True):
             home = int(self._domain[row_of[pod.node_name]]) if pod.node_name is not None else -1
             if home >= 0 and selector is not None and selector.matches(pod.labels):
                 found[home].append(pod)

@@ -125,6 +125,35 @@ def test_policies_of_pipelines_reach_groups_only_where_terraform_makes_some(
 
 
 @pytest.mark.parametrize(
+    ("parameter", "resource"),
+    [
+        ("/aws/service/eks/image_id", "arn:aws:ssm:*:*:parameter/aws/service/eks/image_id"),
+        ("golden:3", "arn:aws:ssm:*:*:parameter/golden"),
+        (
+            "arn:aws:ssm:us-west-2:123456789012:parameter/golden:tested",
+            "arn:aws:ssm:us-west-2:123456789012:parameter/golden",
+        ),
+    ],
+)
+def test_policy_of_the_apply_reads_the_parameters_that_name_images(
+    tmp_path: Path, parameter: str, resource: str
+) -> None:
+    """Auto Scaling looks the image up with the rights of whoever makes or changes the group."""
+    group = (
+        "sectors: {web: {kind: cpu, fleets: [{size: small, provider: asg, auto_scaling_group: g}]}}"
+    )
+    image = BACKEND.replace("{backend", f"{{ami: 'resolve:ssm:{parameter}', backend")
+    config = CONFIG.split("sectors:")[0] + image + group
+    rights = {}
+    for name in ("ci-plan", "ci-apply"):
+        done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["Statement"]
+        rights[name] = [s["Resource"] for s in found if "ssm:GetParameters" in s["Action"]]
+    assert rights == {"ci-plan": [], "ci-apply": [[resource]]}
+
+
+@pytest.mark.parametrize(
     ("name", "config", "why"),
     [
         ("ci-plan", CONFIG, "terraform.backend"),

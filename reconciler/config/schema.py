@@ -78,8 +78,8 @@ class SectorConfig(Section):
     expander: Expander = "cost"
     """How fleets are chosen: cost, least-waste, most-pods, random or priority."""
     expander_priorities: dict[PriorityNumber, tuple[NamePattern, ...]] = Field(default_factory=dict)
-    """For the expander `priority`: numbers, each with regular expressions of names of fleets and
-    Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
+    """For the expander `priority`: numbers, each with regular expressions (RE2) of names of fleets
+    and Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
     balance_similar_groups: Boolean = False
     """Whether new nodes are spread over fleets and groups that are alike, those of several zones
     above all, so that they become equally large."""

@@ -17,6 +17,7 @@ from reconciler.config import scalars
 from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.model import ids
 from reconciler.model.host_port import host_and_port
+from reconciler.model.name_expression import parse_expression
 from reconciler.planner import settings as planner
 
 T = TypeVar("T")
@@ -101,15 +102,18 @@ _PRIORITY_DIGITS_MAX = 6
 
 
 def _is_expression(text: str) -> bool:
-    try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError):
+    if not 0 < len(text) <= _EXPRESSION_LENGTH_MAX:
         return False
-    return 0 < len(text) <= _EXPRESSION_LENGTH_MAX
+    try:
+        parse_expression(text)
+    except ValueError:
+        return False
+    return True
 
 
 NamePattern: TypeAlias = Annotated[
-    Text, matching(_is_expression, "a regular expression of at most 200 characters")
+    Text,
+    matching(_is_expression, "a regular expression (RE2) of at most 200 characters"),
 ]
 """A regular expression that is looked for anywhere in a name."""
 

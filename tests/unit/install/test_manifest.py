@@ -1,5 +1,6 @@
 """`reconciler manifest`: what the objects say, and what is refused."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,15 @@ profiles:
     made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
     assert made["ConfigMap"]["data"] == {"policies.yaml": policies, "sectors.yaml": config}
     assert {each["metadata"].get("namespace", "fleets") for each in made.values()} == {"fleets"}
+
+
+@pytest.mark.timeout(60)
+def test_pipe_that_the_config_names_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """Nobody writes to it, and the command would never end."""
+    os.mkfifo(tmp_path / "prices.json")
+    done = run(tmp_path, config=CONFIG + "catalogue: prices.json\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize(

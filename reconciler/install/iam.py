@@ -136,7 +136,8 @@ def policy_values(
     values = {**values, **state_values(backend.bucket, keys, partition)}
     if backend.kms_key_id:
         values = {**values, STATE_KEY: _key_arn(backend.kms_key_id, backend.region, partition)}
-    if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
+    groups_made = any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config))
+    if groups_made or _may_lose_groups(config):
         values = {**values, GROUPS: "true"}
     if parameters := _image_parameters(config, partition):
         values = {**values, IMAGE_PARAMETERS: parameters}
@@ -173,9 +174,18 @@ def _parameter_arn(parameter: str, partition: str) -> str:
 
 
 def _has_groups(config: SectorConfig) -> bool:
-    """Return whether the config names Auto Scaling groups, or has them found by their tags."""
+    """Return whether the config names Auto Scaling groups, or has them found by their tags.
+
+    It also has those that it no longer names, until they are drained and removed.
+    """
     sectors = config.sectors.values()
-    return not config.sectors or any(f.provider == "asg" for s in sectors for f in s.fleets)
+    named = any(f.provider == "asg" for s in sectors for f in s.fleets)
+    return not config.sectors or named or _may_lose_groups(config)
+
+
+def _may_lose_groups(config: SectorConfig) -> bool:
+    """Return whether a fleet may go that the config does not name: nothing says what it is."""
+    return bool(set(config.allow_destroy) - {fleet.name for fleet in resolve_fleets(config)})
 
 
 def _regions(config: SectorConfig) -> set[str]:

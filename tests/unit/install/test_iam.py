@@ -153,6 +153,20 @@ def test_policy_of_the_apply_reads_the_parameters_that_name_images(
     assert rights == {"ci-plan": [], "ci-apply": [[resource]]}
 
 
+@pytest.mark.parametrize("name", ["capacity-loop", "ci-plan", "ci-apply"])
+def test_policies_keep_groups_while_one_that_the_config_lost_may_be_removed(
+    tmp_path: Path, name: str
+) -> None:
+    """A group's last nodes could not be drained, nor the group be deleted."""
+    found = {}
+    for approved in ("[]", "[coordinate-old]", "[primary-small]"):
+        config = CONFIG + BACKEND + f"regions: [us-west-2]\nallow_destroy: {approved}\n"
+        done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+        assert done.returncode == 0, done.stderr
+        found[approved] = "autoscaling:" in done.stdout
+    assert found == {"[]": False, "[coordinate-old]": True, "[primary-small]": False}
+
+
 @pytest.mark.parametrize(
     ("name", "config", "why"),
     [

@@ -32,6 +32,23 @@ def test_clean_config_exits_0_with_no_faults(
     assert capsys.readouterr().out == '{"faults": []}\n'
 
 
+@pytest.mark.parametrize("output", ["json", "yaml", "table"])
+def test_secret_in_a_config_is_in_no_fault(
+    tmp_path: Path, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A token in the wrong place would stand in the log of every pipeline."""
+    hook = "https://hooks.slack.com/services/T000/B000/SECRETabcdef123456"
+    token = "ghp_SECRETghijklmnopqrstuvwxyz0123456789"
+    file = tmp_path / "sectors.yaml"
+    file.write_text(
+        f"cluster: a\nlisten: {hook}\ndefault_sector: {token}\nsectors: {{{token}: {{}}}}\n"
+    )
+    assert run(["validate", str(file), "--output", output]) == 2
+    printed = capsys.readouterr().out
+    assert "SECRET" not in printed
+    assert "***" in printed
+
+
 def test_faults_are_json_and_exit_2(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CI annotates the lines of the pull request from this."""
     assert run(["validate", str(config_file)]) == 2

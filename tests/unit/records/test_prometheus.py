@@ -64,7 +64,9 @@ def test_labels_that_the_server_replaced_are_the_pods_own() -> None:
     found = pods(
         step(
             created=[told("a", moment(5), **own, exported_pod="web")],
-            owner=[told("a", **own, exported_pod="web", owner_kind="ReplicaSet", owner_name="w")],
+            owner=[
+                told("a", 1.0, **own, exported_pod="web", owner_kind="ReplicaSet", owner_name="w")
+            ],
             requests=[
                 told("a", amount, **own, container="ksm", exported_container=name, resource="cpu")
                 for name, amount in (("x", 1), ("y", 2))

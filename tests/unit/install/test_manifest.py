@@ -329,6 +329,18 @@ profiles:
     assert {each["metadata"].get("namespace", "fleets") for each in made.values()} == {"fleets"}
 
 
+def test_taints_of_each_region_are_tolerated() -> None:
+    """The pods would find no node in the only region that the sector is in."""
+    east = "terraform: {by_region: {us-east-1: {node_taints: 'dedicated=east:NoSchedule'}}}\n"
+    sector = "regions: [us-west-2, us-east-1]\n" + CONFIG.replace(
+        "taints: [{key: dedicated, value: coordinate, effect: NoSchedule}]", "regions: [us-east-1]"
+    )
+    found = tolerations_of(parse_config(sector + east), "coordinate")
+    assert [(taint.key, taint.value, taint.effect) for taint in found] == [
+        ("dedicated", "east", "NoSchedule")
+    ]
+
+
 @pytest.mark.timeout(60)
 def test_pipe_that_the_config_names_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     """Nobody writes to it, and the command would never end."""

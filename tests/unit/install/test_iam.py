@@ -153,6 +153,17 @@ def test_policy_of_the_apply_reads_the_parameters_that_name_images(
     assert rights == {"ci-plan": [], "ci-apply": [[resource]]}
 
 
+def test_policy_of_the_apply_reaches_all_that_a_fleet_is_launched_with(tmp_path: Path) -> None:
+    """A fleet in a placement group was refused: EC2 checks each resource by itself."""
+    done = run(tmp_path, "--iam-policy", "ci-apply", "--node-role", ROLE, config=CONFIG + BACKEND)
+    assert done.returncode == 0, done.stderr
+    kinds = {"image", "instance", "key-pair", "network-interface", "placement-group",
+             "security-group", "snapshot", "subnet", "volume"}  # fmt: skip
+    for sid in ("UseWhatFleetsAreMadeFrom", "LaunchFromTemplatesOnly"):
+        (found,) = (s for s in json.loads(done.stdout)["Statement"] if s["Sid"] == sid)
+        assert {each.split(":")[-1] for each in found["Resource"]} == {f"{k}/*" for k in kinds}
+
+
 @pytest.mark.parametrize("name", ["capacity-loop", "ci-plan", "ci-apply"])
 def test_policies_keep_groups_while_one_that_the_config_lost_may_be_removed(
     tmp_path: Path, name: str

@@ -30,6 +30,7 @@ ZONE_WITHOUT_SUBNET: Final = "terraform/zone-without-subnet"
 REGION_NOT_RENDERED: Final = "terraform/region-not-rendered"
 NO_BACKEND: Final = "terraform/no-backend"
 ARN_FOR_NAME: Final = "terraform/arn-for-name"
+TAGS_WITHOUT_CLUSTER: Final = "terraform/tags-without-cluster"
 MANAGED_NODE_GROUP: Final = "terraform/managed-node-group"
 UNKNOWN_TYPE: Final = "instance/unknown-type"
 ARCHITECTURE: Final = "instance/architecture"
@@ -66,6 +67,7 @@ WARNING_CODES: Final = (
     REGION_NOT_RENDERED,
     ARN_FOR_NAME,
     MANAGED_NODE_GROUP,
+    TAGS_WITHOUT_CLUSTER,
     UNKNOWN_TYPE,
     ARCHITECTURE,
     SIZE_CLAIM,

@@ -30,6 +30,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.limit_below_minima,
     names.arns,
     terraform.groups_of_eks,
+    terraform.tags_without_cluster,
 )
 STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,

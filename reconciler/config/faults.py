@@ -40,6 +40,7 @@ OTHER_REGION: Final = "region/other"
 FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
 EXPIRY: Final = "fleet/expiry"
 ALL_RESERVED: Final = "fleet/all-reserved"
+UNUSED_PRIORITIES: Final = "expander/unused-priorities"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 NO_COST_LIMIT: Final = "cost/no-limit"
 
@@ -76,6 +77,7 @@ WARNING_CODES: Final = (
     FALLBACK_WITHOUT_SPOT,
     EXPIRY,
     ALL_RESERVED,
+    UNUSED_PRIORITIES,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
 )

@@ -155,7 +155,8 @@ class SectorConfig(Section):
     kube_context: Text | None = None
     """Context of the kubeconfig; default: its current one."""
     catalogue: FilePath | None = None
-    """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
+    """Instance types and prices, a file of `reconciler catalogue refresh`, by its path from the
+    config's folder; default: our own."""
     pod_namespace: NamespaceName | None = None
     """Only pods of this namespace are demand; default: all."""
     dry_run: Boolean = False

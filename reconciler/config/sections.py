@@ -11,6 +11,7 @@ from reconciler.config.types import (
     Count,
     CronSchedule,
     DisruptionReason,
+    LeaseNamespace,
     Name,
     NodeLabelText,
     NodesOrPercent,
@@ -28,7 +29,6 @@ from reconciler.config.types import (
     SecretUrl,
     Share,
     StuckEndCount,
-    Text,
     TimeOfDay,
     Url,
     Weekday,
@@ -261,7 +261,7 @@ class LeaderElection(Section):
     """How long after its last renewal a leader acts; less than `lease_duration`."""
     retry_period_seconds: PositiveSeconds = Field(default=2.0, alias="retry_period")
     """Pause between renewals, and between looks at the Lease; far less than `renew_deadline`."""
-    namespace: Text | None = None
+    namespace: LeaseNamespace | None = None
     """The one namespace whose Lease counts; default: the pod's own, outside of the cluster
     `fleet-reconciler`, which is created when it does not exist."""
 

@@ -138,6 +138,11 @@ NamespaceName: TypeAlias = Annotated[
     ),
     _json(type="string", pattern=f"^{_NAMESPACE}$"),
 ]
+LeaseNamespace: TypeAlias = Annotated[
+    Text,
+    text_like(_NAMESPACE, "the name of a namespace (a-z, 0-9 and '-', at most 63 characters)"),
+    _json(type="string", pattern=f"^{_NAMESPACE}$"),
+]
 RecordingPath: TypeAlias = Annotated[
     Text,
     text_like(

@@ -209,9 +209,10 @@ class ConfigSource:
 
     def _files_named(self, content: bytes) -> tuple[Path, ...]:
         policies, catalogue = files_named(content)
-        catalogue = stated_catalogue(self._flags) or catalogue
-        beside = (Path(self._file).parent / policies,) if policies else ()
-        return (*beside, Path(catalogue)) if catalogue else beside
+        stated = stated_catalogue(self._flags)
+        named = (policies, None if stated else catalogue)
+        beside = tuple(Path(self._file).parent / path for path in named if path)
+        return (*beside, Path(stated)) if stated else beside
 
 
 def stated_catalogue(flags: Flags) -> str:

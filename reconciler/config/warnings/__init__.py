@@ -29,6 +29,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.all_reserved,
     capacity.limit_below_minima,
     names.arns,
+    names.unused_priorities,
     terraform.groups_of_eks,
     terraform.tags_without_cluster,
 )

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import run
+from reconciler.config.catalogue import load_catalogue, render_catalogue
 from tests.unit.config.documents import COMPLETE
 
 
@@ -47,6 +48,17 @@ def test_secret_in_a_config_is_in_no_fault(
     printed = capsys.readouterr().out
     assert "SECRET" not in printed
     assert "***" in printed
+
+
+def test_catalogue_beside_the_config_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was looked for in the working directory, and every type of it was unknown."""
+    (tmp_path / "prices.json").write_text(render_catalogue(load_catalogue()))
+    file = tmp_path / "sectors.yaml"
+    file.write_text(COMPLETE + "catalogue: prices.json\n")
+    assert run(["validate", str(file), "--output", "json"]) == 0
+    assert capsys.readouterr().out == '{"faults": []}\n'
 
 
 def test_faults_are_json_and_exit_2(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

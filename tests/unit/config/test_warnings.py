@@ -116,6 +116,11 @@ WARNED = [
         + with_fleets("{size: small}"),
     ),
     (
+        "expander/unused-priorities",
+        "expander_priorities",
+        "expander_priorities: {10: [large]}\n" + with_fleets("{size: small}"),
+    ),
+    (
         "terraform/managed-node-group",
         "sectors.primary.fleets[0].auto_scaling_group",
         f"{MODULE}}}\n"
@@ -145,6 +150,9 @@ CLEAN = [
     f"{MODULE}}}\n" + with_fleets("{size: small, provider: asg, auto_scaling_group: web-eks-1}"),
     with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web}"),
     COMPLETE,
+    "expander_priorities: {10: [large]}\nexpander: priority\n" + with_fleets("{size: small}"),
+    with_fleets("{size: small}").replace("kind:", "expander: priority, kind:")
+    + "expander_priorities: {10: [large]}\n",
     with_fleets("{size: small}"),
     with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 4}"),
     with_fleets("{size: small, spot: true, spot_fallback: on-demand}"),

@@ -129,19 +129,13 @@ def _number_of_key(text: object) -> object:
 PriorityNumber: TypeAlias = Annotated[int, BeforeValidator(_number_of_key)]
 """A priority as the key of a mapping."""
 _NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAMESPACE_TEXT = "the name of a namespace (a-z, 0-9 and '-', at most 63 characters)"
+_NAMESPACE_JSON = _json(type="string", pattern=f"^{_NAMESPACE}$")
+LeaseNamespace: TypeAlias = Annotated[Text, text_like(_NAMESPACE, _NAMESPACE_TEXT), _NAMESPACE_JSON]
 NamespaceName: TypeAlias = Annotated[
     Text,
-    text_like(
-        _NAMESPACE,
-        "the name of a namespace (a-z, 0-9 and '-', at most 63 characters);"
-        " leave it out for all of them",
-    ),
-    _json(type="string", pattern=f"^{_NAMESPACE}$"),
-]
-LeaseNamespace: TypeAlias = Annotated[
-    Text,
-    text_like(_NAMESPACE, "the name of a namespace (a-z, 0-9 and '-', at most 63 characters)"),
-    _json(type="string", pattern=f"^{_NAMESPACE}$"),
+    text_like(_NAMESPACE, f"{_NAMESPACE_TEXT}; leave it out for all of them"),
+    _NAMESPACE_JSON,
 ]
 RecordingPath: TypeAlias = Annotated[
     Text,

@@ -8,10 +8,10 @@ from reconciler.adapters.aws import home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
 from reconciler.bootstrap.capacity_loop.config_source import ConfigSource
 from reconciler.bootstrap.planning.clouds import aws_clouds
-from reconciler.bootstrap.planning.providers import asked_for
+from reconciler.bootstrap.planning.providers import observed, providers_of
 from reconciler.config.environment import Flags
 from reconciler.machine.whole_file import put_whole
-from reconciler.model.errors import InputError
+from reconciler.model.errors import Forbidden, InputError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 from reconciler.records.snapshot import (
@@ -42,9 +42,16 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
     answers: dict[Region, list[Answer]] = {}
     with aws_clouds(lambda: source.settings) as clouds:
         # EC2 first, as in a live cycle.
-        for cloud in asked_for(clouds, source.settings):
-            for region, found in cloud.raw(source.settings.observed_regions).items():
-                answers.setdefault(region, []).extend(found)
+        for provider, cloud in observed(clouds, source.settings).items():
+            try:
+                raw = cloud.raw(source.settings.observed_regions)
+            except Forbidden:
+                # A live cycle goes on as well without rights to what the config no longer has.
+                if provider in providers_of(source.settings):
+                    raise
+                continue
+            for region, answer in raw.items():
+                answers.setdefault(region, []).extend(answer)
     for region, found in answers.items():
         files |= cloud_snapshot_files(region, found)
     config = source.config

@@ -10,6 +10,7 @@ from reconciler import __version__
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
 from reconciler.cli.options.gitops import SecondLoopConfigsOption, SecondLoopOutOption
 from reconciler.cli.terminal.output import print_document
+from reconciler.config.catalogue import FILE_MAX_BYTES
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
@@ -24,6 +25,7 @@ from reconciler.install.settings import (
     extra_paths,
     tolerations_of,
 )
+from reconciler.machine.plain_file import open_plain
 from reconciler.model.errors import InputError, UsageError
 
 EXAMPLE: Final = """\
@@ -142,6 +144,7 @@ _NO_IDENTITY = (
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with open_plain(path, links=True) as file:
+            return file.read(FILE_MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read: {error}") from error

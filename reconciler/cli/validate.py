@@ -6,6 +6,7 @@ import typer
 
 from reconciler.cli.options.config_argument import configs_of
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, print_line, wanted
+from reconciler.cli.terminal.told import without_secrets
 from reconciler.config.check import CheckedConfig, check_named
 from reconciler.config.environment import stated_cluster_name
 from reconciler.config.json_schema import json_schema
@@ -72,20 +73,20 @@ def _print_lines(checked: CheckedConfig) -> None:
     for p in checked.problems:
         mark = "warning: " if p.severity == "warning" else ""
         place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
-        print_line(f"{place}: {p.message}")
+        print_line(f"{place}: {without_secrets(p.message)}")
     if all(problem.severity == "warning" for problem in checked.problems):
         print_line(f"{name}: no faults")
 
 
 def _as_json(name: str, problem: Problem) -> dict[str, object]:
-    """Return the public form of a fault."""
+    """Return the public form of a fault; a key or a text of the config may be a secret."""
     return {
         "file": name,
         "code": problem.code,
         "severity": problem.severity,
-        "path": problem.path,
+        "path": without_secrets(problem.path),
         # A file that cannot be read has no line; tools that annotate lines get the first one.
         "line": max(1, problem.line),
         "column": max(1, problem.column),
-        "message": problem.message,
+        "message": without_secrets(problem.message),
     }

@@ -80,15 +80,15 @@ def load_catalogue(path: str | None = None) -> Catalogue:
 
 
 def catalogue_beside(named: str | None, directory: Path) -> str | None:
-    """Return the config's own catalogue: beside the config or where it says; else None.
+    """Return the config's own catalogue, by its path from the config's folder; else None.
 
     A path in the pod of the capacity loop is not here: the prices of the package are used instead,
     with their date and region.
     """
     if named is None:
         return None
-    found = (path for path in (directory / named, Path(named)) if path.is_file())
-    return next(map(str, found), None)
+    path = directory / named
+    return str(path) if path.is_file() else None
 
 
 @cache

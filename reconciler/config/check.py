@@ -63,15 +63,18 @@ def check_file(
     except ConfigError as error:
         return error.problems
     reading = read_config(content, cluster_name=cluster_name, directory=directory)
-    return check_reading(reading, strict=strict)
+    return check_reading(reading, strict=strict, directory=directory)
 
 
-def check_reading(reading: ConfigReading, *, strict: bool = False) -> tuple[Problem, ...]:
-    """Return every fault and warning of a config text; see `check_file`."""
-    return in_file_order([*reading.problems, *_beyond(reading, strict=strict)])
+def check_reading(
+    reading: ConfigReading, *, strict: bool = False, directory: Path | None = None
+) -> tuple[Problem, ...]:
+    """Return every fault and warning of a config text in a folder; see `check_file`."""
+    beyond = _beyond(reading, directory or Path(), strict=strict)
+    return in_file_order([*reading.problems, *beyond])
 
 
-def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
+def _beyond(reading: ConfigReading, directory: Path, *, strict: bool) -> Iterator[Problem]:
     """Yield faults for running and rendering, and what is probably wrong."""
     document, config = reading.document, reading.config
     if document is None or config is None:
@@ -79,7 +82,7 @@ def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
     if wants_rendering(config):
         yield from _errors_of_rendering(document, config)
     if not reading.problems:
-        yield from _warnings(document, config, strict=strict)
+        yield from _warnings(document, config, directory, strict=strict)
 
 
 def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[Problem]:
@@ -87,12 +90,15 @@ def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[P
     yield from unrenderable(document, config)
 
 
-def _warnings(document: Document, config: SectorConfig, *, strict: bool) -> Iterator[Problem]:
+def _warnings(
+    document: Document, config: SectorConfig, directory: Path, *, strict: bool
+) -> Iterator[Problem]:
+    named = None if config.catalogue is None else str(directory / config.catalogue)
     try:
-        catalogue = load_catalogue(config.catalogue)
+        catalogue = load_catalogue(named)
     except ReconcilerError as error:
         message = (
-            f"catalogue: {config.catalogue}: {error.what}; plan and run stop where it is missing,"
+            f"catalogue: {named}: {error.what}; plan and run stop where it is missing,"
             " and what is said of instance types here is from the package's own catalogue"
         )
         yield document.problem(UNKNOWN_TYPE, ("catalogue",), message, severity="warning")

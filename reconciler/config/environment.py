@@ -88,7 +88,8 @@ def load_with_overrides(
     given = stated_values(flags, environ)
     cluster_name = cluster_name_of(given)
     config = load_config(path, cluster_name=cluster_name, purpose=purpose)
-    return apply_overrides(config, given)
+    directory = Path() if str(path) == "-" else Path(path).parent
+    return apply_overrides(_with_catalogue_beside(config, directory), given)
 
 
 def parse_with_overrides(
@@ -105,7 +106,8 @@ def parse_with_overrides(
         content: The YAML.
         flags: What the command line gave.
         name: What to call it in messages.
-        directory: Where `descheduler.policy_file` is looked for; None: it is not read.
+        directory: Where `descheduler.policy_file` and `catalogue` are looked for, the folder of
+            the config; None: the policy file is not read.
         purpose: What the config is read for.
 
     Raises:
@@ -120,7 +122,17 @@ def parse_with_overrides(
         directory=directory,
         purpose=purpose,
     )
-    return apply_overrides(config, given)
+    return apply_overrides(_with_catalogue_beside(config, directory), given)
+
+
+def _with_catalogue_beside(config: SectorConfig, directory: Path | None) -> SectorConfig:
+    """Return the config with the path of its catalogue as one of this process.
+
+    The config names it from its own folder; flags and variables do from the working directory.
+    """
+    if config.catalogue is None or directory is None:
+        return config
+    return config.model_copy(update={"catalogue": str(directory / config.catalogue)})
 
 
 def stated_values(

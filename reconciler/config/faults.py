@@ -30,6 +30,7 @@ ZONE_WITHOUT_SUBNET: Final = "terraform/zone-without-subnet"
 REGION_NOT_RENDERED: Final = "terraform/region-not-rendered"
 NO_BACKEND: Final = "terraform/no-backend"
 ARN_FOR_NAME: Final = "terraform/arn-for-name"
+TAGS_WITHOUT_CLUSTER: Final = "terraform/tags-without-cluster"
 MANAGED_NODE_GROUP: Final = "terraform/managed-node-group"
 UNKNOWN_TYPE: Final = "instance/unknown-type"
 ARCHITECTURE: Final = "instance/architecture"
@@ -39,6 +40,7 @@ OTHER_REGION: Final = "region/other"
 FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
 EXPIRY: Final = "fleet/expiry"
 ALL_RESERVED: Final = "fleet/all-reserved"
+UNUSED_PRIORITIES: Final = "expander/unused-priorities"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 NO_COST_LIMIT: Final = "cost/no-limit"
 
@@ -66,6 +68,7 @@ WARNING_CODES: Final = (
     REGION_NOT_RENDERED,
     ARN_FOR_NAME,
     MANAGED_NODE_GROUP,
+    TAGS_WITHOUT_CLUSTER,
     UNKNOWN_TYPE,
     ARCHITECTURE,
     SIZE_CLAIM,
@@ -74,6 +77,7 @@ WARNING_CODES: Final = (
     FALLBACK_WITHOUT_SPOT,
     EXPIRY,
     ALL_RESERVED,
+    UNUSED_PRIORITIES,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
 )

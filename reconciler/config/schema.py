@@ -78,8 +78,8 @@ class SectorConfig(Section):
     expander: Expander = "cost"
     """How fleets are chosen: cost, least-waste, most-pods, random or priority."""
     expander_priorities: dict[PriorityNumber, tuple[NamePattern, ...]] = Field(default_factory=dict)
-    """For the expander `priority`: numbers, each with regular expressions of names of fleets and
-    Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
+    """For the expander `priority`: numbers, each with regular expressions (RE2) of names of fleets
+    and Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
     balance_similar_groups: Boolean = False
     """Whether new nodes are spread over fleets and groups that are alike, those of several zones
     above all, so that they become equally large."""
@@ -156,7 +156,8 @@ class SectorConfig(Section):
     kube_context: Text | None = None
     """Context of the kubeconfig; default: its current one."""
     catalogue: FilePath | None = None
-    """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
+    """Instance types and prices, a file of `reconciler catalogue refresh`, by its path from the
+    config's folder; default: our own."""
     pod_namespace: NamespaceName | None = None
     """Only pods of this namespace are demand; default: all."""
     dry_run: Boolean = False

@@ -11,6 +11,7 @@ from reconciler.config.types import (
     Count,
     CronSchedule,
     DisruptionReason,
+    LeaseNamespace,
     Name,
     NodeLabelText,
     NodesOrPercent,
@@ -28,7 +29,6 @@ from reconciler.config.types import (
     SecretUrl,
     Share,
     StuckEndCount,
-    Text,
     TimeOfDay,
     Url,
     Weekday,
@@ -45,7 +45,8 @@ class GracePeriod(Section):
     ends: TimeOfDay = MIDNIGHT
     """Time of day until which it holds (`24:00` by default); earlier than `starts`: overnight."""
     days: tuple[Weekday, ...] = ()
-    """Days as names or 1 to 7 from Monday, of the moment asked about; none: every day."""
+    """Days as names or 1 to 7 from Monday, of the moment asked about, so that an overnight range
+    is both ends of each day; none: every day."""
     seconds: Seconds = Field(default=600.0, alias="value")
     """Seconds (or a duration) that the node must have been empty."""
 
@@ -56,9 +57,10 @@ class MaintenanceWindow(Section):
     starts: TimeOfDay = MIDNIGHT
     """Time of day from which the window is open, in `timezone`."""
     ends: TimeOfDay = MIDNIGHT
-    """Time of day at which it closes (`24:00` by default); earlier than `starts`: overnight."""
+    """Time of day at which it closes (`24:00` by default); earlier than `starts`: on the
+    next day."""
     days: tuple[Weekday, ...] = ()
-    """Days as names or 1 to 7 from Monday; none: every day."""
+    """Days on which it opens, as names or 1 to 7 from Monday; none: every day."""
 
 
 class ScaleIn(Section):
@@ -186,9 +188,10 @@ class DisruptionBudget(Section):
     starts: TimeOfDay = MIDNIGHT
     """Time of day from which it holds, in `timezone`."""
     ends: TimeOfDay = MIDNIGHT
-    """Time of day until which it holds (`24:00` by default); earlier than `starts`: overnight."""
+    """Time of day until which it holds (`24:00` by default); earlier than `starts`: on the
+    next day."""
     days: tuple[Weekday, ...] = ()
-    """Days as names or 1 to 7 from Monday; none: every day."""
+    """Days on which it begins to hold, as names or 1 to 7 from Monday; none: every day."""
     reasons: tuple[DisruptionReason, ...] = ()
     """The reasons for disruption that it limits; none: all."""
     schedule: CronSchedule | None = None
@@ -258,7 +261,7 @@ class LeaderElection(Section):
     """How long after its last renewal a leader acts; less than `lease_duration`."""
     retry_period_seconds: PositiveSeconds = Field(default=2.0, alias="retry_period")
     """Pause between renewals, and between looks at the Lease; far less than `renew_deadline`."""
-    namespace: Text | None = None
+    namespace: LeaseNamespace | None = None
     """The one namespace whose Lease counts; default: the pod's own, outside of the cluster
     `fleet-reconciler`, which is created when it does not exist."""
 

@@ -98,7 +98,7 @@ Ami: TypeAlias = Annotated[
         r"ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+"
         r"|(al2023(-nvidia|-neuron)?|bottlerocket(-nvidia)?)@(latest|v[0-9]+(\.[0-9]+)*)",
         "an image id (ami-…), an alias such as al2023@latest or bottlerocket@v1.26.1, or"
-        " resolve:ssm:<parameter>",
+        " resolve:ssm:<parameter> for Auto Scaling groups",
     ),
 ]
 Architecture: TypeAlias = Annotated[Literal["x86_64", "arm64"], BeforeValidator(scalars.any_text)]
@@ -187,6 +187,10 @@ StateKmsKey: TypeAlias = Annotated[
 ]
 
 
+IMAGE_PARAMETER: Final = "resolve:ssm:"
+"""How an image begins that a parameter of Systems Manager names."""
+
+
 def is_ami_alias(ami: str) -> bool:
     """Return whether an image is named by family and version (`al2023@latest`), not by an id."""
     return "@" in ami
@@ -197,7 +201,8 @@ class TerraformVariables(Section):
 
     ami: Ami | None = None
     """Id of the machine image; an alias such as `al2023@latest` or `bottlerocket@v1.26.1`, which
-    each plan of Terraform looks up; or `resolve:ssm:<parameter>`, which EC2 looks up."""
+    each plan of Terraform looks up; or, for Auto Scaling groups, `resolve:ssm:<parameter>`, which
+    is looked up at each launch."""
     architecture: Architecture | None = None
     """Architecture of the image that an alias names: x86_64 (default) or arm64."""
     kubernetes_version: KubernetesVersion | None = None

@@ -17,6 +17,7 @@ from reconciler.config import scalars
 from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.model import ids
 from reconciler.model.host_port import host_and_port
+from reconciler.model.name_expression import parse_expression
 from reconciler.planner import settings as planner
 
 T = TypeVar("T")
@@ -101,15 +102,18 @@ _PRIORITY_DIGITS_MAX = 6
 
 
 def _is_expression(text: str) -> bool:
-    try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError):
+    if not 0 < len(text) <= _EXPRESSION_LENGTH_MAX:
         return False
-    return 0 < len(text) <= _EXPRESSION_LENGTH_MAX
+    try:
+        parse_expression(text)
+    except ValueError:
+        return False
+    return True
 
 
 NamePattern: TypeAlias = Annotated[
-    Text, matching(_is_expression, "a regular expression of at most 200 characters")
+    Text,
+    matching(_is_expression, "a regular expression (RE2) of at most 200 characters"),
 ]
 """A regular expression that is looked for anywhere in a name."""
 
@@ -125,14 +129,13 @@ def _number_of_key(text: object) -> object:
 PriorityNumber: TypeAlias = Annotated[int, BeforeValidator(_number_of_key)]
 """A priority as the key of a mapping."""
 _NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAMESPACE_TEXT = "the name of a namespace (a-z, 0-9 and '-', at most 63 characters)"
+_NAMESPACE_JSON = _json(type="string", pattern=f"^{_NAMESPACE}$")
+LeaseNamespace: TypeAlias = Annotated[Text, text_like(_NAMESPACE, _NAMESPACE_TEXT), _NAMESPACE_JSON]
 NamespaceName: TypeAlias = Annotated[
     Text,
-    text_like(
-        _NAMESPACE,
-        "the name of a namespace (a-z, 0-9 and '-', at most 63 characters);"
-        " leave it out for all of them",
-    ),
-    _json(type="string", pattern=f"^{_NAMESPACE}$"),
+    text_like(_NAMESPACE, f"{_NAMESPACE_TEXT}; leave it out for all of them"),
+    _NAMESPACE_JSON,
 ]
 RecordingPath: TypeAlias = Annotated[
     Text,

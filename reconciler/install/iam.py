@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from reconciler.config.resolve import home_region_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
+from reconciler.config.terraform import IMAGE_PARAMETER
 from reconciler.gitops.rendering.assets import read_policy
 from reconciler.gitops.rendering.root_module import root_modules_of
 from reconciler.install.settings import BUCKET_SCHEME, ROLE
@@ -26,6 +27,8 @@ QUEUE_ACTIONS: Final = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs
 """What reading the interruption queue needs; terraform/reconciler grants the same."""
 STATE_KEY: Final = "state_key"
 """The value with the KMS key that encrypts the state: an ARN, which may end in an alias."""
+IMAGE_PARAMETERS: Final = "image_parameters"
+"""The value with the ARNs of parameters that name images of Auto Scaling groups."""
 _PARTITIONS: Final = {
     "cn-": "aws-cn",
     "us-gov-": "aws-us-gov",
@@ -51,7 +54,7 @@ def policy(name: PolicyName, values: Values) -> str:
             `state_values`; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
             the fleets, and `queue_arn`, if the config names an interruption queue; `groups`, if
             there are Auto Scaling groups to scale or, for pipelines, to make; `state_key`, if the
-            state is encrypted with a KMS key.
+            state is encrypted with a KMS key; `image_parameters`, if such parameters name images.
     """
     file = name.replace("-", "_")
     document = json.loads(read_policy(file))
@@ -64,6 +67,10 @@ def policy(name: PolicyName, values: Values) -> str:
         document["Statement"].append({**notices, "Resource": values["queue_arn"]})
     if STATE_KEY in values:
         document["Statement"].append(_state_key_statement(name, str(values[STATE_KEY])))
+    if IMAGE_PARAMETERS in values and name == "ci-apply":
+        # Whoever makes or changes a group has to be able to read what its template names.
+        named = {"Sid": "ReadImageParameters", "Effect": "Allow", "Action": "ssm:GetParameters"}
+        document["Statement"].append({**named, "Resource": values[IMAGE_PARAMETERS]})
     return json.dumps(_filled(document, {"partition": "aws", **values}), indent=2) + "\n"
 
 
@@ -129,8 +136,11 @@ def policy_values(
     values = {**values, **state_values(backend.bucket, keys, partition)}
     if backend.kms_key_id:
         values = {**values, STATE_KEY: _key_arn(backend.kms_key_id, backend.region, partition)}
-    if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
+    groups_made = any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config))
+    if groups_made or _may_lose_groups(config):
         values = {**values, GROUPS: "true"}
+    if parameters := _image_parameters(config, partition):
+        values = {**values, IMAGE_PARAMETERS: parameters}
     if name == "ci-plan":
         return values
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
@@ -140,10 +150,42 @@ def policy_values(
     return {**values, "node_role_arn": node_role_arn}
 
 
+def _image_parameters(config: SectorConfig, partition: str) -> list[str]:
+    """Return the ARNs of the parameters that name images of groups, sorted, without versions."""
+    found: set[str] = set()
+    for fleet in resolve_fleets(config):
+        regions = fleet.rendered_regions if fleet.is_group and fleet.is_rendered else ()
+        for region in regions:
+            ami = str(fleet.in_region(region).terraform.get("ami") or "")
+            if ami.startswith(IMAGE_PARAMETER):
+                found.add(_parameter_arn(ami.removeprefix(IMAGE_PARAMETER), partition))
+    return sorted(found)
+
+
+def _parameter_arn(parameter: str, partition: str) -> str:
+    """Return the ARN of a parameter given by name or ARN; a version or label after it is left out.
+
+    A name may begin with a slash; the slash before it in the ARN is then the name's.
+    """
+    start, arn, name = parameter.partition(":parameter/")
+    if not arn:
+        start, name = f"arn:{partition}:ssm:*:*", parameter.removeprefix("/")
+    return f"{start}:parameter/{name.partition(':')[0]}"
+
+
 def _has_groups(config: SectorConfig) -> bool:
-    """Return whether the config names Auto Scaling groups, or has them found by their tags."""
+    """Return whether the config names Auto Scaling groups, or has them found by their tags.
+
+    It also has those that it no longer names, until they are drained and removed.
+    """
     sectors = config.sectors.values()
-    return not config.sectors or any(f.provider == "asg" for s in sectors for f in s.fleets)
+    named = any(f.provider == "asg" for s in sectors for f in s.fleets)
+    return not config.sectors or named or _may_lose_groups(config)
+
+
+def _may_lose_groups(config: SectorConfig) -> bool:
+    """Return whether a fleet may go that the config does not name: nothing says what it is."""
+    return bool(set(config.allow_destroy) - {fleet.name for fleet in resolve_fleets(config)})
 
 
 def _regions(config: SectorConfig) -> set[str]:

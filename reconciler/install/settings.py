@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from reconciler.config.resolve import resolve_fleets
 from reconciler.config.rules.names import check_cluster_name
-from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
+from reconciler.config.schema import SectorConfig
 from reconciler.config.terraform import Taint
 from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT, find_targets
 from reconciler.model.errors import UsageError
@@ -195,21 +196,22 @@ def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:
     if sector is None:
         known = ", ".join(sorted(config.sectors)) or "none"
         raise UsageError("--sector", f"the config has no sector {name!r}", f"it has: {known}")
-    standing = [fleet for fleet in sector.fleets if fleet.min_capacity > 0]
+    fleets = [fleet for fleet in resolve_fleets(config) if fleet.sector_name == name]
+    standing = [fleet for fleet in fleets if fleet.entry.min_capacity > 0]
     if not standing:
         raise UsageError(
             "--sector",
             f"no fleet of {name} keeps a node: nothing would run what scales it up",
             "give one of its fleets min_capacity: 1",
         )
-    return tuple(dict.fromkeys(t for fleet in standing for t in _taints(config, sector, fleet)))
-
-
-def _taints(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> tuple[Taint, ...]:
-    """Return the taints of a fleet's nodes, as the second loop renders them."""
-    levels = (fleet.terraform, sector.terraform, config.terraform)
-    stated = (level.given().get("node_taints") for level in levels if level is not None)
-    return (*next((each for each in stated if each), ()), *sector.taints, *fleet.taints)
+    return tuple(
+        dict.fromkeys(
+            taint
+            for fleet in standing
+            for region in fleet.rendered_regions
+            for taint in fleet.in_region(region).taints
+        )
+    )
 
 
 def extra_paths(config: SectorConfig) -> tuple[str, ...]:

@@ -10,10 +10,31 @@ _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
 """No time zone sets its clocks back by as much."""
 
 
-def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[int]) -> bool:
-    """Return whether a local time lies in a window.
+def in_window_opened_on(
+    local: datetime, starts: time, ends: time, weekdays: Collection[int]
+) -> bool:
+    """Return whether a local time lies in a window that opened on one of its days.
 
-    An overnight window holds on each of its days from 00:00 to `ends` and from `starts` on.
+    An overnight window opens on its day at `starts` and closes on the next one at `ends`.
+    `starts` equal to `ends` is the whole day.
+
+    Args:
+        local: The moment, in the time zone of the window.
+        starts: From when it holds.
+        ends: Until when it holds.
+        weekdays: The days on which it opens, 1 to 7 from Monday.
+    """
+    clock = local.time().replace(tzinfo=None)
+    if starts > ends and clock < ends:
+        return (local - timedelta(days=1)).isoweekday() in weekdays
+    return in_window(local, starts, ends, weekdays)
+
+
+def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[int]) -> bool:
+    """Return whether a local time lies in a window on one of its days.
+
+    An overnight window holds on each of its days from 00:00 to `ends` and from `starts` on, which
+    is how Kluster Fleet Manager reads grace periods. Other windows: `in_window_opened_on`.
     `starts` equal to `ends` is the whole day.
 
     Args:

@@ -1,8 +1,9 @@
 """Priorities of fleets by regular expressions of their names, as Cluster Autoscaler has them."""
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
+
+from reconciler.model.name_expression import NameExpression, parse_expression
 
 NamedPriorities = tuple[tuple[int, tuple[str, ...]], ...]
 """Numbers, each with the expressions whose fleets have it."""
@@ -19,12 +20,12 @@ def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
         (
             number
             for number, expressions in priorities
-            if any(_compiled(each).search(name) for each in expressions for name in known)
+            if any(_parsed(each).is_found_in(name) for each in expressions for name in known)
         ),
         default=0,
     )
 
 
 @lru_cache(maxsize=1024)
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
+def _parsed(expression: str) -> NameExpression:
+    return parse_expression(expression)

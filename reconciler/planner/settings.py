@@ -61,8 +61,8 @@ EVERY_DAY: Final = frozenset(range(1, 8))
 class DisruptionBudget:
     """How many nodes of its scope may be disrupted at the same time.
 
-    It holds always, within a window (`starts`, `ends`, `weekdays`), or for `duration_seconds` after
-    each moment of `schedule`.
+    It holds always, within a window (`starts`, `ends`, and the `weekdays` on which it opens), or
+    for `duration_seconds` after each moment of `schedule`.
     """
 
     nodes: int
@@ -91,8 +91,9 @@ class MaintenanceWindow:
 
     starts: time = time(0)
     ends: time = time(0)
-    """Equal to `starts`: the whole day."""
+    """Equal to `starts`: the whole day. Earlier: on the next day."""
     weekdays: frozenset[int] = EVERY_DAY
+    """On which it opens, 1 to 7 from Monday."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.health import MISSING, SILENT
 from reconciler.web.board import PastAction
 from reconciler.web.cause import Cause, Rule, Seen
@@ -274,6 +275,29 @@ def _silent_regions(seen: Seen) -> Iterator[Cause]:
         )
 
 
+def _unseen_departing(seen: Seen) -> Iterator[Cause]:
+    """Yield nodes of fleets that are to go and that the role may not read."""
+    plan, snapshot = seen.view.plan, seen.view.snapshot
+    cloud = snapshot.cloud if snapshot is not None else None
+    if plan is None or snapshot is None or cloud is None:
+        return
+    denied = next((each for each in cloud.ignored if each.kind == "Provider"), None)
+    known = {fleet.name for fleet in cloud.fleets} | {fleet.fleet for fleet in plan.fleets}
+    labels = (node.labels.get(FLEET) for node in snapshot.cluster.nodes)
+    left = sorted({name for name in labels if name and name not in known})
+    if denied is None or not left:
+        return
+    side = "EC2" if denied.name == "ec2-fleet" else "Auto Scaling"
+    yield Cause(
+        kind="ec2-denied",
+        level="degraded",
+        headline=f"{side} denies calls",
+        detail=f"nodes of {', '.join(left)} are not drained, which the config no longer names:"
+        f" {denied.detail}",
+        remedy=denied_remedy(denied.detail),
+    )
+
+
 def _capacity(seen: Seen) -> Iterator[Cause]:
     """Yield fleets that EC2 cannot fill while pods wait for them."""
     plan = seen.view.plan
@@ -351,6 +375,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _election,
     _failed_actions,
     _silent_regions,
+    _unseen_departing,
     _queue,
     _config,
     _capacity,

@@ -4,6 +4,9 @@ locals {
   # Read by the files that eks_group shares, which has other values for them.
   default_template_name = "${var.cluster_name}-${local.fleet_name}"
   overrides_given       = var.overrides != null
+  # EC2 resolves a parameter that names the image for fleets of type instant only (API reference of
+  # RequestLaunchTemplateData).
+  image_parameters_taken = false
 
   overrides = var.overrides != null ? var.overrides : tolist([
     for pair in setproduct(local.instance_types, local.subnet_ids) : {

@@ -207,13 +207,18 @@ variable "tags" {
 
 # Entity 2: the instance.
 variable "ami" {
-  description = "Machine image of the family that ami_type names: its id (ami-…); an alias such as al2023@latest, al2023@v20260110 or bottlerocket@v1.26.1, looked up when planning; or resolve:ssm:<parameter>, looked up by EC2 at each launch."
+  description = "Machine image of the family that ami_type names: its id (ami-…); an alias such as al2023@latest, al2023@v20260110 or bottlerocket@v1.26.1, looked up when planning; or, for Auto Scaling groups, resolve:ssm:<parameter>, looked up at each launch."
   type        = string
   nullable    = false
 
   validation {
     condition     = can(regex("^(ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+|(al2023(-nvidia|-neuron)?|bottlerocket(-nvidia)?)@(latest|v[0-9]+(\\.[0-9]+)*))$", var.ami))
     error_message = "ami must be the id of a machine image (ami-…), an alias (al2023, al2023-nvidia, al2023-neuron, bottlerocket or bottlerocket-nvidia, then @latest or @v<version>) or resolve:ssm:<parameter>."
+  }
+
+  validation {
+    condition     = local.image_parameters_taken || !startswith(var.ami, "resolve:")
+    error_message = "ami must not be resolve:ssm:<parameter> for an EC2 Fleet: EC2 launches no node of a fleet of type maintain from it."
   }
 }
 

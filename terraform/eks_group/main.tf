@@ -4,8 +4,9 @@
 locals {
   # Read by the files that eks_fleet shares. The name differs from that of a fleet's template, so that a group can be made
   # while the fleet that it replaces is still there.
-  default_template_name = "${var.cluster_name}-${local.fleet_name}-group"
-  overrides_given       = false
+  default_template_name  = "${var.cluster_name}-${local.fleet_name}-group"
+  overrides_given        = false
+  image_parameters_taken = true
 
   # While a group has no node these tags say what a node of it will be, to Cluster Autoscaler too. EC2 takes keys of up to
   # 128 characters; a label whose tag would be longer is known from the sector config and from nodes.

@@ -77,3 +77,20 @@ resource "aws_iam_role_policy" "pipelines_state_key" {
     }]
   })
 }
+
+# Whoever makes or changes a group has to be able to read the parameter that its launch template names.
+resource "aws_iam_role_policy" "pipelines_images" {
+  for_each = { for each, role in aws_iam_role.pipelines : each => role if each == "apply" && length(var.image_parameter_arns) > 0 }
+
+  name = "image-parameters"
+  role = each.value.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid      = "ReadImageParameters"
+      Effect   = "Allow"
+      Action   = "ssm:GetParameters"
+      Resource = var.image_parameter_arns
+    }]
+  })
+}

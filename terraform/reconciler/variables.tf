@@ -216,3 +216,15 @@ variable "node_role_arn" {
     error_message = "node_role_arn must be the ARN of an IAM role."
   }
 }
+
+variable "image_parameter_arns" {
+  description = "ARNs of the Systems Manager parameters that name images of Auto Scaling groups (`ami: resolve:ssm:…`), which the pipeline that applies has to be able to read; `*` allowed. Empty: none."
+  type        = list(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for each in var.image_parameter_arns : can(regex("^arn:[^:]+:ssm:[^:]*:([0-9]{12}|[*])?:parameter/.+$", each))])
+    error_message = "image_parameter_arns must be ARNs of parameters, such as arn:aws:ssm:us-west-2:123456789012:parameter/golden/image."
+  }
+}

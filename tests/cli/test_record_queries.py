@@ -26,6 +26,16 @@ SERIES = {
     f'kube_pod_nodeselectors{{{POD},nodeselector_sector="batch"}}': f"1{CAME}",
     'kube_pod_created{cluster="other",namespace="ci",pod="z",uid="z"}': "5x120",
 }
+TARGET = 'cluster="prod",namespace="monitoring",pod="ksm",uid="v",exported_namespace="ci"'
+REPLACED = {
+    f'kube_pod_created{{{TARGET},exported_pod="a"}}': f"1000{CAME}",
+    f'kube_pod_created{{{TARGET},exported_pod="b"}}': f"2000{CAME}",
+    f'kube_pod_container_resource_requests{{{TARGET},exported_pod="a",container="ksm",'
+    'exported_container="c",resource="cpu"}': f"0.5{CAME}",
+    f'kube_pod_container_resource_requests{{{TARGET},exported_pod="a",container="ksm",'
+    'exported_container="d",resource="cpu"}': f"2{CAME}",
+}
+"""Of a server without `honor_labels`: the target's labels stand where the pods' own should."""
 OWN = 'namespace="ci",pod="a",uid="u"'
 TOLD: dict[str, dict[str, float]] = {
     "created": {f"{{{OWN}}}": 1000},
@@ -45,17 +55,42 @@ TOLD: dict[str, dict[str, float]] = {
 
 def test_queries_tell_of_each_pod_of_the_hour_and_of_no_other_cluster(tmp_path: Path) -> None:
     """An expression that Prometheus reads otherwise than meant would record another history."""
+    assert set(queries('cluster="prod"', timedelta(hours=1))) == set(TOLD)
+    check(tmp_path, SERIES, TOLD)
+
+
+def test_queries_keep_pods_apart_whose_labels_the_server_replaced(tmp_path: Path) -> None:
+    """All would be one pod of the namespace in which kube-state-metrics runs."""
+    own = TARGET.removeprefix('cluster="prod",')
+    check(
+        tmp_path,
+        REPLACED,
+        {
+            "created": {
+                f'{{{own},exported_pod="a"}}': 1000,
+                f'{{{own},exported_pod="b"}}': 2000,
+            },
+            "requests": {
+                f'{{{own},exported_pod="a",container="ksm",exported_container="{name}",'
+                'resource="cpu"}': amount
+                for name, amount in (("c", 0.5), ("d", 2))
+            },
+        },
+    )
+
+
+def check(tmp_path: Path, stored: dict[str, str], told: dict[str, dict[str, float]]) -> None:
+    """Have Prometheus' own program compare what queries return."""
     asked = queries('cluster="prod"', timedelta(hours=1))
-    assert set(asked) == set(TOLD)
     tests = [
         {
             "expr": asked[name],
             "eval_time": "60m",
-            "exp_samples": [{"labels": labels, "value": v} for labels, v in told.items()],
+            "exp_samples": [{"labels": labels, "value": v} for labels, v in each.items()],
         }
-        for name, told in TOLD.items()
+        for name, each in told.items()
     ]
-    series = [{"series": each, "values": values} for each, values in SERIES.items()]
+    series = [{"series": each, "values": values} for each, values in stored.items()]
     document = {"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}
     file = tmp_path / "test.yaml"
     file.write_text(yaml.safe_dump(document))

@@ -9,14 +9,15 @@ from reconciler.config.environment import (
     Flags,
     apply_overrides,
     cluster_name_of,
-    load_with_overrides,
+    parse_with_overrides,
     stated_values,
 )
-from reconciler.config.loader import Purpose, files_named, read_config_bytes
+from reconciler.config.loader import files_named, read_config_bytes
 from reconciler.config.planning.settings import planner_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.repository.followed import FollowedConfig
 from reconciler.gitops.repository.followed_reading import read_followed
+from reconciler.machine.plain_file import open_plain
 from reconciler.model.errors import (
     ConfigError,
     InputError,
@@ -44,7 +45,8 @@ FIXED = (
 class ConfigSource:
     """Gives the config that is in force, with flags and environment variables overriding it.
 
-    A file is read again when it, or a file that it names, has changed. Once a repository's config
+    A file is read again when it, or a file that it names, has changed; what is no regular file,
+    such as a pipe, is read once. Once a repository's config
     was offered, that one is followed and the file is not read any more. Only `offer` may be called
     from other threads.
 
@@ -78,8 +80,10 @@ class ConfigSource:
             self.followed = self._offered = origin
             return
         self._file = origin
-        self._digest = self._digest_of_files()
-        self.config, self.settings = self._load()
+        self._read_once = not Path(origin).is_file()
+        content = self._read()
+        self._digest = self._digest_of_files(content)
+        self.config, self.settings = self._load(content)
 
     @property
     def path(self) -> str:
@@ -113,11 +117,14 @@ class ConfigSource:
         offered = self._offered
         if offered is not None:
             return self._follow(offered)
-        digest = self._digest_of_files()
+        if self._read_once:
+            return False
+        content = self._read()
+        digest = self._digest_of_files(content)
         if digest == self._digest:
             return False
         self._digest = digest
-        self._take(*self._load())
+        self._take(*self._load(content))
         return True
 
     def fixed_changes(self, before: SectorConfig) -> tuple[str, ...]:
@@ -148,8 +155,23 @@ class ConfigSource:
             )
         self.config, self.settings = config, settings
 
-    def _load(self) -> tuple[SectorConfig, PlannerSettings]:
-        config = load_with_overrides(self._file, self._flags, purpose=Purpose.RUN)
+    def _read(self) -> bytes | ConfigError:
+        """Return the content of the file, for digest and config; or why there is none."""
+        try:
+            return read_config_bytes(self._file)
+        except ConfigError as error:
+            return error
+
+    def _load(self, content: bytes | ConfigError) -> tuple[SectorConfig, PlannerSettings]:
+        if isinstance(content, ConfigError):
+            raise content
+        is_stdin = self._file == "-"
+        config = parse_with_overrides(
+            content,
+            self._flags,
+            name="<stdin>" if is_stdin else self._file,
+            directory=Path() if is_stdin else Path(self._file).parent,
+        )
         return config, self._settings_of(config, load_catalogue(config.catalogue))
 
     def _load_followed(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
@@ -174,23 +196,23 @@ class ConfigSource:
             raise UsageError("regions", "no Regions are named", "give --regions or set AWS_REGION")
         return planner_settings(config, catalogue, home_region=home)
 
-    def _digest_of_files(self) -> str:
+    def _digest_of_files(self, content: bytes | ConfigError) -> str:
         """Return a digest of the file and of what it names, whether or not it can be used."""
-        if self._file == "-":
-            return ""
-        own = _digest_of(Path(self._file))
-        if own != self._named_by:
-            self._named_by, self._named = own, self._files_named()
+        if isinstance(content, ConfigError):
+            own, self._named = str(content), ()
+        else:
+            own = hashlib.sha256(content).hexdigest()
+            if own != self._named_by:
+                self._named = self._files_named(content)
+        self._named_by = own
         return "".join([own, *map(_digest_of, self._named)])
 
-    def _files_named(self) -> tuple[Path, ...]:
-        try:
-            policies, catalogue = files_named(read_config_bytes(self._file))
-        except ConfigError:
-            return ()
-        catalogue = stated_catalogue(self._flags) or catalogue
-        beside = (Path(self._file).parent / policies,) if policies else ()
-        return (*beside, Path(catalogue)) if catalogue else beside
+    def _files_named(self, content: bytes) -> tuple[Path, ...]:
+        policies, catalogue = files_named(content)
+        stated = stated_catalogue(self._flags)
+        named = (policies, None if stated else catalogue)
+        beside = tuple(Path(self._file).parent / path for path in named if path)
+        return (*beside, Path(stated)) if stated else beside
 
 
 def stated_catalogue(flags: Flags) -> str:
@@ -202,7 +224,7 @@ def stated_catalogue(flags: Flags) -> str:
 def _digest_of(path: Path) -> str:
     """Return a digest of the content; a missing file has one too."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path, links=True) as file:
             return hashlib.sha256(file.read(FILE_MAX_BYTES)).hexdigest()
     except (OSError, ValueError) as error:
         return why_unreadable(error)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from reconciler.model.errors import Forbidden
+from reconciler.model.errors import Forbidden, kind_and_text
 from reconciler.model.fleet import Provider
 from reconciler.model.ids import Region
-from reconciler.model.snapshot import CloudState
+from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 
@@ -29,22 +29,29 @@ def observed_clouds(
 ) -> tuple[Cloud, ...]:
     """Return the clouds to observe, also one whose last fleet the config is removing.
 
-    Without rights to that one its fleets are not seen; everything else works.
+    Without rights to that one its fleets are not seen, which the status says where it has nodes
+    (`Ignored` of kind `Provider`); everything else works.
     """
-    names = {fleet.name for fleet in settings.fleets()}
     wanted = providers_of(settings)
-    going = bool(settings.allow_destroy - names)
     return tuple(
-        cloud if provider in wanted else _IfAllowed(cloud)
-        for provider, cloud in clouds.items()
-        if provider in wanted or going
+        cloud if provider in wanted else _IfAllowed(provider, cloud)
+        for provider, cloud in observed(clouds, settings).items()
     )
 
 
-class _IfAllowed:
-    """A cloud that shows nothing while its rights are missing."""
+def observed(clouds: Mapping[Provider, T], settings: PlannerSettings) -> dict[Provider, T]:
+    """Return the clouds to observe: those of the config's fleets, and all while one may go."""
+    names = {fleet.name for fleet in settings.fleets()}
+    going = bool(settings.allow_destroy - names)
+    wanted = providers_of(settings)
+    return {provider: cloud for provider, cloud in clouds.items() if provider in wanted or going}
 
-    def __init__(self, cloud: Cloud) -> None:
+
+class _IfAllowed:
+    """A cloud that shows nothing while its rights are missing, but why."""
+
+    def __init__(self, provider: Provider, cloud: Cloud) -> None:
+        self._provider = provider
         self._cloud = cloud
         self.fleet = cloud.fleet
         self.fleet_state = cloud.fleet_state
@@ -56,16 +63,12 @@ class _IfAllowed:
         """See ports.cloud."""
         try:
             return self._cloud.observe(regions)
-        except Forbidden:
-            return CloudState(regions=frozenset(regions), instances_known=False)
+        except Forbidden as error:
+            why = kind_and_text(error)
+            told = Ignored(code="unreadable", kind="Provider", name=self._provider, detail=why)
+            return CloudState(regions=frozenset(regions), instances_known=False, ignored=(told,))
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:
     """Return the Auto Scaling groups that the config names."""
     return frozenset(f.auto_scaling_group for f in settings.fleets() if f.auto_scaling_group)
-
-
-def asked_for(clouds: Mapping[Provider, T], settings: PlannerSettings) -> tuple[T, ...]:
-    """Return those of the clouds whose fleets a config has."""
-    wanted = providers_of(settings)
-    return tuple(cloud for provider, cloud in clouds.items() if provider in wanted)

@@ -19,9 +19,9 @@ def tell(kind: str, *parts: object, hint: str = "") -> None:
             with a token, before a colon, would mask the message after it.
         hint: What to do about it.
     """
-    line = ": ".join([kind, *(_without_secrets(str(part)) for part in parts)])
+    line = ": ".join([kind, *(without_secrets(str(part)) for part in parts)])
     if hint:
-        line += f" ({_without_secrets(hint)})"
+        line += f" ({without_secrets(hint)})"
     _write(" ".join(line.split()) + "\n")
 
 
@@ -32,10 +32,11 @@ def tell_error(error: ReconcilerError) -> None:
 
 def tell_traceback() -> None:
     """Write the traceback of the exception that is being handled."""
-    _write(_without_secrets(traceback.format_exc()))
+    _write(without_secrets(traceback.format_exc()))
 
 
-def _without_secrets(text: str) -> str:
+def without_secrets(text: str) -> str:
+    """Return a text with what is, or looks like, a secret masked."""
     return scrub(text, secrets_of(os.environ))  # noqa: TID251 - masked, not read
 
 

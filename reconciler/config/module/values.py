@@ -17,7 +17,7 @@ from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.resolve import OF_SPOT
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
-from reconciler.config.terraform import is_ami_alias
+from reconciler.config.terraform import IMAGE_PARAMETER, is_ami_alias
 from reconciler.model.errors import Problem
 
 OVERRIDES_MAX: Final = 300
@@ -80,6 +80,20 @@ def _alias(fleet: WrittenFleet) -> Iterator[Problem]:
         yield fleet.problem(MODULE_VALUE, "ami", message)
 
 
+def _parameter(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Refuse an image by parameter where EC2 resolves none.
+
+    Source: RequestLaunchTemplateData.ImageId of the EC2 API: EC2 Fleets of type instant only. Ours
+    are of type maintain. Auto Scaling groups resolve it at each launch.
+    """
+    if not fleet.fleet.is_group and fleet.text("ami").startswith(IMAGE_PARAMETER):
+        message = (
+            f"ami {IMAGE_PARAMETER}… is for Auto Scaling groups only: EC2 launches no node of an"
+            " EC2 Fleet from it; name an image id or an alias such as al2023@latest"
+        )
+        yield fleet.problem(MODULE_VALUE, "ami", message)
+
+
 def _selected_by_tags(fleet: WrittenFleet) -> Iterator[Problem]:
     """Check that tags select subnets and security groups instead of ids, not in addition."""
     instead = {
@@ -135,6 +149,7 @@ def _user_data(fleet: WrittenFleet) -> Iterator[Problem]:
 _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     _volume,
     _alias,
+    _parameter,
     _selected_by_tags,
     _bootstrap,
     _spot_price,

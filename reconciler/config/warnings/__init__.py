@@ -29,7 +29,9 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.all_reserved,
     capacity.limit_below_minima,
     names.arns,
+    names.unused_priorities,
     terraform.groups_of_eks,
+    terraform.tags_without_cluster,
 )
 STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,

@@ -1,11 +1,13 @@
 """What is missing or ignored when the config is rendered."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from reconciler.config.faults import (
     MANAGED_NODE_GROUP,
     NO_BACKEND,
     REGION_NOT_RENDERED,
+    TAGS_WITHOUT_CLUSTER,
     quoted,
 )
 from reconciler.config.module.fleet import rendered_fleets
@@ -48,6 +50,37 @@ def groups_of_eks(subject: Subject) -> Iterator[Problem]:
             )
             location = (*written.node.location, "auto_scaling_group")
             yield subject.warning(MANAGED_NODE_GROUP, location, message)
+
+
+def tags_without_cluster(subject: Subject) -> Iterator[Problem]:
+    """Tags that are stated as a whole and lack the one that the shipped policies go by.
+
+    Instances of a group are ended by a right to the group.
+    """
+    rendered = rendered_fleets(subject.document, subject.config)
+    for written in rendered if wants_rendering(subject.config) else ():
+        cluster = subject.document.cluster
+        specified = written.value("tag_specifications")
+        of_instances = [e.tags for e in specified or () if e.resource_type == "instance"]
+        template = written.value("launch_template_tags")
+        lacking = {
+            "tag_specifications": specified is not None
+            and not written.fleet.is_group
+            and not any(tags.get("cluster") == cluster for tags in of_instances),
+            "launch_template_tags": template is not None and template.get("cluster") != cluster,
+        }
+        for key, lacks in lacking.items():
+            if lacks and cluster:
+                message = f"{key} lacks cluster: {cluster}{_FOLLOWS[key]}"
+                yield subject.warning(TAGS_WITHOUT_CLUSTER, written.place_of(key), message)
+
+
+_FOLLOWS: Final = {
+    "tag_specifications": " for instances, and by the shipped IAM policy the capacity loop may end"
+    " only instances with it",
+    "launch_template_tags": ", and by the shipped IAM policy the pipeline may change only templates"
+    " with it",
+}
 
 
 def regions_without_a_root(subject: Subject) -> Iterator[Problem]:

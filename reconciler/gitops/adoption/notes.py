@@ -44,6 +44,11 @@ def _hindrances(fleet: FleetDescription) -> Iterator[str]:
                 f"its {where} {', '.join(keys)}, which the module has no variable for; new nodes"
                 " would come without"
             )
+    if fleet.group is None and str(template.data.get("ImageId", "")).startswith("resolve:"):
+        yield (
+            f"its launch template names its image by a parameter ({template.data['ImageId']}), from"
+            " which EC2 launches nodes of Auto Scaling groups only; name an image id there"
+        )
     if template.version != template.latest_version:
         yield (
             f"it launches from version {template.version} of its launch template, whose newest is"

@@ -64,7 +64,8 @@ def pools_after(
 
 def _holds(ended: datetime, at: datetime) -> bool:
     """Return whether an end counts now; one that is further ahead than any notice does not."""
-    return ended - FORCED_AHEAD <= at < ended + REMEMBERED_FOR
+    # Only the present is calculated with: a time in the Lease may be the first or last that exists.
+    return at - REMEMBERED_FOR < ended <= at + FORCED_AHEAD
 
 
 def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[InterruptedPool]:

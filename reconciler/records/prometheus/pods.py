@@ -43,7 +43,11 @@ _RESOURCES: Final = {"cpu": ("cpu", 1000), "memory": ("memory", 1),
                      "amd_com_gpu": ("amd.com/gpu", 1),
                      "aws_amazon_com_neuron": ("aws.amazon.com/neuron", 1)}  # fmt: skip
 """By name in a metric: the name in a pod's requests, and its units per unit of the metric."""
-_BY_POD: Final = "namespace, pod, uid"
+_OWN: Final = ("namespace", "pod", "uid", "container")
+"""Labels of kube-state-metrics that a server replaces by those of its target, unless it is told to
+honor them (`honor_labels`); it keeps ours with a prefix then."""
+_EXPORTED: Final = "exported_"
+_BY_POD: Final = "namespace, pod, uid, exported_namespace, exported_pod, exported_uid"
 
 
 def queries(match: str, step: timedelta) -> Mapping[str, str]:
@@ -60,7 +64,7 @@ def queries(match: str, step: timedelta) -> Mapping[str, str]:
         return f"max by ({by}) (max_over_time({metric}{{{matchers}}}[{seconds}s]))"
 
     created = f"timestamp(kube_pod_created{{{match}}})"
-    kept = f"{_BY_POD}, container, resource"
+    kept = f"{_BY_POD}, container, exported_container, resource"
     return {
         "created": most("kube_pod_created"),
         "seen": f"max by ({_BY_POD}) (max_over_time({created}[{seconds}s:60s]))",
@@ -122,6 +126,7 @@ class PodHistory:
         Raises:
             InputError: There are more pods than `pods_max`.
         """
+        answers = {what: [_with_own(sample) for sample in told] for what, told in answers.items()}
         for sample in answers["created"]:
             self._came(sample)
         for key, sample in _of_pods(answers["owner"]):
@@ -239,6 +244,13 @@ def _add_request(containers: dict[str, dict[str, int]], sample: Sample) -> None:
         name, units = _RESOURCES[resource]
         amount = min(math.ceil(Decimal(repr(sample.value)) * units), AMOUNT_LIMIT - 1)
         containers.setdefault(sample.labels.get("container", ""), {})[name] = amount
+
+
+def _with_own(sample: Sample) -> Sample:
+    """Return a sample with the labels that kube-state-metrics gave it."""
+    told = sample.labels
+    own = {name: told[_EXPORTED + name] for name in _OWN if _EXPORTED + name in told}
+    return Sample(labels={**told, **own}, value=sample.value) if own else sample
 
 
 def _of_pods(samples: Sequence[Sample]) -> Iterator[tuple[str, Sample]]:

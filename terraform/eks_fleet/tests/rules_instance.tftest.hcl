@@ -32,6 +32,16 @@ run "rejects_ami_id" {
   expect_failures = [var.ami]
 }
 
+run "rejects_image_that_a_parameter_names" {
+  command = plan
+
+  variables {
+    ami = "resolve:ssm:/a/b"
+  }
+
+  expect_failures = [var.ami]
+}
+
 run "accepts_ami_type" {
   command = plan
 

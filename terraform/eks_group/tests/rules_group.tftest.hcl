@@ -35,6 +35,14 @@ run "rejects_group_name_of_255_characters" {
   expect_failures = [var.group_name]
 }
 
+run "accepts_image_that_a_parameter_names" {
+  command = plan
+
+  variables {
+    ami = "resolve:ssm:/a/b"
+  }
+}
+
 run "accepts_whole_max_size" {
   command = plan
 

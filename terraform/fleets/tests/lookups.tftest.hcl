@@ -92,7 +92,7 @@ run "accepts_fleets_that_look_up_nothing" {
 
   variables {
     fleets = {
-      "primary-small" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "resolve:ssm:/a/b", security_group_id = "sg-0cc", private_subnet_ids = { us-west-2a = "subnet-0cc" } }
+      "primary-small" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0ab", security_group_id = "sg-0cc", private_subnet_ids = { us-west-2a = "subnet-0cc" } }
     }
   }
 

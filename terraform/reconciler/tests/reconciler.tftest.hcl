@@ -98,6 +98,9 @@ run "accepts_pipelines_with_a_state_bucket" {
     state_key           = "fleets/analytics.tfstate"
     node_role_arn       = "arn:aws:iam::123456789012:role/node"
     auto_scaling_groups = true
+
+    image_parameter_arns = ["arn:aws:ssm:us-west-2:123456789012:parameter/golden"]
+
     pipelines = {
       oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
       plan_subjects     = ["repo:team/fleets:pull_request", "repo:team/fleets:ref:refs/heads/main"]
@@ -123,6 +126,11 @@ run "accepts_pipelines_with_a_state_bucket" {
   assert {
     condition     = strcontains(aws_iam_role_policy.pipelines["apply"].policy, "arn:aws:iam::123456789012:role/node")
     error_message = "the role that applies could hand out other roles"
+  }
+
+  assert {
+    condition     = keys(aws_iam_role_policy.pipelines_images) == ["apply"] && strcontains(aws_iam_role_policy.pipelines_images["apply"].policy, "parameter/golden")
+    error_message = "the parameter that names a group's image cannot be read by the apply, or can by a plan"
   }
 
   assert {

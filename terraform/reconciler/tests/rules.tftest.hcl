@@ -95,6 +95,15 @@ run "rejects_a_state_key_that_is_no_kms_key" {
   }
 }
 
+run "rejects_an_image_parameter_that_is_no_arn" {
+  command         = plan
+  expect_failures = [var.image_parameter_arns]
+
+  variables {
+    image_parameter_arns = ["/golden"]
+  }
+}
+
 run "rejects_pipelines_without_a_state_key" {
   command         = plan
   expect_failures = [var.state_key]

@@ -97,16 +97,29 @@ def test_lifecycle_in_the_name_of_a_fleet_is_kept(desk: Desk) -> None:
     }
 
 
-def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: Desk) -> None:
-    """Launch templates of other modules say both in their own way."""
+def test_fleet_whose_image_a_parameter_names_stays_out_of_terraform(desk: Desk) -> None:
+    """EC2 launches no node of it, and the module refuses such an image."""
+    odd = template()
+    odd["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"] = "resolve:ssm:/golden"
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, odd, SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    assert not root_module_of(load_config(desk.folder / "out/sectors.yaml")).fleets
+    assert any("resolve:ssm:/golden" in note for note in answer["notes"])
+
+
+def test_groups_of_an_interface_are_understood(desk: Desk) -> None:
+    """Launch templates of other modules name them there."""
     odd = template()
     data = odd["LaunchTemplateVersions"][0]["LaunchTemplateData"]
     data |= {
-        "ImageId": "resolve:ssm:/aws/service/eks/optimized-ami/1.33/image_id",
         "SecurityGroupIds": [],
         "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-9"]}],
     }
-    code, answer, err = desk.adopt(
+    code, _, err = desk.adopt(
         "--cluster-name",
         "analytics",
         *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, odd, SUBNETS),
@@ -115,8 +128,6 @@ def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: 
     (root,) = root_module_of(load_config(desk.folder / "out/sectors.yaml")).fleets.values()
     assert root["network_interfaces"] == [{"device_index": 0, "security_groups": ["sg-9"]}]
     assert "security_group_id" not in root
-    assert root["ami"] == "resolve:ssm:/aws/service/eks/optimized-ami/1.33/image_id"
-    assert any("/aws/service/eks/optimized-ami" in note for note in answer["notes"])
 
 
 def test_number_of_fleets_is_said_in_words(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:

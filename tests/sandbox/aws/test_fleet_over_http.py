@@ -192,6 +192,19 @@ def test_modify_fleet_replaces_configs_and_context(
     assert described(ec2, fleet)["Context"] == "ctx"
 
 
+def test_image_that_a_parameter_names_is_refused(
+    ec2: "EC2Client", make_fleet: MakeFleet, template: str
+) -> None:
+    """EC2 resolves it for fleets of type instant only; one that is kept up never launches."""
+    data: Any = {"ImageId": "resolve:ssm:/a/b"}
+    ec2.create_launch_template_version(
+        LaunchTemplateId=template, SourceVersion="1", LaunchTemplateData=data
+    )
+    with pytest.raises(ClientError) as caught:
+        make_fleet(1)
+    assert error_code(caught) == "InvalidParameterValue"
+
+
 def test_modify_fleet_of_the_split_is_refused(ec2: "EC2Client", make_fleet: MakeFleet) -> None:
     """EC2 takes only a new total; code that sends the parts must fail here too."""
     fleet = make_fleet(0)

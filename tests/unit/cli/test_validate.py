@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from reconciler.cli.main import run
+from reconciler.config.catalogue import load_catalogue, render_catalogue
 from tests.unit.config.documents import COMPLETE
 
 
@@ -28,6 +29,34 @@ def test_clean_config_exits_0_with_no_faults(
     """The pipeline goes on from here."""
     file = tmp_path / "sectors.yaml"
     file.write_text(COMPLETE)
+    assert run(["validate", str(file), "--output", "json"]) == 0
+    assert capsys.readouterr().out == '{"faults": []}\n'
+
+
+@pytest.mark.parametrize("output", ["json", "yaml", "table"])
+def test_secret_in_a_config_is_in_no_fault(
+    tmp_path: Path, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A token in the wrong place would stand in the log of every pipeline."""
+    hook = "https://hooks.slack.com/services/T000/B000/SECRETabcdef123456"
+    token = "ghp_SECRETghijklmnopqrstuvwxyz0123456789"
+    file = tmp_path / "sectors.yaml"
+    file.write_text(
+        f"cluster: a\nlisten: {hook}\ndefault_sector: {token}\nsectors: {{{token}: {{}}}}\n"
+    )
+    assert run(["validate", str(file), "--output", output]) == 2
+    printed = capsys.readouterr().out
+    assert "SECRET" not in printed
+    assert "***" in printed
+
+
+def test_catalogue_beside_the_config_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was looked for in the working directory, and every type of it was unknown."""
+    (tmp_path / "prices.json").write_text(render_catalogue(load_catalogue()))
+    file = tmp_path / "sectors.yaml"
+    file.write_text(COMPLETE + "catalogue: prices.json\n")
     assert run(["validate", str(file), "--output", "json"]) == 0
     assert capsys.readouterr().out == '{"faults": []}\n'
 

@@ -147,3 +147,19 @@ def test_cluster_name_from_outside_is_checked_against_the_tags(config_file: Path
     config_file.write_text("terraform: {tags: {kubernetes.io/cluster/prod: owned}}\n")
     with pytest.raises(ConfigError, match="tags/reserved"):
         load_with_overrides(config_file, {"cluster-name": "prod"}, {})
+
+
+def test_catalogue_is_beside_the_config_that_names_it(tmp_path: Path) -> None:
+    """`manifest` and the pipelines look there, as for the policy file; `plan` looked elsewhere."""
+    file = tmp_path / "sectors.yaml"
+    file.write_text("cluster: a\ncatalogue: prices.json\n")
+    named = load_with_overrides(file, {}, {}).catalogue
+    assert named == str(tmp_path / "prices.json")
+    assert load_with_overrides(file, {"catalogue": "mine.json"}, {}).catalogue == "mine.json"
+
+
+@pytest.mark.parametrize("text", ["Foo Bar", "Foo_", "a" * 64])
+def test_namespace_of_the_lease_is_a_name_of_one(config_file: Path, text: str) -> None:
+    """The API server refuses it, and no replica would ever lead."""
+    with pytest.raises(UsageError, match="name of a namespace"):
+        load_with_overrides(config_file, {}, {"RECONCILER_LEASE_NAMESPACE": text})

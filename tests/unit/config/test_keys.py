@@ -237,7 +237,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "effect": ("PreferNoSchedule", "PreferNoSchedule", "Prefer", TYPE),
     },
     "TerraformVariables": {
-        "ami": ("resolve:ssm:/a/b", "resolve:ssm:/a/b", "image", TYPE),
+        "ami": ("al2023@latest", "al2023@latest", "image", TYPE),
         "architecture": ("arm64", "arm64", "amd64", TYPE),
         "kubernetes_version": ("1.35", "1.35", "1.35.1", TYPE),
         "ami_type": ("AL2", "AL2", "WINDOWS", TYPE),

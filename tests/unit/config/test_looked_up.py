@@ -52,6 +52,14 @@ def test_alias_and_the_way_its_image_boots_agree() -> None:
     ]
 
 
+def test_image_that_a_parameter_names_is_for_groups_only() -> None:
+    """EC2 resolves no parameter for a fleet of type maintain: it would never launch a node."""
+    text = config(f"ami: 'resolve:ssm:/a/b', {TAGS}")
+    assert told(text) == [("terraform/value", "terraform.ami")]
+    group = "{size: small, provider: asg, auto_scaling_group: w}"
+    assert told(text.replace("{size: small}", group)) == []
+
+
 @pytest.mark.parametrize(
     ("more", "key"),
     [

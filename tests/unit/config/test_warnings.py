@@ -14,6 +14,7 @@ from tests.unit.config.documents import COMPLETE, with_fleets
 MODULE = (
     "terraform: {ami: ami-1, security_group_id: sg-1, private_subnet_ids: {us-west-2a: subnet-1}"
 )
+SPECIFIED = "tag_specifications: [{resource_type: instance, tags: {cluster: c}}]"
 
 
 def with_size(size: str, fleet: str = "{size: own}") -> str:
@@ -115,18 +116,43 @@ WARNED = [
         + with_fleets("{size: small}"),
     ),
     (
+        "expander/unused-priorities",
+        "expander_priorities",
+        "expander_priorities: {10: [large]}\n" + with_fleets("{size: small}"),
+    ),
+    (
         "terraform/managed-node-group",
         "sectors.primary.fleets[0].auto_scaling_group",
         f"{MODULE}}}\n"
         + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web-12c7b5f4}"),
     ),
+    (
+        "terraform/tags-without-cluster",
+        "terraform.tag_specifications",
+        f"cluster: c\n{MODULE}, {SPECIFIED.replace('cluster', 'team')}}}\n"
+        + with_fleets("{size: small}"),
+    ),
+    (
+        "terraform/tags-without-cluster",
+        "terraform.launch_template_tags",
+        f"cluster: c\n{MODULE}, launch_template_tags: {{cluster: other}}}}\n"
+        + with_fleets("{size: small}"),
+    ),
 ]
+OF_VOLUMES = "tag_specifications: [{resource_type: volume, tags: {a: b}}]"
 CLEAN = [
+    f"cluster: c\n{MODULE}, {SPECIFIED}, launch_template_tags: {{cluster: c}}}}\n"
+    + with_fleets("{size: small}"),
+    f"cluster: c\n{MODULE}, {OF_VOLUMES}}}\n"
+    + with_fleets("{size: small, provider: asg, auto_scaling_group: w}"),
     f"{MODULE}}}\n"
     + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web, managed: false}"),
     f"{MODULE}}}\n" + with_fleets("{size: small, provider: asg, auto_scaling_group: web-eks-1}"),
     with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web}"),
     COMPLETE,
+    "expander_priorities: {10: [large]}\nexpander: priority\n" + with_fleets("{size: small}"),
+    with_fleets("{size: small}").replace("kind:", "expander: priority, kind:")
+    + "expander_priorities: {10: [large]}\n",
     with_fleets("{size: small}"),
     with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 4}"),
     with_fleets("{size: small, spot: true, spot_fallback: on-demand}"),

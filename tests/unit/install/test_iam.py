@@ -125,6 +125,60 @@ def test_policies_of_pipelines_reach_groups_only_where_terraform_makes_some(
 
 
 @pytest.mark.parametrize(
+    ("parameter", "resource"),
+    [
+        ("/aws/service/eks/image_id", "arn:aws:ssm:*:*:parameter/aws/service/eks/image_id"),
+        ("golden:3", "arn:aws:ssm:*:*:parameter/golden"),
+        (
+            "arn:aws:ssm:us-west-2:123456789012:parameter/golden:tested",
+            "arn:aws:ssm:us-west-2:123456789012:parameter/golden",
+        ),
+    ],
+)
+def test_policy_of_the_apply_reads_the_parameters_that_name_images(
+    tmp_path: Path, parameter: str, resource: str
+) -> None:
+    """Auto Scaling looks the image up with the rights of whoever makes or changes the group."""
+    group = (
+        "sectors: {web: {kind: cpu, fleets: [{size: small, provider: asg, auto_scaling_group: g}]}}"
+    )
+    image = BACKEND.replace("{backend", f"{{ami: 'resolve:ssm:{parameter}', backend")
+    config = CONFIG.split("sectors:")[0] + image + group
+    rights = {}
+    for name in ("ci-plan", "ci-apply"):
+        done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["Statement"]
+        rights[name] = [s["Resource"] for s in found if "ssm:GetParameters" in s["Action"]]
+    assert rights == {"ci-plan": [], "ci-apply": [[resource]]}
+
+
+def test_policy_of_the_apply_reaches_all_that_a_fleet_is_launched_with(tmp_path: Path) -> None:
+    """A fleet in a placement group was refused: EC2 checks each resource by itself."""
+    done = run(tmp_path, "--iam-policy", "ci-apply", "--node-role", ROLE, config=CONFIG + BACKEND)
+    assert done.returncode == 0, done.stderr
+    kinds = {"image", "instance", "key-pair", "network-interface", "placement-group",
+             "security-group", "snapshot", "subnet", "volume"}  # fmt: skip
+    for sid in ("UseWhatFleetsAreMadeFrom", "LaunchFromTemplatesOnly"):
+        (found,) = (s for s in json.loads(done.stdout)["Statement"] if s["Sid"] == sid)
+        assert {each.split(":")[-1] for each in found["Resource"]} == {f"{k}/*" for k in kinds}
+
+
+@pytest.mark.parametrize("name", ["capacity-loop", "ci-plan", "ci-apply"])
+def test_policies_keep_groups_while_one_that_the_config_lost_may_be_removed(
+    tmp_path: Path, name: str
+) -> None:
+    """A group's last nodes could not be drained, nor the group be deleted."""
+    found = {}
+    for approved in ("[]", "[coordinate-old]", "[primary-small]"):
+        config = CONFIG + BACKEND + f"regions: [us-west-2]\nallow_destroy: {approved}\n"
+        done = run(tmp_path, "--iam-policy", name, "--node-role", ROLE, config=config)
+        assert done.returncode == 0, done.stderr
+        found[approved] = "autoscaling:" in done.stdout
+    assert found == {"[]": False, "[coordinate-old]": True, "[primary-small]": False}
+
+
+@pytest.mark.parametrize(
     ("name", "config", "why"),
     [
         ("ci-plan", CONFIG, "terraform.backend"),

@@ -1,5 +1,6 @@
 """`reconciler manifest`: what the objects say, and what is refused."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,27 @@ profiles:
     made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
     assert made["ConfigMap"]["data"] == {"policies.yaml": policies, "sectors.yaml": config}
     assert {each["metadata"].get("namespace", "fleets") for each in made.values()} == {"fleets"}
+
+
+def test_taints_of_each_region_are_tolerated() -> None:
+    """The pods would find no node in the only region that the sector is in."""
+    east = "terraform: {by_region: {us-east-1: {node_taints: 'dedicated=east:NoSchedule'}}}\n"
+    sector = "regions: [us-west-2, us-east-1]\n" + CONFIG.replace(
+        "taints: [{key: dedicated, value: coordinate, effect: NoSchedule}]", "regions: [us-east-1]"
+    )
+    found = tolerations_of(parse_config(sector + east), "coordinate")
+    assert [(taint.key, taint.value, taint.effect) for taint in found] == [
+        ("dedicated", "east", "NoSchedule")
+    ]
+
+
+@pytest.mark.timeout(60)
+def test_pipe_that_the_config_names_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """Nobody writes to it, and the command would never end."""
+    os.mkfifo(tmp_path / "prices.json")
+    done = run(tmp_path, config=CONFIG + "catalogue: prices.json\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize(

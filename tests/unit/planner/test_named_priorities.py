@@ -45,3 +45,10 @@ sectors: {web: {kind: cpu, fleets: [{size: small}, {size: medium}, {size: large}
     assert found == {"small": 10, "medium": 0, "large": 50, "xlarge": 99}
     actions = plan(make_snapshot(make_pod(cpu="1")), settings).actions
     assert [a.fleet for a in actions if isinstance(a, SetCapacity)] == ["web-xlarge"]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("expression", ["(a*)*b", "(a|a)*b", ".*.*.*.*.*.*b", "(a?){50}a{50}b"])
+def test_expression_with_many_ways_to_match_is_looked_for_at_once(expression: str) -> None:
+    """Each command that reads the config would hang, and the loop with its Lease."""
+    assert priority_of(["a" * 200], ((10, (expression,)),)) == 0

@@ -58,6 +58,25 @@ def test_matchers_reach_every_query() -> None:
         assert "[3600s" in expression
 
 
+def test_labels_that_the_server_replaced_are_the_pods_own() -> None:
+    """Without `honor_labels` each pod was one of kube-state-metrics' own, with one container."""
+    own = {"namespace": "monitoring", "pod": "ksm", "exported_namespace": "shop"}
+    found = pods(
+        step(
+            created=[told("a", moment(5), **own, exported_pod="web")],
+            owner=[
+                told("a", 1.0, **own, exported_pod="web", owner_kind="ReplicaSet", owner_name="w")
+            ],
+            requests=[
+                told("a", amount, **own, container="ksm", exported_container=name, resource="cpu")
+                for name, amount in (("x", 1), ("y", 2))
+            ],
+        )
+    )
+    assert found["a"].namespace == "shop"
+    assert found["a"].spec.requests["cpu"] == 3000
+
+
 def test_pod_of_a_job_ran_as_long_as_it_did() -> None:
     """A replay would hold its node without an end, or not at all."""
     found = pods(

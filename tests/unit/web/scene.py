@@ -24,7 +24,7 @@ from reconciler.model.plan import (
     Reason,
     Unplaceable,
 )
-from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
 from reconciler.ports.changes import Handled
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import ALONE, ConfigInForce, StatusBoard
@@ -101,6 +101,7 @@ class Scene:
         *outcomes: Outcome,
         pods: tuple[Pod, ...] = (),
         nodes: tuple[Node, ...] = (),
+        cloud: CloudState | None = None,
         error: ReconcilerError | None = None,
         gathered_seconds: float = 0.0,
         handled: tuple[Handled, ...] = (),
@@ -113,7 +114,8 @@ class Scene:
         now = self.clock.now()
         plan = {"cost": COST} | plan
         made = Plan(at=now, cluster="analytics", home_region=HOME, **plan)
-        snapshot = Snapshot(at=now, cluster=ClusterState(pods=pods, nodes=nodes))
+        seen = ClusterState(pods=pods, nodes=nodes)
+        snapshot = Snapshot(at=now, cluster=seen, cloud=cloud)
         for reporter in (self.board, self.metrics):
             reporter.plan_made(snapshot, made)
         for outcome in outcomes:

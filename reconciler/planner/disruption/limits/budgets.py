@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.text import counted_noun
-from reconciler.planner.calendar import after_schedule, in_window
+from reconciler.planner.calendar import after_schedule, in_window_opened_on
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.nodes.drain_taints import is_draining
@@ -131,7 +131,7 @@ def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
     local = at.astimezone(ZoneInfo(timezone))
     if budget.schedule is not None:
         return after_schedule(local, budget.schedule, budget.duration_seconds)
-    return in_window(local, budget.starts, budget.ends, budget.weekdays)
+    return in_window_opened_on(local, budget.starts, budget.ends, budget.weekdays)
 
 
 def _scopes(

@@ -22,7 +22,7 @@ from reconciler.model.plan import UpdateState
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.text import counted_noun, duration
-from reconciler.planner.calendar import in_window
+from reconciler.planner.calendar import in_window_opened_on
 from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.instances.stuck import StuckInstance
 from reconciler.planner.fleets.live import is_told
@@ -209,7 +209,7 @@ def _state(  # noqa: PLR0911 - one return per state
 
 def _is_open(rules: RollingUpdate, local: datetime) -> bool:
     """Return whether a batch may begin at a local time."""
-    found = (in_window(local, w.starts, w.ends, w.weekdays) for w in rules.windows)
+    found = (in_window_opened_on(local, w.starts, w.ends, w.weekdays) for w in rules.windows)
     return not rules.windows or any(found)
 
 

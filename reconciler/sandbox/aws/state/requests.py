@@ -55,6 +55,8 @@ def parse_create(params: Parameters, places: Places) -> FleetRequest:
         )
     fleet_type = cast("FleetType", params.get("Type") or "maintain")
     _one_of("Type", fleet_type, ("maintain", "request", "instant"))
+    if fleet_type != "instant":
+        _images_are_ids(configs, places)
     return FleetRequest(
         fleet_type=fleet_type,
         target=_target(params.get("TargetCapacitySpecification") or {}),
@@ -87,6 +89,7 @@ def parse_modify(params: Parameters, places: Places) -> FleetChange:
             "Currently we only support total target capacity modification.",
         )
     configs = _configs(params)
+    _images_are_ids(configs, places)
     return FleetChange(
         total=None if not target else _bounded(target.get("TotalTargetCapacity")),
         excess_policy=_policy(params),
@@ -123,6 +126,23 @@ def parse_pools(configs: Sequence[Parameters], places: Places) -> tuple[Pool, ..
                 # launch.
                 pools.append(replace(pool, image_id=override.get("ImageId")))
     return tuple(pools)
+
+
+def _images_are_ids(configs: Sequence[Parameters], places: Places) -> None:
+    """Refuse images by parameter, which EC2 resolves for fleets of type instant only.
+
+    Source: RequestLaunchTemplateData.ImageId of the EC2 API, read 2026-11. The error's code is not
+    documented.
+    """
+    for config in configs:
+        data = places.template_data(_template_ref(config.get("LaunchTemplateSpecification") or {}))
+        for image in (data, *(config.get("Overrides") or ())):
+            if str(image.get("ImageId", "")).startswith("resolve:ssm:"):
+                raise Ec2Fault(
+                    "InvalidParameterValue",
+                    "A Systems Manager parameter can name the image for EC2 Fleets of type instant"
+                    " only; for maintain and request specify the AMI ID",
+                )
 
 
 def _pool(

@@ -1,5 +1,6 @@
 """The config of a running program: followed when it changes, kept when it breaks."""
 
+import os
 import re
 import tempfile
 from dataclasses import replace
@@ -55,6 +56,30 @@ def test_changed_file_comes_into_force(file: Path) -> None:
     assert max_capacity(source) == 9
     assert source.settings.regions == ("eu-west-1",)
     assert source.refresh() is False
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("key", ["catalogue: {}", "descheduler: {{policy_file: {}}}"])
+def test_pipe_that_the_config_names_is_refused_and_not_waited_for(file: Path, key: str) -> None:
+    """Nobody writes to it: the program would neither start nor say why."""
+    os.mkfifo(file.with_name("pipe"))
+    file.write_text(CONFIG + key.format(file.with_name("pipe")) + "\n")
+    with pytest.raises((ConfigError, InputError), match="regular file"):
+        source_of(file)
+
+
+@pytest.mark.timeout(60)
+def test_config_from_a_pipe_is_read_once() -> None:
+    """`--config <(kubectl get configmap …)` was empty at the second reading."""
+    ours, theirs = os.pipe()
+    os.write(theirs, CONFIG.encode())
+    os.close(theirs)
+    try:
+        source = ConfigSource(f"/dev/fd/{ours}", {}, lambda: None)
+        assert max_capacity(source) == 5
+        assert source.refresh() is False
+    finally:
+        os.close(ours)
 
 
 def test_invalid_change_is_told_once_and_not_followed(file: Path) -> None:

@@ -43,6 +43,9 @@ def test_missing_rights_to_groups_do_not_blind_a_config_of_fleets() -> None:
     """A fleet is let go in a cluster that never had a group: its loop must go on."""
     _, groups = seen("primary-old")
     assert (groups.fleets, groups.regions, groups.silent) == ((), frozenset({HOME}), frozenset())
+    (told,) = groups.ignored
+    assert (told.kind, told.name) == ("Provider", "asg")
+    assert "is not allowed" in told.detail
 
 
 def test_missing_rights_to_groups_of_the_config_are_an_error() -> None:

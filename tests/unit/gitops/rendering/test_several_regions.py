@@ -69,10 +69,10 @@ def test_images_and_subnets_are_of_the_region() -> None:
     assert [own[key] for key in ("ami", "security_group_id", "ebs_size")] == ["ami-own", "sg-2", 90]
 
 
-def test_image_that_a_parameter_names_is_in_every_region() -> None:
+def test_image_that_an_alias_names_is_in_every_region() -> None:
     """Each Region would repeat it."""
-    text = CONFIG.replace("ami-west", "resolve:ssm:/ami").replace("ami: ami-east, ", "")
-    assert roots(text)[EAST].fleets["primary-small"]["ami"] == "resolve:ssm:/ami"
+    text = CONFIG.replace("ami-west", "al2023@latest").replace("ami: ami-east, ", "")
+    assert roots(text)[EAST].fleets["primary-small"]["ami"] == "al2023@latest"
 
 
 def test_region_has_its_own_provider_and_state() -> None:

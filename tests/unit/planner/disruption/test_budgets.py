@@ -212,6 +212,24 @@ def test_window_is_one_of_local_time(at: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("at", "holds"),
     [
+        ("2026-01-30T23:00:00", False),  # a Friday
+        ("2026-01-31T01:00:00", False),
+        ("2026-01-31T21:59:59", False),
+        ("2026-01-31T22:00:00", True),
+        ("2026-02-01T03:59:59", True),  # the Sunday after it
+        ("2026-02-01T04:00:00", False),
+        ("2026-02-01T23:00:00", False),
+    ],
+)
+def test_overnight_window_is_of_the_day_on_which_it_starts(at: str, holds: bool) -> None:
+    """A freeze of Saturday's night that ended at midnight let nodes go in the other half."""
+    night = DisruptionBudget(nodes=0, starts=time(22), ends=time(4), weekdays=frozenset({6}))
+    assert is_in_force(night, moment(at), "UTC") == holds
+
+
+@pytest.mark.parametrize(
+    ("at", "holds"),
+    [
         ("2026-01-31T01:59:59", False),
         ("2026-01-31T02:00:00", True),
         ("2026-01-31T05:59:59", True),

@@ -1,7 +1,7 @@
 """Rolling updates: drifted nodes are replaced batch by batch."""
 
 from dataclasses import replace
-from datetime import time
+from datetime import UTC, datetime, time
 
 import pytest
 
@@ -223,6 +223,25 @@ def test_batches_begin_within_maintenance_windows_only(at: str, found: str) -> N
     made = made_of(*nodes, full("a"), full("b"), rules=RollingUpdate(windows=(window,)), at=moment)
     assert state(made) == found
     assert bool(marked(made)) == (found == "waiting")
+
+
+@pytest.mark.parametrize(
+    ("at", "found"),
+    [
+        ("2026-01-26T01:00:00", "closed"),  # a Monday, in the night from Sunday
+        ("2026-01-26T23:00:00", "waiting"),
+        ("2026-01-30T03:00:00", "waiting"),  # a Friday, in the night from Thursday
+        ("2026-01-30T23:00:00", "closed"),
+    ],
+)
+def test_overnight_window_is_of_the_day_on_which_it_starts(at: str, found: str) -> None:
+    """Nobody is at work in the night to Monday, which `days: [mon, …]` seemed to leave out."""
+    days = frozenset({1, 2, 3, 4})
+    window = MaintenanceWindow(starts=time(22), ends=time(4), weekdays=days)
+    moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    nodes = [replace(node("a"), created_at=None), replace(node("b"), created_at=None)]
+    made = made_of(*nodes, full("a"), full("b"), rules=RollingUpdate(windows=(window,)), at=moment)
+    assert state(made) == found
 
 
 def test_begun_batch_is_finished_when_its_window_closes() -> None:

@@ -1,7 +1,7 @@
 """Types and zones from which EC2 took spot instances back: bought from less for half an hour."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -181,3 +181,11 @@ def test_message_about_an_instance_counts_even_when_it_is_ending_already(state: 
     made = plan(told(snapshot, "i-a"), make_settings(A, B))
     assert made.interrupted_pools == (pool(seconds_ago=-110),)
     assert plan(told(snapshot, "i-x"), make_settings(A, B)).interrupted_pools == ()
+
+
+@pytest.mark.parametrize("at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_time_at_the_end_of_all_times_is_forgotten(at: datetime) -> None:
+    """Somebody's edit of the Lease, or a zero time, ended every plan."""
+    odd = replace(pool(), at=at)
+    made = made_for(A, B, pods=1, pools=(odd,))
+    assert made.interrupted_pools == ()

@@ -1,0 +1,183 @@
+"""Regular expressions of names, as RE2 has them: looked for in time that the lengths bound.
+
+Python's own engine tries every way in which a name could match, of which `(a*)*b` has more than
+anybody can wait for. Here an expression becomes states, and all that are reached are followed
+together from character to character. What cannot be followed like that (looking ahead and back,
+references to groups) RE2 does not have either.
+"""
+
+import re
+
+# The parser of `re`, which has no public name; all Pythons since 3.11 have it.
+import re._parser as parser  # type: ignore[import-not-found]
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+STATES_MAX: Final = 5000
+"""RE2 has a limit for the same reason: `(a{1000}){1000}` says in a line what has a million."""
+_UNBOUNDED: Final = int(parser.MAXREPEAT)
+_CATEGORIES: Final = {
+    "CATEGORY_DIGIT": re.compile(r"\d"),
+    "CATEGORY_NOT_DIGIT": re.compile(r"\D"),
+    "CATEGORY_SPACE": re.compile(r"\s"),
+    "CATEGORY_NOT_SPACE": re.compile(r"\S"),
+    "CATEGORY_WORD": re.compile(r"\w"),
+    "CATEGORY_NOT_WORD": re.compile(r"\W"),
+}
+_PLACES: Final = {
+    "AT_BEGINNING": re.compile(r"^"),
+    "AT_BEGINNING_STRING": re.compile(r"\A"),
+    "AT_BOUNDARY": re.compile(r"\b"),
+    "AT_NON_BOUNDARY": re.compile(r"\B"),
+    "AT_END": re.compile(r"$"),
+    "AT_END_STRING": re.compile(r"\Z"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """One step: to further states at once, at certain places only, or by taking a character."""
+
+    following: tuple[int, ...] = ()
+    place: re.Pattern[str] | None = None
+    takes: Callable[[str], bool] | None = None
+
+
+_FOUND: Final = 0
+"""The state at the end of the expression."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameExpression:
+    """An expression that can be looked for; see `parse_expression`."""
+
+    states: tuple[_State, ...]
+    first: int
+
+    def is_found_in(self, name: str) -> bool:
+        """Return whether the expression matches anywhere in a name."""
+        reached: set[int] = set()
+        for at in range(len(name) + 1):
+            reached = self._closed({*reached, self.first}, name, at)
+            if _FOUND in reached:
+                return True
+            steps = (self.states[each] for each in reached)
+            if at < len(name):
+                taken = [step for step in steps if step.takes and step.takes(name[at])]
+                reached = {each for step in taken for each in step.following}
+        return False
+
+    def _closed(self, states: Iterable[int], name: str, at: int) -> set[int]:
+        """Return these states with all that are reached from them without a character."""
+        found, ahead = set[int](), list(states)
+        while ahead:
+            number = ahead.pop()
+            if number in found:
+                continue
+            state = self.states[number]
+            if state.place is None or state.place.match(name, at):
+                found.add(number)
+                ahead += () if state.takes else state.following
+        return found
+
+
+def parse_expression(text: str) -> NameExpression:
+    """Return an expression that is written as Python and RE2 write it.
+
+    Raises:
+        ValueError: It cannot be read, has what RE2 lacks, or repeats too much; the message says
+            which.
+    """
+    try:
+        tree = parser.parse(text)
+        builder = _Builder()
+        ignores_case = bool(tree.state.flags & re.IGNORECASE)
+        first = builder.sequence(tree, _FOUND, ignores_case=ignores_case)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    return NameExpression(states=tuple(builder.states), first=first)
+
+
+class _Builder:
+    """Makes states of the parser's tree, whose kinds are those of `re._constants`."""
+
+    def __init__(self) -> None:
+        self.states = [_State()]
+
+    def _added(self, state: _State) -> int:
+        if len(self.states) >= STATES_MAX:
+            raise ValueError("it repeats too much")
+        self.states.append(state)
+        return len(self.states) - 1
+
+    def sequence(self, tree: Iterable[tuple[Any, Any]], then: int, *, ignores_case: bool) -> int:
+        """Return the first state of a sequence that is followed by another state."""
+        for kind, value in reversed(list(tree)):
+            then = self._part(str(kind), value, then, ignores_case=ignores_case)
+        return then
+
+    def _part(self, kind: str, value: Any, then: int, *, ignores_case: bool) -> int:
+        match kind, value:
+            case "AT", place:
+                return self._added(_State(following=(then,), place=_PLACES[str(place)]))
+            case (("LITERAL" | "NOT_LITERAL" | "ANY" | "IN"), _):
+                takes = _character(kind, value, ignores_case=ignores_case)
+                return self._added(_State(following=(then,), takes=takes))
+            case "BRANCH", (_, branches):
+                ways = [self.sequence(b, then, ignores_case=ignores_case) for b in branches]
+                return self._added(_State(following=tuple(ways)))
+            case "SUBPATTERN", (_, added, removed, body):
+                inside = ignores_case or bool(added & re.IGNORECASE)
+                inside = inside and not removed & re.IGNORECASE
+                return self.sequence(body, then, ignores_case=inside)
+            case (("MAX_REPEAT" | "MIN_REPEAT"), (least, most, body)):
+                return self._repeat(int(least), int(most), body, then, ignores_case=ignores_case)
+            case _:
+                raise ValueError(f"{kind.lower().replace('_', ' ')} is not supported")
+
+    def _repeat(self, least: int, most: int, body: Any, then: int, *, ignores_case: bool) -> int:
+        """Return the first state of a body that comes at least and at most so many times."""
+        entry = then
+        if most == _UNBOUNDED:
+            entry = self._added(_State())
+            again = self.sequence(body, entry, ignores_case=ignores_case)
+            self.states[entry] = _State(following=(again, then))
+        else:
+            for _ in range(most - least):
+                once_more = self.sequence(body, entry, ignores_case=ignores_case)
+                entry = self._added(_State(following=(once_more, then)))
+        for _ in range(least):
+            # A body without a state, as of `(){1000000}`, is the same however often it comes.
+            before, entry = entry, self.sequence(body, entry, ignores_case=ignores_case)
+            if entry == before:
+                break
+        return entry
+
+
+def _character(kind: str, value: Any, *, ignores_case: bool) -> Callable[[str], bool]:
+    """Return the test of one character."""
+    members = value if kind == "IN" else [(kind, value)]
+    negated = kind == "NOT_LITERAL" or any(str(each) == "NEGATE" for each, _ in members)
+
+    def takes(character: str) -> bool:
+        forms = {character, character.lower(), character.upper()} if ignores_case else {character}
+        found = any(_is_member(str(each), of, form) for each, of in members for form in forms)
+        return found != negated
+
+    return takes
+
+
+def _is_member(kind: str, value: Any, character: str) -> bool:
+    match kind:
+        case "LITERAL" | "NOT_LITERAL":
+            return character == chr(int(value))
+        case "RANGE":
+            first, last = value
+            return ord(character[0]) in range(int(first), int(last) + 1)
+        case "CATEGORY":
+            return _CATEGORIES[str(value)].match(character) is not None
+        case "ANY":
+            return character != "\n"
+        case _:
+            return False

@@ -1,0 +1,51 @@
+"""Regular expressions of names find what Python's own find, in time that is bounded."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model.name_expression import parse_expression
+
+ATOMS = st.sampled_from(
+    [*"ab-.^$", "[ab]", "[^a]", "[a-c1]", "\\d", "\\w", "\\W", "\\b", "\\B", "\\."],
+)
+EXPRESSIONS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"((?i:{two[0]})|{two[1]})"),
+        st.tuples(inner, st.sampled_from(["?", "*", "+", "{2}", "{1,3}", "*?"])).map(
+            lambda one: f"(?:{one[0]}){one[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(EXPRESSIONS, st.text("abc1-.A", max_size=7), st.sampled_from(["", "(?i)"]))
+def test_expression_is_found_where_python_finds_it(text: str, name: str, flag: str) -> None:
+    """Another answer gives a fleet another priority, and buys elsewhere."""
+    expected = re.search(flag + text, name) is not None
+    assert parse_expression(flag + text).is_found_in(name) == expected
+
+
+@pytest.mark.parametrize("text", ["(", "a(?=b)", "(?<!a)b", "(a)\\1", "(?>a)", "a*+", "(" * 150])
+def test_what_re2_does_not_have_is_refused(text: str) -> None:
+    """Cluster Autoscaler refuses it too, and it cannot be looked for in bounded time."""
+    with pytest.raises(ValueError, match=r"."):
+        parse_expression(text)
+
+
+@pytest.mark.parametrize("text", ["(a{1000}){1000}", "(a?){1000000}", "(((a*){9}){99}){99}"])
+def test_what_repeats_too_much_is_refused(text: str) -> None:
+    """A line of a config would take the memory of the pod."""
+    with pytest.raises(ValueError, match="repeats too much"):
+        parse_expression(text)
+
+
+def test_many_repetitions_of_nothing_are_one() -> None:
+    """They add no state, so that no limit ends them."""
+    assert parse_expression("^(){1000000}$").is_found_in("")
+    assert not parse_expression("^(){1000000}$").is_found_in("a")

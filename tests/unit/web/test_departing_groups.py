@@ -1,0 +1,31 @@
+"""Nodes of a group that the config let go, while the role may not read groups."""
+
+import json
+
+import pytest
+
+from reconciler.model.snapshot import CloudState, Ignored
+from tests.builders import HOME, make_fleet, make_fleet_settings, make_node
+from tests.unit.web.scene import Scene, fleet
+
+SMALL = make_fleet_settings()
+LARGE = make_fleet_settings(size="large", provider="asg")
+DENIED = Ignored(
+    code="unreadable", kind="Provider", name="asg", detail="Forbidden: Auto Scaling: not allowed"
+)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_nodes_that_cannot_be_seen_to_go_are_told(left: bool) -> None:
+    """They would run for ever, and `ci apply` wait for them, while everything looks healthy."""
+    nodes = (make_node("a", SMALL), *((make_node("b", LARGE),) if left else ()))
+    cloud = CloudState(fleets=(make_fleet(SMALL, 1),), regions=frozenset({HOME}), ignored=(DENIED,))
+    with Scene() as scene:
+        scene.cycle(nodes=nodes, cloud=cloud, fleets=(fleet(),))
+        verdict = json.loads(scene.ask("/api/status")[2])["verdict"]
+    assert verdict["level"] == ("degraded" if left else "ok")
+    told = (
+        "Auto Scaling denies calls: nodes of primary-large are not drained, which the config no"
+        " longer names: Forbidden: Auto Scaling: not allowed"
+    )
+    assert verdict["problems"] == ([told] if left else [])

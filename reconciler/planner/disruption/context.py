@@ -54,6 +54,8 @@ class DisruptionContext:
     """Nodes that may go when their time comes, in that order, and for which policy."""
     timed_for_later: set[NodeName] = field(default_factory=set)
     """Of the nodes that had no turn in this plan those with a timer: they may leave in time."""
+    chosen_now: set[NodeName] = field(default_factory=set)
+    """Nodes that may leave later, as this plan finds: their timers start, or they are marked."""
     not_looked_at: set[NodeName] = field(default_factory=set)
     """Candidates whose turn did not come in this plan."""
     empty_begun: int = 0

@@ -234,6 +234,7 @@ class VoluntaryRun:
             return
         if not candidate.timed:
             start_timer(builder, node, f"unneeded from now: {candidate.because}")
+            self.context.chosen_now.add(node.name)
         else:
             self.context.unneeded[node.name] = candidate.policy
 

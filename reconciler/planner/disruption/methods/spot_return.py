@@ -95,6 +95,7 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
         noted = rfc3339(context.view.at)
         context.builder.mark(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
         context.ledger.take_node(each.key)
+        context.chosen_now.add(each.node.name)
 
 
 def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:

@@ -130,6 +130,15 @@ def test_batch_is_as_large_as_the_budget_allows_and_cheapest_first() -> None:
     assert (raised(made), drained(made)) == ([], [])
 
 
+def test_no_set_is_chosen_beside_a_batch() -> None:
+    """The node would be in both, and a full spot node would be replaced with it by its like."""
+    nodes = stand_in("a"), make_node("s", SPOT, created_at=ago(6 * HOUR))
+    pods = [pod for node in nodes for pod in busy(node)]
+    made = planned(*nodes, pods=pods, consolidation=True)
+    assert marked(made) == [("a", rfc3339(NOW))]
+    assert raised(made) == []
+
+
 def test_spot_node_is_asked_for_before_a_pod_moves() -> None:
     """Its pods would wait for a launch that EC2 may refuse."""
     made = planned(stand_in("a", batch=10))

@@ -183,6 +183,15 @@ def test_a_sector_with_timers_is_not_at_rest_between_their_turns(timers: int, as
     assert {bool(raised(each)) for each in made} == {asks}
 
 
+def test_a_sector_in_which_a_timer_starts_is_not_at_rest() -> None:
+    """The set moves the pods of the cheap node too, at once, and buys a node like it again."""
+    dear = make_fleet_settings("dear", price="0.30")
+    found = (make_node("d", dear), make_node("s", SMALL), on("d", cpu="3"), on("s", cpu="3"))
+    made = of(*found, fleets=(SMALL, dear), small=1)
+    assert raised(made) == []
+    assert {(name, key) for name, key, _ in annotations_set(made)} == {("d", "unneeded-since")}
+
+
 @pytest.mark.parametrize(("seconds", "asks"), [(0, True), (1, False), (9, False), (10, True)])
 def test_sets_are_looked_for_in_the_first_plan_of_every_ten_seconds(
     seconds: float, asks: bool
@@ -254,17 +263,17 @@ def test_a_set_that_failed_rests_four_times_as_long_each_time(
 
 @pytest.mark.parametrize("failed", [False, True])
 def test_a_set_that_buys_again_what_it_has_is_not_tried_twice(failed: bool) -> None:
-    """A large node in the place of a large one: what spoilt it would spoil it again."""
+    """A node of 6 CPU in the place of one: what spoilt it would spoil it again."""
     sizes = (("four", 4, "0.10"), ("six", 6, "0.16"), ("eight", 8, "0.19"))
     fleets = tuple(make_fleet_settings(n, cpu=c, memory="64Gi", price=p) for n, c, p in sizes)
     noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(400))}/1"} if failed else {}
-    members = [make_node("a", fleets[1], annotations=FrozenMap(noted)), make_node("b", fleets[2])]
-    requests = {"a": (2100, 900, 400, 400, 400, 400), "b": (3600, 1300, 1300, 400)}
+    members = [make_node("a", fleets[1], annotations=FrozenMap(noted)), make_node("b", fleets[1])]
+    requests = {"a": (1300, 3100, 400), "b": (900, 2100, 1300)}
     placed = [
         on(n, f"{n}-{i}", cpu=f"{c}m") for n, row in requests.items() for i, c in enumerate(row)
     ]
     asked = {fleet for fleet, *_ in raised(of(*members, *placed, fleets=fleets))}
-    assert asked == ({"primary-four"} if failed else {"primary-four", "primary-eight"})
+    assert asked == ({"primary-four"} if failed else {"primary-four", "primary-six"})
 
 
 @pytest.mark.parametrize("seconds", [890, 910])

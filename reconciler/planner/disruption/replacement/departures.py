@@ -16,7 +16,8 @@ from reconciler.planner.disruption.replacement.conflict import ReplacementConfli
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
 from reconciler.planner.disruption.replacement.kept_room import KeptRoom
 from reconciler.planner.disruption.replacement.passing_nodes import PassingNodes
-from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.replacement.removals_instead import RemovalsInstead
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator, Mark
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
 from reconciler.planner.node_rows import in_each_zone, in_some_zone
 from reconciler.planner.placement.classes import Group
@@ -41,6 +42,9 @@ class Departures:
         self.consolidator = Consolidator(context, simulator)
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
+        )
+        self._instead = RemovalsInstead(
+            context, simulator, self.consolidator, candidates, self.grouped, self.leave
         )
         self._passing = PassingNodes(context, simulator)
         self._kept_room = KeptRoom(context.builder, simulator)
@@ -97,6 +101,7 @@ class Departures:
         """
         groups, offers = self.grouped(candidate), self._context.view.offers
         blocker: Blocker | None = None
+        mark = self.simulator.mark()
         for key in self.consolidator.cheaper_fleets(candidate):
             if self.consolidator.asked_in_vain(candidate, key):
                 blocker = Blocker(
@@ -107,9 +112,34 @@ class Departures:
             for count in range(1, self.consolidator.most(candidate, key) + 1):
                 found = self._leave_for(candidate, groups, offers[key].row, count)
                 if isinstance(found, Relocation):
-                    return NewNodes(key=key, count=count)
+                    return self._weighed(candidate, NewNodes(key=key, count=count), mark)
                 blocker = blocker or found
         return blocker or self.consolidator.held_back(candidate)
+
+    def _weighed(self, candidate: Candidate, new: NewNodes, before: Mark) -> NewNodes | Blocker:
+        """Return the new nodes, unless as much is saved by what leaves onto the candidate instead.
+
+        Args:
+            candidate: Out, with its pods on the new nodes. It is back if it is to stay.
+            new: The nodes.
+            before: When it was not out yet.
+        """
+        if candidate.must_go or candidate.outdated is not None:
+            return new
+        self.simulator.undo(before)
+        coming = self._instead.onto(candidate)
+        spec = self._context.view.offers[new.key].row
+        self._leave_for(candidate, self.grouped(candidate), spec, new.count)
+        if not coming:
+            return new
+        worth = self._instead.worth(self._instead.leaving(coming))
+        worth += self._instead.worth_of_new(candidate, new.key, new.count)
+        if self._instead.worth(coming) < worth:
+            return new
+        self.simulator.undo(before)
+        names = ", ".join(each.node.name for each in coming)
+        pods = f"the pods of {names} can come here"
+        return Blocker("consolidation", f"{pods}, which saves as much and needs no new node")
 
     def why_not_for_successor(
         self, candidate: Candidate, *, some_zone: bool = False

@@ -1,0 +1,108 @@
+"""Removals that need no purchase, weighed against the replacement of the node that they go to.
+
+A half-used large node can take the pods of a full small one, or be replaced by a second small one.
+The second costs a launch, and the two small nodes are then the next set that one large node could
+replace: all pods would move twice, and the large node would be bought again. So a node is not
+replaced while other nodes could leave onto it and save as much.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
+from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.consolidator import Consolidator
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.placement.classes import Group
+
+TRIED_MAX: Final = 20
+"""Candidates that are moved to find out about one node, as for conflicts between two."""
+
+
+class RemovalsInstead:
+    """Finds the removals that the replacement of a node would make impossible.
+
+    Args:
+        context: The run.
+        simulator: Its state counts.
+        consolidator: What may take the pods of a node.
+        candidates: All that are looked at.
+        grouped_of: The pods of a candidate, by class.
+        leave: Takes a candidate out; a `Relocation` when it could go.
+    """
+
+    def __init__(
+        self,
+        context: DisruptionContext,
+        simulator: DrainSimulator,
+        consolidator: Consolidator,
+        candidates: Sequence[Candidate],
+        grouped_of: Callable[[Candidate], list[Group]],
+        leave: Callable[[Candidate], object],
+    ) -> None:
+        self._context = context
+        self._simulator = simulator
+        self._consolidator = consolidator
+        self._candidates = candidates
+        self._grouped = grouped_of
+        self._leave = leave
+
+    def onto(self, candidate: Candidate) -> list[Candidate]:
+        """Return the candidates that can leave one after the other while this one stays.
+
+        Only those are asked about some of whose pods would come to it. Only time, or their turn,
+        keeps them; nothing is changed.
+        """
+        row = self._context.view.row_of[candidate.node.name]
+        able = (c for c in self._candidates if c is not candidate and self._may_leave(c))
+        coming = [c for c in islice(able, TRIED_MAX) if self._comes_to(c, row)]
+        return self.leaving(coming)
+
+    def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return those that can leave one after the other as things are; nothing is changed."""
+        mark, found = self._simulator.mark(), []
+        for each in candidates:
+            alone = self._simulator.staying_alone(each.node)
+            if alone and isinstance(self._leave(each), Relocation):
+                found.append(each)
+        self._simulator.undo(mark)
+        return found
+
+    def worth(self, candidates: Iterable[Candidate]) -> int:
+        """Return what the removals save in an hour less the cost of their moves."""
+        return sum(self._price(c.status.key) - _cost(c) for c in candidates)
+
+    def worth_of_new(self, candidate: Candidate, key: FleetKey, count: int) -> int:
+        """Return the same of a candidate for which new nodes of the fleet are bought."""
+        return self.worth((candidate,)) - count * self._price(key)
+
+    def _price(self, key: FleetKey) -> int:
+        return self._context.view.offers[key].nano_usd_per_hour
+
+    def _may_leave(self, other: Candidate) -> bool:
+        """Return whether it could go without delay for anything but its time and its turn."""
+        context = self._context
+        return (
+            other.outdated is None
+            and not other.must_go
+            and context.view.offers[other.status.key].priced
+            and self._simulator.staying_alone(other.node)
+            and other.settles_for(context.view.at) is None
+            and context.sets.set_of(other.node.name) is None
+            and may_go_in_time(context, other)
+        )
+
+    def _comes_to(self, other: Candidate, row: int) -> bool:
+        """Return whether pods of the other node would come to the row; nothing is changed."""
+        mark = self._simulator.mark()
+        moves = self._consolidator.move(other, self._grouped(other))
+        self._simulator.undo(mark)
+        return moves is not None and row in moves.rows
+
+
+def _cost(candidate: Candidate) -> int:
+    return move_cost_nano_usd(candidate.moving, candidate.status.settings.scale_in.move_cost_usd)

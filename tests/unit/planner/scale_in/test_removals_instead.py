@@ -1,0 +1,50 @@
+"""A node is not replaced while others could leave onto it and save as much (docs/scale-in.md)."""
+
+import pytest
+
+from reconciler.model.actions import TaintNode
+from reconciler.model.plan import Plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import make_fleet_settings, make_node
+from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
+
+
+def eight(price: str) -> FleetSettings:
+    """A fleet of nodes of twice the size of small ones."""
+    return make_fleet_settings("eight", cpu=8, memory="32Gi", price=price)
+
+
+def half_used_and_full(large: FleetSettings, timers: tuple[float, ...] = ()) -> Plan:
+    """A large node with room for the four pods of a full small one beside it."""
+    made = unneeded if timers else make_node
+    nodes = made("l", large, *timers[:1]), made("s", SMALL, *timers[1:])
+    pods = [on(node.name, f"{node.name}-{n}", "900m") for node in nodes for n in range(4)]
+    return planned(*nodes, *pods, small=1, fleets=(SMALL, large))
+
+
+@pytest.mark.parametrize("price", ["0.19", "0.16", "0.11"])
+def test_node_leaves_onto_one_that_would_else_be_replaced(price: str) -> None:
+    """The new node would be the small one's like, and both be replaced by a large one next."""
+    made = half_used_and_full(eight(price), (3600, 3600))
+    assert raised(made) == []
+    assert told(made, TaintNode) == ["s"]
+    assert set(moves(made).values()) == {"l"}
+
+
+def test_node_is_replaced_when_that_saves_more_than_what_could_leave_onto_it() -> None:
+    """Fewer launches are not worth a dearer cluster."""
+    made = half_used_and_full(eight("0.25"), (3600, 3600))
+    assert raised(made) == [("primary-small", 2, "consolidation")]
+    assert told(made, TaintNode) == []
+
+
+@pytest.mark.parametrize("timers", [(), (300, 300), (3600, 300)])
+def test_timer_runs_for_the_node_that_needs_no_new_one(timers: tuple[float, ...]) -> None:
+    """The other one's would begin, and be stopped, with every plan; or a node be bought for it."""
+    made = half_used_and_full(eight("0.19"), timers)
+    assert raised(made) == []
+    assert told(made, TaintNode) == []
+    changed = {(name, value is None) for name, key, value in annotations_set(made)}
+    assert changed == ({("l", True)} if timers else {("s", False)})
+    assert kept(made)["l"] == "consolidation"

@@ -253,6 +253,22 @@ class BudgetLedger:
                 )
         return None
 
+    def refuses_for_long(
+        self, pods: Iterable[Pod], rounds_max: int, coming_back: Iterable[Pod]
+    ) -> bool:
+        """Return whether `refusal` stays when what is disrupted now is healthy again.
+
+        Args:
+            pods: The pods.
+            rounds_max: The rounds.
+            coming_back: Pods that use budgets up now, beside those that this plan disrupts.
+        """
+        over = Counter(number for pod in coming_back for number in self.coverage.of(pod))
+        return any(
+            asked > max(0, self._budgets[number].disruptions_allowed + over[number]) * rounds_max
+            for number, asked in self._asked(pods).items()
+        )
+
     def rounds(self, pods: Iterable[Pod]) -> int:
         """How many rounds it takes to disrupt the pods, where every budget allows one now."""
         asked = self._asked(pods)

@@ -158,17 +158,31 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
     return sorted(found, key=Candidate.order)
 
 
-def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:
-    """Return whether it is only time, or its turn, that keeps the node from being emptied."""
+def may_go_in_time(
+    context: DisruptionContext, candidate: Candidate, *, when_others_moved: bool = False
+) -> bool:
+    """Return whether it is only time, or its turn, that keeps the node from being emptied.
+
+    Args:
+        context: The run.
+        candidate: The node.
+        when_others_moved: Whether limits on pods count only if they do not end by themselves when
+            the pods that are moved now have come to their new nodes.
+    """
     if not candidate.status.settings.scale_in.non_empty_at_once_max:
         return False
     if context.ledger.keeps_every_node(candidate.status.key, candidate.reason):
         return False
-    return lasting_blocker(context, candidate) is None
+    return lasting_blocker(context, candidate, when_others_moved=when_others_moved) is None
 
 
-def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """Return what keeps the node from being emptied, and may do so for long."""
+def lasting_blocker(
+    context: DisruptionContext, candidate: Candidate, *, when_others_moved: bool = False
+) -> Blocker | None:
+    """Return what keeps the node from being emptied, and may do so for long.
+
+    See `may_go_in_time`.
+    """
     view, overdue = context.view, candidate.overdue(context.view.at)
     more = until_end(view, candidate.ends_at)
     rests = rests_until(view, candidate.node)
@@ -180,6 +194,9 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
     if not replaced_here and not context.room.may_leave(key, name):
         return at_minimum(candidate.status)
     found = context.ledger.drain_blocker(candidate.moving, overdue=overdue)
+    if when_others_moved and found is not None:
+        passes = not context.ledger.keeps_for_long(candidate.moving, overdue=overdue)
+        found = None if passes else found
     if found is not None:
         return Blocker(found.code, found.detail + more)
     return _not_worth_moving(context.view, candidate)

@@ -16,6 +16,9 @@ from reconciler.planner.disruption.blockers.settling import bound_at
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.view import ClusterView
 
+LASTS_FROM_SECONDS = 3600.0
+"""So long an idle node does not wait for pods that will need it: savings are reckoned an hour."""
+
 _Controller = tuple[str, str, str]
 """Namespace, kind and name."""
 
@@ -63,6 +66,15 @@ class BlastRadiusLimits:
                     f"blast_radius allows {allowed} of {total}",
                 )
         return None
+
+    def keeps_for_long(self, pods: Iterable[Pod]) -> bool:
+        """Return whether waiting does not help: too many pods of one controller, or a long time."""
+        if self._limit is None:
+            return False
+        if self._limit.per_seconds > LASTS_FROM_SECONDS:
+            return self.blocker(pods) is not None
+        counted = _counted(pods).items()
+        return any(count > self._limit.allowed(self._pods[each]) for each, count in counted)
 
     def take(self, pods: Iterable[Pod]) -> None:
         """Count the pods as moved by this plan."""

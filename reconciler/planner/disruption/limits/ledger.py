@@ -1,7 +1,9 @@
 """The eviction ledger: one place that says what may be disrupted, and remembers what it allowed."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from functools import cached_property
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey, NodeName
@@ -12,8 +14,12 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.nodes.drain_taints import is_draining_by_us
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
+
+HEALTHY_WITHIN = timedelta(minutes=5)
+"""So long after its creation a pod is taken to become healthy soon."""
 
 
 class EvictionLedger:
@@ -28,6 +34,7 @@ class EvictionLedger:
     """
 
     def __init__(self, view: ClusterView, pod_budgets: BudgetLedger) -> None:
+        self._view = view
         self._fleet_of_node = view.inventory.fleet_of_node
         self._pod_budgets = pod_budgets
         self._node_budgets = DisruptionBudgets(view)
@@ -68,6 +75,40 @@ class EvictionLedger:
         if overdue:
             return self._blast_radius.blocker(pods)
         return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
+
+    def keeps_for_long(self, pods: Collection[Pod], *, overdue: bool = False) -> bool:
+        """Return whether the pods of a node may not leave it in the next minutes either.
+
+        The blast radius passes with time. A PodDisruptionBudget allows more again when pods that
+        were moved, or have just been created, are healthy.
+
+        Args:
+            pods: The pods.
+            overdue: Whether no PodDisruptionBudget holds them any more.
+        """
+        if self._blast_radius.keeps_for_long(pods):
+            return True
+        if overdue or self._pod_budgets.refusal(pods, DRAIN_ROUNDS_MAX) is None:
+            return False
+        return self._pod_budgets.refuses_for_long(pods, DRAIN_ROUNDS_MAX, self._coming_back)
+
+    @cached_property
+    def _coming_back(self) -> Sequence[Pod]:
+        """Pods that use PodDisruptionBudgets up and soon will not.
+
+        Those that leave nodes that we drain, and young ones that are not healthy yet. What is not
+        healthy for longer may stay so.
+        """
+        view, found = self._view, []
+        for pod in view.snapshot.cluster.pods:
+            if pod.finished or (pod.ready and not pod.deleting):
+                continue
+            node = None if pod.node_name is None else view.nodes.get(pod.node_name)
+            drained = pod.deleting and node is not None and is_draining_by_us(node)
+            young = pod.created_at is not None and view.at - pod.created_at < HEALTHY_WITHIN
+            if drained or (young and not pod.deleting):
+                found.append(pod)
+        return found
 
     def take_node(self, key: FleetKey, node: NodeName | None = None) -> None:
         """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""

@@ -19,7 +19,8 @@ def find_awaited(
     """Return the idle nodes that should wait for the pods of a dearer node, and that node.
 
     They wait as long as it is only time, or its turn, that keeps the dearer node from being
-    emptied: a budget, a rest after a failed drain or min_capacity may last.
+    emptied, or pods that are being moved: they use PodDisruptionBudgets and the blast radius up for
+    some minutes. What else a budget says may last, as a rest after a failed drain or min_capacity.
 
     Args:
         context: The run, before empty nodes are removed.
@@ -52,7 +53,8 @@ def find_awaited(
             decided = context.sets.set_of(node.name) is not None
             leave = departures.leave_with_set if decided else departures.leave
             moves = leave(candidate, [*idle, *coming])
-            if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
+            in_time = may_go_in_time(context, candidate, when_others_moved=True)
+            if in_time and isinstance(moves, Relocation):
                 for row in set(moves.rows).intersection(idle):
                     found.setdefault(context.builder.row_name(row), node.name)
     simulator.undo(begin)

@@ -101,7 +101,7 @@ class ReplacementConflict:
         return (
             alone
             and self._consolidator.might_buy(other, candidate.status.key)
-            and may_go_in_time(self._context, other)
+            and may_go_in_time(self._context, other, when_others_moved=True)
         )
 
     def _conflicts(

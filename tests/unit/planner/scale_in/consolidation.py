@@ -32,7 +32,7 @@ def planned(
         small: The target of the first fleet.
         launching: Nodes that the other fleets' targets ask for beside those that are there.
         fleets: All of them.
-        changed: `server_time` of the API server; else keywords of PlannerSettings.
+        changed: `server_time` and `budgets` of the snapshot; else keywords of PlannerSettings.
     """
     first, *others = fleets
     nodes = [o for o in objects if hasattr(o, "allocatable")]
@@ -40,10 +40,10 @@ def planned(
     for fleet in others:
         there = sum(n.labels.get("fleet") == fleet.name for n in nodes)
         lives[fleet.name] = make_fleet(fleet, there + launching)
-    told = changed.pop("server_time", None)
+    state = {key: changed.pop(key) for key in ("server_time", "budgets") if key in changed}
     settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
     cloud = make_cloud_of(nodes, *lives.values())
-    return plan(make_snapshot(*objects, cloud=cloud, server_time=told), settings)
+    return plan(make_snapshot(*objects, cloud=cloud, **state), settings)
 
 
 def raised(made: Plan) -> list[tuple[str, int, str]]:

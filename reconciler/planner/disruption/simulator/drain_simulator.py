@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from reconciler.planner.disruption.simulator.relocation import Relocation, succe
 from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
 from reconciler.planner.disruption.simulator.spreading import (
     SoftTaints,
+    fit_spread,
     latest,
     orders_of_arrival,
     spread_over,
@@ -265,10 +267,17 @@ class DrainSimulator:
         after the others, or by priority when several wait. What fits packed tightly may then not
         fit. Pods of one class always do: each node takes as many of them in any order. Pods of
         moves that were begun before are spread along with them, up to some hundreds.
+
+        Nodes to which pods come lose the soft taint in the plan that moves them: kube-scheduler
+        may find it on them or off.
         """
         every = [*latest(self._begun), moves]
         distinct = orders_of_arrival(every, self._builder.budgets)
-        return all(self._fit_spread(every, order) for order in distinct)
+        freed = [row for row in self.marked if row not in moves.rows]
+        tainted = [self.marked] if freed == self.marked else [self.marked, freed]
+        among = self._with([r for m in every for r in m.rows])
+        spread = partial(fit_spread, self._builder.sim, every, among=among, foreign=self.foreign)
+        return all(spread(order, marked=marked) for marked in tainted for order in distinct)
 
     def spread(self, moves: Relocation, also: Sequence[int]) -> None:
         """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
@@ -333,15 +342,6 @@ class DrainSimulator:
         lands = spread_over(sim, [], [first], among, marked, foreign) if fits else []
         self.undo(mark)
         return lands[0] if lands else None
-
-    def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
-        """Whether pods of these classes all find room one after the other; nothing is changed."""
-        sim = self._builder.sim
-        mark = sim.fork()
-        among = self._with([r for m in moved for r in m.rows])
-        rows = spread_over(sim, moved, classes, among, self.marked, self.foreign)
-        sim.revert(mark)
-        return len(rows) == len(classes)
 
     def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
         sim, budgets = self._builder.sim, self._builder.budgets

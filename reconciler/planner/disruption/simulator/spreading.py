@@ -107,6 +107,22 @@ def spread_over(
     return rows
 
 
+def fit_spread(
+    sim: Simulation,
+    moved: Sequence[Relocation],
+    classes: Sequence[PodClass],
+    *,
+    among: BoolArray,
+    marked: Sequence[int],
+    foreign: SoftTaints,
+) -> bool:
+    """Return whether `spread_over` finds a place for each; nothing is changed."""
+    mark = sim.fork()
+    rows = spread_over(sim, moved, classes, among, marked, foreign)
+    sim.revert(mark)
+    return len(rows) == len(classes)
+
+
 def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> FloatArray:
     """(rows,) what is taken off the share of rows whose soft taints the pods do not tolerate."""
     known = pod_class.spec.tolerations

@@ -7,6 +7,7 @@ import pytest
 
 from reconciler.model.actions import (
     DRAINING_TAINT,
+    UNNEEDED_TAINT,
     AnnotateNode,
     EvictPod,
     TaintNode,
@@ -300,6 +301,23 @@ def test_node_whose_pods_fit_only_when_packed_tightly_stays(priority: int) -> No
         on("b", "b-full", "2"),
         make_node("c", fleet),
         on("c", "c-full", "3500m"),
+    )
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "no-destination"
+
+
+def test_node_stays_whose_pods_fit_only_while_another_has_the_soft_taint() -> None:
+    """The taint comes off as the pods come: the small one goes there, and the large one waits."""
+    fleet = make_scene_fleet(utilization_threshold=0.95)
+    soft = Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule")
+    made = planned(
+        fleet,
+        unneeded("a", fleet),
+        *(on("a", "a-small", "500m"), on("a", "b-large", "2")),
+        unneeded("b", fleet, 300, taints=(soft,)),
+        on("b", "b-full", "2"),
+        make_node("c", fleet),
+        on("c", "c-full", "3500m", owner="Job"),
     )
     assert told(made, TaintNode) == []
     assert kept(made)["a"] == "no-destination"

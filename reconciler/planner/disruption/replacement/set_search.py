@@ -85,7 +85,8 @@ class SetSearch:
     def best(self, pool: Sequence[Candidate]) -> ProposedSet | None:
         """Return the best set among these nodes of one region; None when none is worth it.
 
-        Nothing is changed.
+        None as well when one can go by itself, whose turn to be looked at has not come: it would
+        be replaced together with nodes that need not leave. Nothing is changed.
         """
         if len(pool) > SMALL_POOL and int(self._context.view.at.timestamp()) // 60 % TURN_MINUTES:
             return None
@@ -113,14 +114,18 @@ class SetSearch:
                 priced = self._saving(members, wanted)
                 smaller = self._without_rebought(members, wanted)
                 if len(smaller) == len(members):
-                    found = self._checked(priced)
-                    if found is not None and (best is None or found.worth > best.worth):
-                        best = found
+                    best = _better(best, self._checked(priced))
                     break
                 if priced is not None:
+                    if self._goes_by_itself(smaller):
+                        return None
                     repacked.append(priced)
                 members = smaller
         return best or self._best_repacked(repacked) or self._best_of_one_fleet(looked_at, table)
+
+    def _goes_by_itself(self, members: Sequence[Candidate]) -> bool:
+        """Return whether this is a single node that needs no set to leave."""
+        return len(members) == 1 and self._departures.why_not(members[0]) is None
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
         """Return the best set that buys again what some of its nodes are: all of its pods move."""
@@ -329,6 +334,13 @@ class SetSearch:
         return ProposedSet(
             members=tuple(ordered), wanted=wanted, saving=saving, worth=saving - cost
         )
+
+
+def _better(best: ProposedSet | None, found: ProposedSet | None) -> ProposedSet | None:
+    """Return the set that is worth more, the first one of equals."""
+    if best is None or found is None:
+        return best or found
+    return found if found.worth > best.worth else best
 
 
 def _sizes(most: int) -> list[int]:

@@ -192,6 +192,18 @@ def test_a_sector_in_which_a_timer_starts_is_not_at_rest() -> None:
     assert {(name, key) for name, key, _ in annotations_set(made)} == {("d", "unneeded-since")}
 
 
+def test_a_node_that_can_go_by_itself_is_in_no_set_before_its_turn() -> None:
+    """It has no timer yet, and a full node beside it would be replaced by one like it."""
+    dear = make_fleet_settings("dear", price="0.30")
+    settings = make_settings(SMALL, dear, consolidation=True)
+    full = [make_node(f"full-{n:02}", SMALL) for n in range(40)]
+    objects: list[Any] = [make_node("d", dear), *full, *(on(n.name, cpu="3500m") for n in full)]
+    turns = [NOW + timedelta(seconds=10 * number) for number in range(6)]
+    made = [scene.planned(settings, *objects, on("d", cpu="3500m"), at=at) for at in turns]
+    assert not any(map(raised, made))
+    assert {"d" in {name for name, *_ in annotations_set(each)} for each in made} == {True, False}
+
+
 @pytest.mark.parametrize(("seconds", "asks"), [(0, True), (1, False), (9, False), (10, True)])
 def test_sets_are_looked_for_in_the_first_plan_of_every_ten_seconds(
     seconds: float, asks: bool
@@ -259,21 +271,6 @@ def test_a_set_that_failed_rests_four_times_as_long_each_time(
     """Nodes would be bought again and again for a set that cannot go."""
     noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(seconds))}/{count}"}
     assert len(raised(of(*nodes(noted), *pods()))) == asks
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_a_set_that_buys_again_what_it_has_is_not_tried_twice(failed: bool) -> None:
-    """A node of 6 CPU in the place of one: what spoilt it would spoil it again."""
-    sizes = (("four", 4, "0.10"), ("six", 6, "0.16"), ("eight", 8, "0.19"))
-    fleets = tuple(make_fleet_settings(n, cpu=c, memory="64Gi", price=p) for n, c, p in sizes)
-    noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(400))}/1"} if failed else {}
-    members = [make_node("a", fleets[1], annotations=FrozenMap(noted)), make_node("b", fleets[1])]
-    requests = {"a": (1300, 3100, 400), "b": (900, 2100, 1300)}
-    placed = [
-        on(n, f"{n}-{i}", cpu=f"{c}m") for n, row in requests.items() for i, c in enumerate(row)
-    ]
-    asked = {fleet for fleet, *_ in raised(of(*members, *placed, fleets=fleets))}
-    assert asked == ({"primary-four"} if failed else {"primary-four", "primary-six"})
 
 
 @pytest.mark.parametrize("seconds", [890, 910])

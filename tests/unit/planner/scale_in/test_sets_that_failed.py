@@ -44,3 +44,18 @@ def test_a_new_node_of_one_fleet_is_not_asked_for_a_set_that_failed(failed: bool
     ]
     made = planned(*members, *placed, fleets=(eight, four), small=1)
     assert raised(made) == ([] if failed else [("primary-eight", 2, "consolidation")])
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_set_that_buys_again_what_it_has_is_not_tried_twice(failed: bool) -> None:
+    """A node of 6 CPU in the place of one: what spoilt it would spoil it again."""
+    sizes = (("four", 4, "0.10"), ("six", 6, "0.16"), ("eight", 8, "0.19"))
+    fleets = tuple(make_fleet_settings(n, cpu=c, memory="64Gi", price=p) for n, c, p in sizes)
+    noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(400))}/1"} if failed else {}
+    members = [make_node("a", fleets[1], annotations=FrozenMap(noted)), make_node("b", fleets[1])]
+    requests = {"a": (1300, 3100, 400), "b": (900, 2100, 1300)}
+    placed = [
+        on(n, f"{n}-{i}", cpu=f"{c}m") for n, row in requests.items() for i, c in enumerate(row)
+    ]
+    asked = {fleet for fleet, *_ in raised(planned(*members, *placed, fleets=fleets))}
+    assert asked == ({"primary-four"} if failed else {"primary-four", "primary-six"})

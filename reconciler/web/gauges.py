@@ -124,6 +124,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     for code, count in unplaceable_by_bounded_code(plan).items():
         unplaceable.add_metric([code], count)
     yield unplaceable
+    yield _gauge(
+        names.PODS_WITHOUT_SECTOR,
+        "Pods that wait and are left alone, as they name no sector.",
+        plan.pods_without_sector,
+    )
     yield _of_binding(plan.binding)
     yield _gauge(
         names.CLOCK_SKEW,

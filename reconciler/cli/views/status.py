@@ -9,6 +9,7 @@ from rich.text import Text
 
 from reconciler.cli.terminal.plain import plain
 from reconciler.gitops.repository.status import STAGES
+from reconciler.model.text import left_alone
 from reconciler.records.binding import verdict_line
 
 Json = dict[str, Any]
@@ -143,8 +144,10 @@ def _sums(plan: Json, fleets: Sequence[Json]) -> str:
     none, pending = plan["pods_unplaceable"], plan["pods_pending"]
     cost = plan["cost"]
     spent = sum(each["hourly_usd"] for each in fleets)
+    without_sector = plan.get("pods_without_sector", 0)  # an older program does not say
     return (
         f"{pending} pending: {pending - none} waiting for nodes, {none} that no fleet can run; "
+        f"{f'{left_alone(without_sector)}; ' if without_sector else ''}"
         f"{spent:.4f} USD per hour, {cost['hourly_usd_after']:.4f} after the plan "
         f"(at least {cost['hourly_usd_lower_bound']:.4f}{_priced(cost)})"
     )

@@ -260,7 +260,9 @@ def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
 def _what_matters(plan: Plan) -> tuple[Any, ...]:
     """Return the values whose change makes a new summary line."""
     targets = tuple((f.fleet, f.region, f.target, f.joined, f.state) for f in plan.fleets)
-    return targets, len(plan.placements), len(plan.unplaceable), len(plan.held)
+    # Not how many pods name no sector: beside another autoscaler that changes all the time.
+    waiting = len(plan.placements), len(plan.unplaceable), plan.pods_without_sector > 0
+    return targets, waiting, len(plan.held)
 
 
 def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
@@ -273,6 +275,7 @@ def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
         "troubled": troubled,
         "pods_placed": len(plan.placements),
         "pods_unplaceable": len(plan.unplaceable),
+        "pods_without_sector": plan.pods_without_sector,
         "nodes_joined": sum(fleet.joined for fleet in plan.fleets),
         "nodes_launching": sum(fleet.launching for fleet in plan.fleets),
         "hourly_usd_before": plan.cost.hourly_usd_before,

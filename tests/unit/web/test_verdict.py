@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.cli.views.status import console, view_of
 from reconciler.model.errors import ConfigError, Forbidden, Problem, Unavailable
+from reconciler.model.snapshot import Ignored
 from tests.unit.web.scene import Scene, fleet, raised
 
 DENIED = replace(
@@ -140,3 +141,26 @@ def test_calls_denied_for_the_time_of_day_are_no_fault_of_the_policy(why: str, r
         (cause,) = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
     assert cause["kind"] == "ec2-denied"
     assert cause["remedy"].startswith(remedy)
+
+
+def test_pods_without_a_sector_are_told_wherever_one_looks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Pods that wait for ever behind "No pod waits" are found by their owners, days later."""
+    ignored = (
+        *(Ignored(code="no-sector", namespace="web", pod=f"p{n}") for n in range(47)),
+        Ignored(code="finished", namespace="web", pod="done"),
+    )
+    with Scene() as scene:
+        scene.cycle(fleets=(fleet(),), ignored=ignored)
+        text = "47 pods name no sector and are left alone"
+        status = json.loads(scene.ask("/api/status")[2])
+        assert (status["verdict"]["level"], status["plan"]["pods_without_sector"]) == ("ok", 47)
+        assert text in status["verdict"]["text"]
+        page = html.unescape(scene.ask("/")[2])
+        assert f"{text}: the config has no <code>default_sector</code>" in page
+        assert "No pod waits." not in page
+        assert scene.metric("fleet_reconciler_pods_without_sector") == 47
+        assert scene.metric("fleet_reconciler_pods_pending") == 0
+        console().print(view_of(status))
+        assert f"0 that no fleet can run; {text}; " in capsys.readouterr().out

@@ -265,3 +265,11 @@ def test_object_that_cannot_be_read_is_told_with_the_reason(scene: Scene) -> Non
     scene.cycle(ignored=(Ignored(code="unreadable", kind="Node", name="n1", detail=why),))
     (told,) = scene.logged("object_unreadable")
     assert (told["object_kind"], told["name"], told["reason"]) == ("Node", "n1", why)
+
+
+def test_pods_without_a_sector_are_in_the_summary_as_soon_as_one_waits(scene: Scene) -> None:
+    """Nothing else in the log tells of them; how many there are changes beside others' nodes."""
+    for pods in (0, 1, 2):
+        ignored = tuple(Ignored(code="no-sector", namespace="web", pod=str(n)) for n in range(pods))
+        scene.cycle(ignored=ignored)
+    assert [e["pods_without_sector"] for e in scene.logged("cycle_ended")] == [0, 1]

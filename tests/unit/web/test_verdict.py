@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.cli.views.status import console, view_of
-from reconciler.model.errors import ConfigError, Forbidden, Problem, Unavailable
+from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
 from reconciler.model.snapshot import Ignored
 from tests.unit.web.scene import Scene, fleet, raised
 
@@ -164,3 +164,18 @@ def test_pods_without_a_sector_are_told_wherever_one_looks(
         assert scene.metric("fleet_reconciler_pods_pending") == 0
         console().print(view_of(status))
         assert f"0 that no fleet can run; {text}; " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("why", "headline"),
+    [
+        ("no list of any kind yet (401 Unauthorized)", "API server denies lists"),
+        ("no list of Pod yet (GET /api/v1/pods: 403 no)", "API server denies lists"),
+        ("Pod not heard of for 403 s", "API server unreachable"),
+    ],
+)
+def test_denied_lists_are_told_from_a_silent_server(why: str, headline: str) -> None:
+    """The one asks for rights or a login, the other for a network."""
+    with Scene() as scene:
+        scene.cycle(error=ObservationError("https://api", why))
+        assert verdict(scene)[1][0].startswith(f"{headline}: ")

@@ -12,7 +12,7 @@ from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
-from reconciler.model.errors import ConfigError, PortError, ReconcilerError
+from reconciler.model.errors import ConfigError, PortError, Problem, ReconcilerError
 from reconciler.model.ids import Region
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -228,7 +228,7 @@ class StatusBoard:
         """Note that the newest config cannot be used; the last valid one stays in force."""
         faults: tuple[str, ...] = (str(error),)
         if isinstance(error, ConfigError):
-            faults = tuple(f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems)
+            faults = tuple(_fault(error.file, problem) for problem in error.problems)
         faults = tuple(map(self._scrubbed, faults))
         with self._lock:
             config = replace(self._view.config, faults=faults)
@@ -339,6 +339,13 @@ class StatusBoard:
                 self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)
         if report.error is None and view.plan is not None:
             self.history.sampled(view.plan, view.requested)
+
+
+def _fault(file: str, problem: Problem) -> str:
+    """Return a fault with its place; one of the whole file has no line, and names the file."""
+    if not problem.line:
+        return f"{file}: {problem.message}"
+    return f"{problem.line}:{problem.column}: {problem.code}: {problem.message}"
 
 
 def requested_after(

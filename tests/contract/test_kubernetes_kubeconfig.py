@@ -45,7 +45,12 @@ def test_kubeconfig_that_is_not_there_is_called_missing(
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("", "is empty"), ("a: [", "is not a usable kubeconfig: ")]
+    ("text", "what"),
+    [
+        ("", "is empty"),
+        ("a: [", "is not a usable kubeconfig: "),
+        ("just a text\n", "is not a usable kubeconfig: its content is something else"),
+    ],
 )
 def test_kubeconfig_that_is_no_kubeconfig_says_why(tmp_path: Path, text: str, what: str) -> None:
     """An empty file is what a failed download or a full disk leaves."""

@@ -84,8 +84,12 @@ def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
     if len(problems) == len(files):
         return InputError(where, problems[0], hint)
     # What the client's loader raises for a broken file depends on where it is broken.
-    text = " ".join(str(error).split()) or type(error).__name__
-    return InputError(where, f"is not a usable kubeconfig: {text}"[:300], hint)
+    # Python's own words for a text file, or for a list where a mapping belongs, say nothing.
+    shapeless = isinstance(error, TypeError | AttributeError | LookupError | RecursionError)
+    text = "its content is something else" if shapeless else " ".join(str(error).split())
+    return InputError(
+        where, f"is not a usable kubeconfig: {text or type(error).__name__}"[:300], hint
+    )
 
 
 def _named(kubeconfig: str | None) -> str:

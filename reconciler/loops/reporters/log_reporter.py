@@ -165,7 +165,7 @@ class LogReporter:
         now = {key: why for key, (_, why) in zip(pods, causes, strict=True)}
         fresh = [each for key, each in pods.items() if self._unplaceable.get(key) != now[key]]
         for each in fresh[:LINES_MAX]:
-            reasons = [f"{r.fleet or '-'} ({r.region}): {r.code}: {r.detail}" for r in each.reasons]
+            reasons = [_in_words(reason) for reason in each.reasons]
             self._log.warning(events.POD_UNPLACEABLE, pod=str(each.pod), reasons=reasons)
         if len(fresh) > LINES_MAX:
             self._log.warning(events.PODS_UNPLACEABLE_MORE, pods=len(fresh) - LINES_MAX)
@@ -250,6 +250,12 @@ class LogReporter:
             if self._repeats.is_news(events.FLEET_LEFT_OUT, each.name):
                 reason = FLEETS_LEFT_OUT[each.code]
                 self._log.warning(events.FLEET_LEFT_OUT, fleet_id=each.name, reason=reason)
+
+
+def _in_words(reason: Reason) -> str:
+    """Return a reason with its fleet; there is none for a pod of an unknown sector."""
+    place = f"{reason.fleet} ({reason.region}): " if reason.fleet else ""
+    return f"{place}{reason.code}: {reason.detail}"
 
 
 def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.config.loader import load_config
 from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
@@ -162,16 +161,6 @@ def test_refused_config_shows_on_page_and_in_metrics(scene: Scene) -> None:
     assert scene.metric("fleet_reconciler_config_valid") == 0
     assert scene.metric("fleet_reconciler_config_errors_total") == 1
     assert json.loads(scene.ask("/api/status")[2])["config"]["valid"] is False
-
-
-def test_config_that_is_gone_is_told_without_a_line(scene: Scene) -> None:
-    """Its place would be "0:0", of a file that nobody named."""
-    with pytest.raises(ConfigError) as caught:
-        load_config("gone.yaml")
-    scene.board.config_refused(caught.value)
-    assert json.loads(scene.ask("/api/status")[2])["config"]["faults"] == [
-        "gone.yaml: no such file"
-    ]
 
 
 def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:

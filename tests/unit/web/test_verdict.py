@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.cli.views.status import console, view_of
+from reconciler.config.loader import load_config
 from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
 from reconciler.model.snapshot import Ignored
 from tests.unit.web.scene import Scene, fleet, raised
@@ -179,3 +180,13 @@ def test_denied_lists_are_told_from_a_silent_server(why: str, headline: str) -> 
     with Scene() as scene:
         scene.cycle(error=ObservationError("https://api", why))
         assert verdict(scene)[1][0].startswith(f"{headline}: ")
+
+
+def test_config_that_is_gone_is_told_without_a_line() -> None:
+    """Its place would be "0:0", of a file that nobody named."""
+    with pytest.raises(ConfigError) as caught:
+        load_config("gone.yaml")
+    with Scene() as scene:
+        scene.board.config_refused(caught.value)
+        status = json.loads(scene.ask("/api/status")[2])
+    assert status["config"]["faults"] == ["gone.yaml: no such file"]

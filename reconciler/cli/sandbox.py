@@ -48,15 +48,15 @@ def up(
     ] = None,
     *,
     launch_seconds: Annotated[
-        float, typer.Option(help="Seconds from the launch of an instance to running.")
+        float, typer.Option(min=0, help="Seconds from the launch of an instance to running.")
     ] = 2.0,
     join_seconds: Annotated[
-        float, typer.Option(help="Seconds from a running instance to its Node object.")
+        float, typer.Option(min=0, help="Seconds from a running instance to its Node object.")
     ] = 1.0,
     pod_start_seconds: Annotated[
-        float, typer.Option(help="Seconds from binding a pod to Running.")
+        float, typer.Option(min=0, help="Seconds from binding a pod to Running.")
     ] = 0.0,
-    job_seconds: Annotated[float, typer.Option(help="How long a Job's pod runs.")] = 5.0,
+    job_seconds: Annotated[float, typer.Option(min=0, help="How long a Job's pod runs.")] = 5.0,
     region: Annotated[
         str, typer.Option(help="Region of the emulated AWS, as in AWS_REGION.")
     ] = "us-west-2",
@@ -91,16 +91,18 @@ def _run(settings: SandboxSettings, command: list[str], output: Output) -> int:
     if not command or sys.stderr.isatty():  # a command's errors stay alone in a pipe
         sys.stderr.write("starting AWS and the cluster …\n")
         sys.stderr.flush()
+    stays = False
     try:
         with Sandbox(settings) as sandbox:
             queue = {"SANDBOX_QUEUE_URL": sandbox.interruption_queue()}
             if command:
                 return _run_inside(sandbox.environment() | queue, command)
             _print_environment(sandbox.environment() | queue, output)
+            stays = True
             while True:
                 signal.pause()
     except KeyboardInterrupt:
-        return 130 if command else 0
+        return 0 if stays else 130  # Ctrl-C is how a sandbox that is up is ended
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

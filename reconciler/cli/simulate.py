@@ -8,6 +8,7 @@ import typer
 from reconciler.cli.options import planning as options
 from reconciler.cli.options.config_argument import ConfigArgument, config_of
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.terminal.working import working
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
@@ -166,7 +167,8 @@ def _swept(
     asked = sweeping.SweepRequest(
         simulation=request, sweeps=tuple(sweeps), dask=dask, workers=workers
     )
-    return sweeping.sweep(asked, progress.point)
+    with working("simulating the points of the sweep"):
+        return sweeping.sweep(asked, progress.point)
 
 
 def _options(own: dict[str, Any], chances: dict[str, Any]) -> "Options":

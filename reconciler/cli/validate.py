@@ -12,6 +12,7 @@ from reconciler.config.environment import stated_cluster_name
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import Problem
+from reconciler.model.text import counted_noun
 
 EXAMPLE = """reconciler validate sectors.yaml --output json
 reconciler validate clusters/a/sectors.yaml clusters/b/sectors.yaml
@@ -75,7 +76,10 @@ def _print_lines(checked: CheckedConfig) -> None:
         place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
         print_line(f"{place}: {without_secrets(p.message)}")
     if all(problem.severity == "warning" for problem in checked.problems):
-        print_line(f"{name}: no faults")
+        warnings = len(checked.problems)
+        print_line(
+            f"{name}: no faults" + (f", {counted_noun(warnings, 'warning')}" * (warnings > 0))
+        )
 
 
 def _as_json(name: str, problem: Problem) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -103,6 +104,23 @@ def files_named(content: bytes) -> tuple[str | None, str | None]:
     except yaml_loader.Unreadable:
         return None, None
     return root.mapping("descheduler").text("policy_file"), root.text("catalogue")
+
+
+def program_named(content: bytes) -> SectorConfig:
+    """Return what a config says of the program that runs with it, whatever faults it has.
+
+    Only `cluster`, `listen` and `listen_token_file` are read, each if it is valid by itself.
+    """
+    try:
+        root, _ = yaml_loader.compose(yaml_loader.decode(content))
+    except yaml_loader.Unreadable:
+        return SectorConfig()
+    found = SectorConfig()
+    for key in ("cluster", "listen", "listen_token_file"):
+        with suppress(ValidationError):
+            read = SectorConfig.model_validate({key: root.text(key)})
+            found = found.model_copy(update={key: getattr(read, key)})
+    return found
 
 
 def parse_config(

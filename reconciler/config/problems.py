@@ -76,6 +76,9 @@ def _unknown_key(location: Location, model: type[BaseModel]) -> str:
         return f"unknown key {faults.quoted(key)}; a sector config is not a Kubernetes object"
     known = known_keys(location[:-1], model)
     close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
+    inside = next((name for name in known if key in known_keys((*location[:-1], name), model)), "")
+    if inside and not close:
+        return f"unknown key {faults.quoted(key)}; it belongs into {inside}"
     nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)
     hint = "did you mean" if close else "nearest known key:"
     shown = f"; {hint} {nearest[0]}{'?' if close else ''}" if nearest else ""

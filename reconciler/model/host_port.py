@@ -14,6 +14,6 @@ def host_and_port(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     digits = colon and port.isascii() and port.isdigit() and len(port) <= len(str(_PORT_MAX))
-    if not (digits and int(port) <= _PORT_MAX):
+    if "/" in host or not (digits and int(port) <= _PORT_MAX):
         raise ValueError(f"{text!r} is not a valid HOST:PORT")
     return host, int(port)

@@ -352,6 +352,11 @@ class Plan:
         return list(found.values())
 
     @property
+    def pods_without_sector(self) -> int:
+        """Return how many pods wait and are left alone, as they name no sector."""
+        return sum(1 for each in self.ignored if each.code == "no-sector" and each.pod)
+
+    @property
     def updates(self) -> tuple[FleetUpdate, ...]:
         """Return the rolling updates that are not finished."""
         return tuple(fleet.update for fleet in self.fleets if fleet.update is not None)

@@ -54,6 +54,15 @@ def counted_noun(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def left_alone(pods: int) -> str:
+    """Return in words that so many pods wait, and nothing is done for them: they name no sector."""
+    return (
+        "1 pod names no sector and is left alone"
+        if pods == 1
+        else (f"{pods} pods name no sector and are left alone")
+    )
+
+
 def cut(text: str, most: int) -> str:
     """Return a text within the maximum length, with a mark if it was cut."""
     return text if len(text) <= most else text[: most - 1] + "…"

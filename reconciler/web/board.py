@@ -12,7 +12,7 @@ from reconciler.gitops.repository.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
-from reconciler.model.errors import ConfigError, PortError, ReconcilerError
+from reconciler.model.errors import ConfigError, PortError, Problem, ReconcilerError
 from reconciler.model.ids import Region
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -140,7 +140,7 @@ class StatusBoard:
         self._lock = threading.Lock()
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
         self._has_led = False
-        self._led = False
+        """Since the start, whoever asked; the election's thread tells it."""
         self.history = History(clock.now)
         self._failing: dict[tuple[str, str], PastAction] = {}
         """By the action's name and subject."""
@@ -198,17 +198,17 @@ class StatusBoard:
         view = self._leadership()
         if view.trouble:
             view = replace(view, trouble=self._scrubbed(view.trouble))
-        with self._lock:
-            changed, self._led = view.leads != self._led, view.leads
-            had_led, self._has_led = self._has_led, self._has_led or view.leads
-        if changed and view.enabled:
-            self._note_leadership(view)
-        return replace(view, lost=view.enabled and had_led and not view.leads)
+        return replace(view, lost=view.enabled and self._has_led and not view.leads)
 
-    def _note_leadership(self, view: LeadershipView) -> None:
-        what = "began to lead" if view.leads else "leads no longer"
-        because = view.trouble or f"current leader: {view.holder or 'unknown'}"
-        self.history.note("leadership", what, "this replica", because)
+    def lead_gained(self) -> None:
+        """Note that this replica began to lead; thread-safe."""
+        self._has_led = True
+        because = f"current leader: {self._leadership().holder or 'unknown'}"
+        self.history.note("leadership", "began to lead", "this replica", because)
+
+    def lead_lost(self, why: str) -> None:
+        """Note that this replica leads no longer; thread-safe."""
+        self.history.note("leadership", "leads no longer", "this replica", self._scrubbed(why))
 
     def success_age_seconds(self) -> float:
         """Return the time since the last cycle without an error, or since the start."""
@@ -228,7 +228,7 @@ class StatusBoard:
         """Note that the newest config cannot be used; the last valid one stays in force."""
         faults: tuple[str, ...] = (str(error),)
         if isinstance(error, ConfigError):
-            faults = tuple(f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems)
+            faults = tuple(_fault(error.file, problem) for problem in error.problems)
         faults = tuple(map(self._scrubbed, faults))
         with self._lock:
             config = replace(self._view.config, faults=faults)
@@ -339,6 +339,13 @@ class StatusBoard:
                 self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)
         if report.error is None and view.plan is not None:
             self.history.sampled(view.plan, view.requested)
+
+
+def _fault(file: str, problem: Problem) -> str:
+    """Return a fault with its place; one of the whole file has no line, and names the file."""
+    if not problem.line:
+        return f"{file}: {problem.message}"
+    return f"{problem.line}:{problem.column}: {problem.code}: {problem.message}"
 
 
 def requested_after(

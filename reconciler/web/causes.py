@@ -3,6 +3,7 @@
 There is one rule per kind of problem; `verdict.py` decides which is shown first.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -82,7 +83,7 @@ def _of_cycle_error(error: ReconcilerError, times: int) -> Cause:
     count = "last cycle" if times == 1 else f"last {times} cycles"
     detail = f"the {count} failed: {error}"
     if isinstance(error, ObservationError):
-        denied = any(f": {status} " in detail for status in (401, 403))  # not "for 403 s"
+        denied = re.search(r"[:(] ?40[13] ", detail) is not None  # not "for 403 s"
         return Cause(
             kind="api-server-unreachable",
             level="failing",

@@ -116,7 +116,8 @@ def _of_drifted(plan: Plan) -> Iterator[Metric]:
     yield updates
 
 
-def _of_plan(plan: Plan) -> Iterator[Metric]:
+def _of_waiting(plan: Plan) -> Iterator[Metric]:
+    """Yield the numbers of pods without a node."""
     yield _gauge(names.PODS_PENDING, "Pods of ours without a node.", pending_pods(plan))
     unplaceable = GaugeMetricFamily(
         names.PODS_UNPLACEABLE, "Pods that nothing can take, by code.", labels=["code"]
@@ -124,6 +125,15 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     for code, count in unplaceable_by_bounded_code(plan).items():
         unplaceable.add_metric([code], count)
     yield unplaceable
+    yield _gauge(
+        names.PODS_WITHOUT_SECTOR,
+        "Pods that wait and are left alone, as they name no sector.",
+        plan.pods_without_sector,
+    )
+
+
+def _of_plan(plan: Plan) -> Iterator[Metric]:
+    yield from _of_waiting(plan)
     yield _of_binding(plan.binding)
     yield _gauge(
         names.CLOCK_SKEW,

@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from reconciler.gitops.rendering.assets import read_template
 from reconciler.gitops.repository.status import STAGES
 from reconciler.loops.workloads import Pending, Workload
-from reconciler.model.text import counted_noun, duration
+from reconciler.model.text import counted_noun, duration, left_alone
 from reconciler.planner.explain.answers import Changes
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.web.board import StatusBoard
@@ -144,6 +144,8 @@ def _values(source: PageSource, query: Query) -> dict[str, Any]:
         "because": because,
         "remedy": lambda pending: remedy(pending, source.remedies),
         "tested": source.remedies,
+        "without_sector": view.plan.pods_without_sector if view.plan is not None else 0,
+        "left_alone": left_alone,
         "words": WORDS,
         "fleets": fleet_rows(view),
         "nodes": page_of(nodes, query.node_page, ROWS),

@@ -139,6 +139,7 @@ def plan_summary(plan: Plan) -> Json:
         "unplaceable": found["unplaceable"],
         "pods_pending": pending_pods(plan),
         "pods_unplaceable": len(plan.unplaceable),
+        "pods_without_sector": plan.pods_without_sector,
         "unplaceable_by_code": unplaceable_by_code(plan),
     }
 

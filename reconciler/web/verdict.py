@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reconciler.model.text import counted_noun
+from reconciler.model.text import counted_noun, left_alone
 from reconciler.web.board import StatusBoard, View
 from reconciler.web.cause import Cause, Level, Seen
 from reconciler.web.causes import RULES
@@ -65,5 +65,7 @@ def _doing(view: View) -> str:
         parts.append(f"{counted_noun(waiting, 'pod')} will run on what is there or on its way")
     if launching:
         parts.append(f"{counted_noun(launching, 'node')} launching")
+    if plan.pods_without_sector:
+        parts.append(left_alone(plan.pods_without_sector))
     text = ", ".join(parts) or "no pod waits"
     return text[0].upper() + text[1:]

@@ -169,6 +169,13 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
             "--status-url: 'nonsense' is not a valid HOST:PORT (for example 127.0.0.1:9235)",
         ),
         (
+            ("status", "--status-url", "https://127.0.0.1:9235"),
+            (
+                "--status-url: 'https://127.0.0.1:9235' is not a valid HOST:PORT"
+                " (for example 127.0.0.1:9235)"
+            ),
+        ),
+        (
             ("status", "--status-url", "127.0.0.1:1"),
             (
                 "127.0.0.1:1: nothing answers: Connection refused (is `reconciler run` running?"

@@ -86,6 +86,7 @@ def test_idle_node_is_explained_with_its_timer(desk: Desk) -> None:
         ("--explain", "ns/larg", "pod ns/larg: there is no such pod (did you mean ns/large?)"),
         ("--explain", "x", "pod x: there is no such pod (give NAMESPACE/NAME)"),
         ("--explain", "y/x", "pod y/x: there is no such pod (look with kubectl get pods -A)"),
+        ("--explain", "ns/", "pod ns/: there is no such pod (did you mean ns/large?)"),
         ("--explain-node", "n2", "node n2: there is no such node (look with kubectl get nodes)"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.inputs import (
     ALL_FLEETS,
+    CONFIG,
     NOW,
     Desk,
     Json,
@@ -173,6 +174,14 @@ def test_table_names_actions_and_what_waits(desk: Desk) -> None:
     assert "primary-std" in answer.out
     assert "huge" in answer.out
     assert not answer.out.lstrip().startswith("{")
+
+
+def test_table_counts_pods_that_name_no_sector(desk: Desk) -> None:
+    """The words "0 unplaceable" beside a pod that waits for ever explains nothing."""
+    desk.write("sectors.yaml", CONFIG.replace("default_sector: primary\n", ""))
+    cluster = desk.write("c.json", listing(pod("a")))
+    text = desk.plan("--cluster", cluster, "--output", "table").out
+    assert "1 pod names no sector and is left alone: the config has no default_sector" in text
 
 
 def test_table_says_where_pods_will_run_place_by_place(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """`reconciler simulate` from files to a report, whose worst moments `reconciler plan` opens."""
 
 import html
+import io
 import json
 import os
 import re
@@ -13,8 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from reconciler.cli.main import run
+from reconciler.cli.terminal import working
 from reconciler.model.demand import PodDemand
 from reconciler.records.demand import encode_line
 from tests.builders import NOW, make_spec
@@ -111,6 +114,26 @@ def test_report_that_cannot_be_written_leaves_the_one_before_whole(
     assert (files / "report" / "report.json").read_bytes() == before
     assert simulate(files, "report") == 0
     assert not (files / "report" / "moments" / "b-1" / "cluster.json").exists()
+
+
+def test_sweep_shows_on_a_terminal_that_it_works_before_its_first_point_is_done(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point may take minutes, and the start of a Dask cluster some seconds."""
+
+    class Terminal(io.StringIO):
+        @override
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(working, "QUIET_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    assert simulate(files, "report", "--sweep", "consolidation=true,false", "--workers", "0") == 0
+    first, *_ = stream.getvalue().split("\r\x1b[K1/2 consolidation=true: ")
+    assert "\r\x1b[Ksimulating the points of the sweep (" in first
+    assert "2/2" not in first
 
 
 @pytest.mark.parametrize("more", [[], ["--sweep", "consolidation=true,false", "--workers", "0"]])

@@ -1,11 +1,14 @@
 """Which API server the adapter talks to, and what is said of a kubeconfig that names none."""
 
+import stat
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from reconciler.adapters.kubernetes import connect
+from reconciler.adapters.kubernetes.errors import NotAccepted
 from reconciler.model.errors import InputError
 from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, json_answer, scripted_server
@@ -42,7 +45,12 @@ def test_kubeconfig_that_is_not_there_is_called_missing(
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("", "is empty"), ("a: [", "is not a usable kubeconfig: ")]
+    ("text", "what"),
+    [
+        ("", "is empty"),
+        ("a: [", "is not a usable kubeconfig: "),
+        ("just a text\n", "is not a usable kubeconfig: its content is something else"),
+    ],
 )
 def test_kubeconfig_that_is_no_kubeconfig_says_why(tmp_path: Path, text: str, what: str) -> None:
     """An empty file is what a failed download or a full disk leaves."""
@@ -80,7 +88,7 @@ class _Tokens:
         return json_answer({"kind": "Status"}, 200 if token == self.valid else 401)
 
 
-def _with_user(folder: Path, url: str, **user: str) -> str:
+def _with_user(folder: Path, url: str, **user: Any) -> str:
     """A kubeconfig with these credentials."""
     path = Path(kubeconfig(folder, url))
     config = orjson.loads(path.read_bytes())
@@ -118,3 +126,57 @@ def test_token_that_is_refused_and_was_not_rotated_is_sent_once(tmp_path: Path) 
         assert transport.request("GET", "/version").status == 401
         transport.close()
     assert server.sent == ["expired"]
+
+
+def _plugin(folder: Path, script: str) -> dict[str, Any]:
+    """The user whose credentials such a shell script prints."""
+    path = folder / "plugin"
+    path.write_text(f"#!/bin/sh\necho >> {folder}/runs\n{script}\n")
+    path.chmod(stat.S_IRWXU)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": str(path)}}
+
+
+EXPIRED = "echo 'Error: SSO session expired' >&2; exit 255"
+FAILED = "credential plugin failed: process returned 255. Error: SSO session expired"
+
+
+def test_credential_plugin_that_fails_is_run_once_and_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without credentials every list is refused, for a minute, and no message says why."""
+    file = _with_user(tmp_path, "http://127.0.0.1:1", **_plugin(tmp_path, EXPIRED))
+    with pytest.raises(InputError) as caught:
+        connect(file)
+    assert (caught.value.where, caught.value.what) == (file, f"its {FAILED}")
+    assert "log in again" in caught.value.hint
+    assert capfd.readouterr().err == ""
+    assert len((tmp_path / "runs").read_text().splitlines()) == 1
+
+
+def test_credential_plugin_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """A machine without the AWS CLI."""
+    user = _plugin(tmp_path, "")
+    user["exec"]["command"] = "no-such-plugin"
+    with pytest.raises(InputError, match=r"its credential plugin failed: .*no-such-plugin"):
+        connect(_with_user(tmp_path, "http://127.0.0.1:1", **user))
+
+
+def test_credential_plugin_that_fails_later_is_told_with_the_refusal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A session that ends while the program runs: "401 Unauthorized" names no cause."""
+    status = {"token": "one", "expirationTimestamp": "2020-01-01T00:00:00Z"}
+    credential = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential"}
+    (tmp_path / "credential").write_bytes(orjson.dumps(credential | {"status": status}))
+    server = _Tokens()
+    with scripted_server(server.answer) as url:
+        user = _plugin(tmp_path, f"cat {tmp_path}/credential")
+        transport = connect(_with_user(tmp_path, url, **user))
+        assert transport.request("GET", "/version").status == 200
+        server.valid = "two"
+        _plugin(tmp_path, EXPIRED)
+        with pytest.raises(NotAccepted) as caught:
+            transport.expect("GET", "/version")
+        transport.close()
+    assert caught.value.what.endswith(f"; the {FAILED}")
+    assert capfd.readouterr().err == ""

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from reconciler.model.actions import INTERRUPTION
 from reconciler.model.errors import ObservationError
 from reconciler.model.frozen import FrozenMap
 from reconciler.records.kubernetes import ClusterObject, ObjectDecoder
+from reconciler.sandbox.cluster.front.certificate import make_certificate
 from tests.builders import make_node
 from tests.contract.kubernetes_api import (
     LONG_SECONDS,
@@ -31,7 +33,10 @@ from tests.contract.kubernetes_api import (
     until,
     watching,
 )
-from tests.contract.scripted import Script, json_answer
+from tests.contract.scripted import Script, json_answer, scripted_server
+
+NEVER_SECONDS = 10_000.0
+"""Longer than any test may take."""
 
 
 def test_expired_watch_lists_again(tmp_path: Path) -> None:
@@ -135,11 +140,39 @@ def test_server_that_refuses_connections_is_told_at_once_and_once(tmp_path: Path
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "no list of any kind yet (401 no)"),
+        (403, "no list of Pod yet (GET /api/v1/pods: 403 "),
+    ],
+)
+def test_refused_credentials_end_the_wait_for_the_first_lists(
+    tmp_path: Path, status: int, said: str
+) -> None:
+    """A minute of waiting brings no other credentials, and ten equal reasons hide the one."""
+    refuse: Script = lambda _: json_answer({"message": "no"}, status)  # noqa: E731 - a script
+    forever = watching(tmp_path, refuse, sync_seconds=NEVER_SECONDS)
+    with forever as cluster, pytest.raises(ObservationError) as caught:
+        cluster.observe()
+    assert said in str(caught.value)
+
+
+def test_certificate_that_is_not_trusted_is_told_once_and_soon(tmp_path: Path) -> None:
+    """It reads as a failure of each of ten kinds, in the words of the client's classes."""
+    context = make_certificate(datetime.now(UTC)).server_context()  # noqa: TID251 - as TLS
+    with scripted_server(ApiScript(), context) as url:
+        cluster = KubernetesCluster(connect(kubeconfig(tmp_path, url)), sync_seconds=NEVER_SECONDS)
+        with closing(cluster), pytest.raises(ObservationError) as caught:
+            cluster.observe()
+    assert "no list of any kind yet (its certificate is not accepted: self" in str(caught.value)
+
+
 def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
     """A control plane that is started together with the program must not end it."""
     cache = Cache("Pod", ThreadedChangeSignal())
     for _ in range(UNREACHED_MAX):
-        cache.failed("connection refused", unreachable=True)
+        cache.failed("connection refused", lasting=True)
     assert not cache.wait_synced(LONG_SECONDS)
     cache.heard()
     waiter = threading.Thread(target=cache.wait_synced, args=(LONG_SECONDS,), daemon=True)

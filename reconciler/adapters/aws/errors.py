@@ -67,6 +67,18 @@ FORBIDDEN = frozenset(
         "UnrecognizedClientException",
     }
 )
+_OLD_OR_WRONG = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+"""Those of them that no policy gives: the credentials are old or wrong, or the clock is."""
 CAPACITY = frozenset(
     {
         "MaxSpotInstanceCountExceeded",
@@ -144,7 +156,7 @@ def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortEr
     """Return the error for an answer with an error code."""
     code = code_of(error)
     message = str(error.response.get("Error", {}).get("Message", ""))
-    what = f"{code}: {message}"[:TEXT_MAX]
+    what = code if message == code else f"{code}: {message}"[:TEXT_MAX]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code in THROTTLING:
         return Throttled(where, what)
@@ -155,6 +167,8 @@ def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortEr
         return TerminationProtected(where, what, protected)
     if code == "ValidationError" and any(each in message.lower() for each in _NOT_FOUND):
         return NotFound(where, what)
+    if code in _OLD_OR_WRONG:
+        return Forbidden(where, what, "check the credentials and this machine's clock")
     return _kind_of(code)(where, what)
 
 

@@ -15,8 +15,8 @@ SHRUNK_TO = 0.7
 
 
 UNREACHED_MAX = 3
-"""After this many attempts without a connection the wait for the first list ends with the
-reason."""
+"""After this many attempts that were refused for a lasting reason, or had no connection, the wait
+for the first list ends with the reason."""
 
 
 class Cache:
@@ -67,16 +67,16 @@ class Cache:
                 if not self.synced and not self._waits_ended:
                     self._listed.clear()
 
-    def failed(self, why: str, *, unreachable: bool = False) -> None:
+    def failed(self, why: str, *, lasting: bool = False) -> None:
         """Keep the reason of a failure, for the error that follows if it persists.
 
         Args:
             why: For people.
-            unreachable: There is no connection at all: a wait for the first list soon ends with the
-                reason.
+            lasting: There is no connection at all, or no right: a wait for the first list soon ends
+                with the reason.
         """
         self._trouble = why
-        self._unreached = self._unreached + 1 if unreachable else 0
+        self._unreached = self._unreached + 1 if lasting else 0
         if self._unreached >= UNREACHED_MAX:
             self._listed.set()
 

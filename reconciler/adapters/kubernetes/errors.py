@@ -40,8 +40,12 @@ class Unreachable(Unavailable):
     """No connection to the API server could be made; nothing was sent."""
 
 
+class NotAccepted(Forbidden):
+    """401: the API server does not know the credentials, whatever is asked of it."""
+
+
 _BY_STATUS: Mapping[int, type[PortError]] = {
-    401: Forbidden,
+    401: NotAccepted,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
@@ -83,8 +87,9 @@ def of_failure(where: str, error: Exception, *, changing: bool, host: str = "") 
 def _why_not_connected(error: Exception) -> str | None:
     """Return why no connection could be made; None when the failure is a different one."""
     cause = error.__cause__ or error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted: {cause.verify_message}"[:TEXT_MAX]
+    certificate = _certificate_error(error)
+    if certificate is not None:
+        return f"its certificate is not accepted: {certificate.verify_message}"[:TEXT_MAX]
     if isinstance(error, NameResolutionError):
         return "its name cannot be resolved"
     if isinstance(error, NewConnectionError):
@@ -93,6 +98,14 @@ def _why_not_connected(error: Exception) -> str | None:
     if isinstance(error, ConnectTimeoutError):  # for urllib3 it is the base class of the one above
         return "no connection within the time allowed"
     return None
+
+
+def _certificate_error(error: Exception) -> ssl.SSLCertVerificationError | None:
+    """Return OpenSSL's refusal of a certificate, which the client wraps twice; None without one."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, ssl.SSLCertVerificationError):
+        found = found.__cause__ or found.__context__
+    return found
 
 
 FAILURES = (HTTPError, ApiException, ConfigException, OSError)

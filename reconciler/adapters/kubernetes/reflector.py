@@ -11,13 +11,13 @@ from msgspec import Raw, Struct
 from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.comparison import Held, Key
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS, Confirmation
-from reconciler.adapters.kubernetes.errors import Gone, Unreachable, busy_seconds
+from reconciler.adapters.kubernetes.errors import Gone, NotAccepted, Unreachable, busy_seconds
 from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.listing import read_list, selection
 from reconciler.adapters.kubernetes.transport import Stream, Transport
 from reconciler.machine.garbage import garbage_collection_paused
-from reconciler.model.errors import Throttled, Unavailable
+from reconciler.model.errors import Forbidden, Throttled, Unavailable
 from reconciler.records.kubernetes import ObjectDecoder
 
 WATCH_SECONDS = 40
@@ -118,9 +118,10 @@ class Reflector(threading.Thread):
         It is also listed again after a long silence: a server that was restored from a backup
         always refuses to watch from a version that it never had.
         """
-        unreachable = isinstance(error, Unreachable)
-        why = error.what if isinstance(error, Unreachable) else str(error)
-        self.cache.failed(why or type(error).__name__, unreachable=unreachable)
+        # These two are the same for all kinds, and told once.
+        why = error.what if isinstance(error, Unreachable | NotAccepted) else str(error)
+        lasting = isinstance(error, Unreachable | Forbidden)
+        self.cache.failed(why or type(error).__name__, lasting=lasting)
         if isinstance(error, _Silent):  # lists would hide that no changes are received
             return
         out_of_reach = isinstance(error, Unavailable) and not isinstance(error, Gone | _Broken)

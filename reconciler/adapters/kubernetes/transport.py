@@ -17,12 +17,13 @@ from kubernetes import client
 from reconciler import __version__
 from reconciler.adapters.kubernetes.errors import (
     FAILURES,
+    NotAccepted,
     TooLarge,
     of_failure,
     of_status,
     pause_asked_seconds,
 )
-from reconciler.model.errors import Refused, Unavailable
+from reconciler.model.errors import PortError, Refused, Unavailable
 from reconciler.records.times import http_date
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -102,6 +103,7 @@ class Transport:
         read_seconds: The longest pause of the server within an answer.
         fence: Called right before every request that changes something; False: it is not sent.
         renew: Reads the credentials again; called when the server does not accept them (401).
+            Returns why that failed; empty when it did not.
     """
 
     def __init__(
@@ -110,13 +112,15 @@ class Transport:
         *,
         read_seconds: float = READ_SECONDS,
         fence: Callable[[], bool] | None = None,
-        renew: Callable[[], None] | None = None,
+        renew: Callable[[], str] | None = None,
     ) -> None:
         self._client: Any = api_client
         self._read_seconds = read_seconds
         self._fence = fence
         self._renew = renew
         self._renewing = threading.Lock()
+        self._not_renewed = ""
+        """Why there were no newer credentials when they were last read."""
         self._hurry = threading.Event()
         self._date_told: Callable[[datetime], None] | None = None
         self._client.user_agent = f"fleet-reconciler/{__version__}"
@@ -197,14 +201,15 @@ class Transport:
             method, path, query=query, body=body, content_type=content_type, bytes_max=bytes_max
         )
         if not 200 <= reply.status < 300:
-            raise of_status(
-                f"{method} {path}",
-                reply.status,
-                reply.body,
-                reply.headers,
-                changing=method != "GET",
-            )
+            raise self._refusal(reply, changing=method != "GET")
         return reply
+
+    def _refusal(self, reply: Reply, *, changing: bool) -> PortError:
+        """Return the error of an answer other than 2xx; of a 401, with why credentials are old."""
+        error = of_status(reply.where, reply.status, reply.body, reply.headers, changing=changing)
+        if isinstance(error, NotAccepted) and self._not_renewed:
+            return NotAccepted(error.where, f"{error.what}; {self._not_renewed}", error.hint)
+        return error
 
     def stream(self, path: str, query: Mapping[str, Any], silence_seconds: float) -> Stream:
         """Start a watch.
@@ -222,7 +227,8 @@ class Transport:
             response = self._send("GET", path, query, None, "", silence_seconds)
             if response.status != 200:
                 body = response.response.data
-                raise of_status(where, response.status, body, response.headers, changing=False)
+                reply = Reply(where, response.status, body, response.headers)
+                raise self._refusal(reply, changing=False)
         except FAILURES as error:
             raise of_failure(where, error, changing=False, host=self.host) from error
         return Stream(response.response, where)
@@ -250,7 +256,7 @@ class Transport:
             return False
         with self._renewing:
             if self._client.configuration.api_key == used:
-                self._renew()
+                self._not_renewed = self._renew()
             return bool(self._client.configuration.api_key != used)
 
     def _send_once(

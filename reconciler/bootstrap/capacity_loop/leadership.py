@@ -38,6 +38,7 @@ def candidacy(
     clock: SystemClock,
     hindrance: Callable[[], str],
     gained: Callable[[], None],
+    lost: Callable[[str], None],
     broken: Callable[[], None],
 ) -> Iterator[Candidacy]:
     """Yield a candidacy that has not started; `taking_part` starts it.
@@ -47,6 +48,7 @@ def candidacy(
         clock: Its time.
         hindrance: Why this replica may not lead at all; empty when it may.
         gained: Called when this replica begins to lead.
+        lost: Called with the reason when it leads no longer.
         broken: Called when the program has to end, because a bug ended the election.
 
     Raises:
@@ -71,9 +73,9 @@ def candidacy(
         election = Election(leases, identity, timing, clock.now, clock.awake_seconds)
         if stated.enabled and home.may_be_made:
             _warn_of_leases_elsewhere(transport, home)
+        ours = election if stated.enabled else None
         yield Candidacy(
-            leadership=Leadership(election if stated.enabled else None, hindrance, gained, broken),
-            lease_home=home,
+            leadership=Leadership(ours, hindrance, gained, broken, lost), lease_home=home
         )
 
 

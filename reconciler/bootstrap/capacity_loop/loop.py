@@ -190,7 +190,8 @@ class Capacity:
                 config,
                 self._clock,
                 self._hindrance,
-                gained=partial(self.notify, "election"),
+                gained=self._gained_lead,
+                lost=self.board.lead_lost,
                 broken=self.stop,
             )
         )
@@ -257,6 +258,10 @@ class Capacity:
         """Start the next cycle now, and record which source asked for it."""
         if self._cluster is not None:
             self._cluster.signal.notify(source)
+
+    def _gained_lead(self) -> None:
+        self.board.lead_gained()
+        self.notify("election")
 
     def _who_leads(self) -> LeadershipView:
         ours = self._leadership

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconciler.cli.terminal.told import tell
 from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from reconciler.config.schema import SectorConfig
@@ -49,8 +51,11 @@ def program_of(
 ) -> RunningProgram:
     """Return the address and token to use.
 
+    A config with faults is read for the address all the same, and a warning names the first fault:
+    the program goes on with the last valid one, and is asked just then.
+
     Raises:
-        ConfigError: The config has faults.
+        ConfigError: The config is named and cannot be read at all.
         UsageError: The token file holds no token.
     """
     address, read = status_url, None
@@ -69,12 +74,18 @@ def program_of(
 
 def _config_of(config: str) -> "SectorConfig":
     """Return the config; the defaults when there is no such file and none was named."""
-    from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
+    from reconciler.config import loader  # noqa: PLC0415 - slow to load
     from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
 
     if config == DEFAULT_FILE and not Path(config).exists():
         return SectorConfig()
-    return load_config(config)
+    content = loader.read_config_bytes(config)
+    try:
+        return loader.parse_config(content, name=config, directory=Path(config).parent)
+    except ConfigError as error:
+        hint = "the running program is asked all the same; reconciler validate lists every fault"
+        tell("warning", error.where, error.what, hint=hint)
+        return loader.program_named(content)
 
 
 def _token(file: Path) -> bytes:

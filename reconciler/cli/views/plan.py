@@ -5,6 +5,7 @@ from typing import Final
 from reconciler.cli.terminal.output import Output, print_encoded, print_table, print_text
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Cost, Placement, Plan
+from reconciler.model.text import left_alone
 from reconciler.planner.explain.held import held_in_words
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
@@ -120,6 +121,12 @@ def _unplaceable(plan: Plan) -> None:
     print_table(("unplaceable pod", "fleet", "code", "why"), rows)
 
 
+def _left_alone(plan: Plan) -> str:
+    """Return what pods without a sector wait for; empty when none waits."""
+    pods = plan.pods_without_sector
+    return f"{left_alone(pods)}: the config has no default_sector.\n" if pods else ""
+
+
 def _priced(cost: Cost) -> str:
     return f"; on-demand prices of {cost.prices}" if cost.prices else ""
 
@@ -131,7 +138,7 @@ def _sum(plan: Plan) -> None:
     new = sum(1 for p in plan.placements if p.new_node is not None)
     print_text(
         f"\nPods: {on_nodes} on nodes, {launching} on launching capacity, {new} on new nodes, "
-        f"{len(plan.unplaceable)} unplaceable.\n"
+        f"{len(plan.unplaceable)} unplaceable.\n{_left_alone(plan)}"
         f"USD per hour: {cost.hourly_usd_before:.4f} -> {cost.hourly_usd_after:.4f} "
         f"(at least {cost.hourly_usd_lower_bound:.4f}, gap {cost.gap:.2%}{_priced(cost)}).\n"
     )

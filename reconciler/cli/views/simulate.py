@@ -44,11 +44,13 @@ class Progress:
 
     def show(self, what: str, share: float) -> None:
         """Show the progress."""
-        shows = self._stream.isatty() and not is_dumb_terminal()
-        if shows and time.monotonic() - self._began > QUIET_SECONDS:
+        if self._overwrites() and time.monotonic() - self._began > QUIET_SECONDS:
             self._shown = True
             self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
             self._stream.flush()
+
+    def _overwrites(self) -> bool:
+        return self._stream.isatty() and not is_dumb_terminal()
 
     def tell(self, text: str) -> None:
         """Print a line that stays; a stream that cannot be written ends nothing."""
@@ -76,7 +78,8 @@ class Progress:
         waiting = run["waiting"]
         never = waiting["without_a_node_at_the_end"] + waiting["deleted_without_a_node"]
         left = f", {never:,} pods never had a node" if never else ""
-        self._stream.write(f"{done}/{of} {words}: {figures}, {wait}{left}\n")
+        clear = "\r\x1b[K" if self._overwrites() else ""  # of what shows that it works
+        self._stream.write(f"{clear}{done}/{of} {words}: {figures}, {wait}{left}\n")
         self._stream.flush()
 
 

@@ -1,14 +1,16 @@
 """The status for people: the verdict in the first line, then what waits and what comes next."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from reconciler.cli.terminal.plain import plain
 from reconciler.gitops.repository.status import STAGES
+from reconciler.model.text import left_alone, parse_rfc3339, rfc3339
 from reconciler.records.binding import verdict_line
 
 Json = dict[str, Any]
@@ -26,6 +28,12 @@ PIPED_WIDTH: Final = 1_000
 WORKLOADS_MAX: Final = 20
 STEPS_MAX: Final = 10
 ACTIONS_MAX: Final = 10
+PROSE: Final = frozenset({"note", "what", "why", "smallest remedy", "because", "detail"})
+"""Columns of sentences, which are folded first."""
+OPTIONAL: Final = frozenset({"region", "note", "since", "smallest remedy"})
+"""Columns that are left out where they say nothing: nothing at all, or one region for all."""
+FOLDED_MIN: Final = 14
+"""Characters that a folded column should have at least."""
 WAITS: Final = {
     "unplaceable": "no fleet",
     "new-node": "new nodes",
@@ -59,8 +67,8 @@ def _parts(status: Json) -> Iterator[RenderableType]:
         yield _line(_sums(plan, status["fleets"]))
         yield from _workloads(status)
     yield from _second_loop(status)
-    yield from _steps(status["next"])
-    yield from _actions(status["actions"])
+    yield from _steps(status)
+    yield from _actions(status)
 
 
 def _verdict(verdict: Json) -> Iterator[Text]:
@@ -80,14 +88,15 @@ def _facts(status: Json) -> Iterator[str]:
     yield (
         f"fleet-reconciler {status['version']}, cluster {status['cluster']}, {_role(status)}, "
         f"{'ready' if status['ready'] else 'NOT ready'}, cycle {cycle['number']}, "
-        f"last success {status['last_success_at'] or 'never'}"
+        f"last success {_whole_seconds(status['last_success_at']) or 'never'}"
     )
     if status["binding"]:
         yield f"cluster {verdict_line(status['binding'])}"
     failed = status["last_failed_action"]
     if failed is not None:
         cause = failed["detail"] or "no cause was given"
-        yield f"last failed action: {failed['at']} {failed['action']} {failed['subject']}: {cause}"
+        at = _whole_seconds(failed["at"])
+        yield f"last failed action: {at} {failed['action']} {failed['subject']}: {cause}"
     config = status["config"]
     if not config["valid"]:
         yield f"{config['file']} is refused; the last valid config stays in force:"
@@ -107,7 +116,7 @@ def _role(status: Json) -> str:
     return f"standby (current leader: {election['holder'] or 'unknown'})"
 
 
-def _fleets(fleets: Sequence[Json]) -> Table:
+def _fleets(fleets: Sequence[Json]) -> RenderableType:
     columns = ("fleet", "region", "state", "joined", "launching", "current", "target", "usd/h")
     return _table(
         (*columns, "note"),
@@ -143,8 +152,10 @@ def _sums(plan: Json, fleets: Sequence[Json]) -> str:
     none, pending = plan["pods_unplaceable"], plan["pods_pending"]
     cost = plan["cost"]
     spent = sum(each["hourly_usd"] for each in fleets)
+    without_sector = plan.get("pods_without_sector", 0)  # an older program does not say
     return (
         f"{pending} pending: {pending - none} waiting for nodes, {none} that no fleet can run; "
+        f"{f'{left_alone(without_sector)}; ' if without_sector else ''}"
         f"{spent:.4f} USD per hour, {cost['hourly_usd_after']:.4f} after the plan "
         f"(at least {cost['hourly_usd_lower_bound']:.4f}{_priced(cost)})"
     )
@@ -161,6 +172,7 @@ def _workloads(status: Json) -> Iterator[RenderableType]:
     found = status["workloads"]
     if not found:
         return
+    at = _short_times(status)
     yield Text()
     yield _table(
         ("pending workload", "pods", "since", "waits for", "why", "smallest remedy"),
@@ -168,7 +180,7 @@ def _workloads(status: Json) -> Iterator[RenderableType]:
             [
                 f"{each['kind']} {each['namespace']}/{each['name']}",
                 each["pods"],
-                each["oldest_at"] or "",
+                at(each["oldest_at"]),
                 WAITS[each["state"]],
                 _why(each),
                 each["remedy"],
@@ -201,19 +213,46 @@ def _second_loop(status: Json) -> Iterator[RenderableType]:
         yield _table(("drift of", *columns[1:]), rows)
 
 
-def _steps(steps: Sequence[Json]) -> Iterator[RenderableType]:
+def _steps(status: Json) -> Iterator[RenderableType]:
+    steps = status["next"]
     if steps:
+        at = _short_times(status)
         yield Text()
-        rows = ([each["at"] or "", each["what"], each["why"]] for each in steps[:STEPS_MAX])
+        rows = ([at(each["at"]), each["what"], each["why"]] for each in steps[:STEPS_MAX])
         yield _table(("next", "what", "why"), rows)
 
 
-def _actions(actions: Sequence[Json]) -> Iterator[RenderableType]:
+def _actions(status: Json) -> Iterator[RenderableType]:
+    actions = status["actions"]
     if actions:
+        at = _short_times(status)
         yield Text()
-        columns = ("at", "action", "subject", "outcome", "policy", "because")
-        rows = ([action[key] for key in columns] for action in actions[:ACTIONS_MAX])
-        yield _table(("last actions", *columns[1:]), rows)
+        columns = ("action", "subject", "outcome", "policy", "because")
+        rows = (
+            [at(action["at"]), *(action[key] for key in columns)]
+            for action in actions[:ACTIONS_MAX]
+        )
+        yield _table(("last actions", *columns), rows)
+
+
+def _short_times(status: Json) -> Callable[[str | None], str]:
+    """Return how times are written: as a time of the program's day, else with month and day."""
+    since = parse_rfc3339(status["last_success_at"] or status["started_at"])
+    passed = timedelta(seconds=status["last_success_age_seconds"])
+    today = None if since is None else (since + passed).date()
+
+    def short(text: str | None) -> str:
+        at = parse_rfc3339(text or "")
+        if at is None:
+            return text or ""
+        return f"{at:%H:%M:%S}" if at.date() == today else f"{at:%m-%d %H:%M}"
+
+    return short
+
+
+def _whole_seconds(text: str | None) -> str:
+    at = parse_rfc3339(text or "")
+    return text or "" if at is None else rfc3339(at)
 
 
 def _table(
@@ -221,16 +260,62 @@ def _table(
     rows: Iterable[Sequence[object]],
     *,
     numbers: frozenset[str] = frozenset(),
-) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        right = name in numbers
-        table.add_column(
-            name.upper(), justify="right" if right else "left", overflow="fold", no_wrap=right
-        )
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    return table
+) -> "_Table":
+    cells = [[plain(cell) for cell in row] for row in rows]
+    found = {name: [row[number] for row in cells] for number, name in enumerate(columns)}
+    shown = {
+        name: column
+        for name, column in found.items()
+        if name not in OPTIONAL or _says_something(name, column)
+    }
+    return _Table(shown, numbers)
+
+
+class _Table:
+    """A table whose sentences are folded first, and names only where there is no room otherwise.
+
+    Args:
+        columns: The cells of each column, by its name.
+        numbers: Columns that are aligned at the right, and never folded.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[str]], numbers: frozenset[str]) -> None:
+        self._columns = columns
+        self._numbers = numbers
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table for the width that there is."""
+        whole = self._whole(options.max_width)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in self._columns:
+            table.add_column(
+                name.upper(),
+                justify="right" if name in self._numbers else "left",
+                overflow="fold",
+                no_wrap=name in whole,
+            )
+        for row in zip(*self._columns.values(), strict=True):
+            table.add_row(*map(Text, row))
+        yield table
+
+    def _whole(self, width: int) -> frozenset[str]:
+        """Return the columns that are not folded: as many as leave some room for the others."""
+        widths = {
+            name: max(map(len, (name, *cells)))
+            for name, cells in self._columns.items()
+            if name not in PROSE
+        }
+        foldable = sorted(widths.keys() - self._numbers, key=lambda name: (-widths[name], name))
+        for name in foldable:
+            others = len(self._columns) - len(widths)
+            if sum(widths.values()) + others * FOLDED_MIN + 2 * len(self._columns) <= width:
+                break
+            del widths[name]
+        return frozenset(widths)
+
+
+def _says_something(name: str, column: Sequence[str]) -> bool:
+    return len(set(column)) > 1 if name == "region" else any(column)
 
 
 def _line(text: str, style: str = "") -> Text:

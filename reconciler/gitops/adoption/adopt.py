@@ -268,11 +268,10 @@ def _notes(
             yield f"{name}: is in EC2 as {there}, which is left out; an apply may make another"
         else:
             yield f"{name}: is in the config but not in EC2; the first apply creates it"
-    groups = [one for one in found.values() if one.entry.get("provider") == "asg"]
-    if groups and not config.default_sector:
-        yield (
-            "pods that name no sector are left alone: state default_sector (without any sectors in"
-            " the config all groups serve all pods)"
+    if found and not config.default_sector:
+        groups = any(one.entry.get("provider") == "asg" for one in found.values())
+        yield "pods that name no sector are left alone: state default_sector" + (
+            " (without any sectors in the config all groups serve all pods)" if groups else ""
         )
     for name, one in found.items():
         yield from (f"{name}: {note}" for note in one.notes)

@@ -26,6 +26,7 @@ class Leadership:
         gained: Called when this replica began to lead.
         broken: Called when a bug ended the thread: this replica cannot lead any more, and the
             program has to end. `stop` raises the bug.
+        lost: Called with the reason when this replica leads no longer.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Leadership:
         hindrance: Callable[[], str],
         gained: Callable[[], None],
         broken: Callable[[], None] = lambda: None,
+        lost: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log: Any = structlog.get_logger()
         self._election = election
@@ -41,6 +43,7 @@ class Leadership:
         self._hindered_by = ""
         self._gained = gained
         self._broken = broken
+        self._lost = lost
         self._bug: Exception | None = None
         self._due = threading.Event()
         self._stopping = threading.Event()
@@ -146,9 +149,11 @@ class Leadership:
                 self._changed.notify_all()
             self._gained()
         else:
+            reason = self._hindered_by or election.why_ended()
             self._log.warning(
                 events.LEADING_ENDED,
                 identity=election.identity,
                 holder=election.holder,
-                reason=self._hindered_by or election.why_ended(),
+                reason=reason,
             )
+            self._lost(reason)

@@ -165,7 +165,7 @@ class LogReporter:
         now = {key: why for key, (_, why) in zip(pods, causes, strict=True)}
         fresh = [each for key, each in pods.items() if self._unplaceable.get(key) != now[key]]
         for each in fresh[:LINES_MAX]:
-            reasons = [f"{r.fleet or '-'} ({r.region}): {r.code}: {r.detail}" for r in each.reasons]
+            reasons = [_in_words(reason) for reason in each.reasons]
             self._log.warning(events.POD_UNPLACEABLE, pod=str(each.pod), reasons=reasons)
         if len(fresh) > LINES_MAX:
             self._log.warning(events.PODS_UNPLACEABLE_MORE, pods=len(fresh) - LINES_MAX)
@@ -252,6 +252,12 @@ class LogReporter:
                 self._log.warning(events.FLEET_LEFT_OUT, fleet_id=each.name, reason=reason)
 
 
+def _in_words(reason: Reason) -> str:
+    """Return a reason with its fleet; there is none for a pod of an unknown sector."""
+    place = f"{reason.fleet} ({reason.region}): " if reason.fleet else ""
+    return f"{place}{reason.code}: {reason.detail}"
+
+
 def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
     """Return why a pod waits, without the details: these count seconds and change by themselves."""
     return frozenset((each.fleet or "", each.region, each.code) for each in reasons)
@@ -260,7 +266,9 @@ def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
 def _what_matters(plan: Plan) -> tuple[Any, ...]:
     """Return the values whose change makes a new summary line."""
     targets = tuple((f.fleet, f.region, f.target, f.joined, f.state) for f in plan.fleets)
-    return targets, len(plan.placements), len(plan.unplaceable), len(plan.held)
+    # Not how many pods name no sector: beside another autoscaler that changes all the time.
+    waiting = len(plan.placements), len(plan.unplaceable), plan.pods_without_sector > 0
+    return targets, waiting, len(plan.held)
 
 
 def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
@@ -273,6 +281,7 @@ def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
         "troubled": troubled,
         "pods_placed": len(plan.placements),
         "pods_unplaceable": len(plan.unplaceable),
+        "pods_without_sector": plan.pods_without_sector,
         "nodes_joined": sum(fleet.joined for fleet in plan.fleets),
         "nodes_launching": sum(fleet.launching for fleet in plan.fleets),
         "hourly_usd_before": plan.cost.hourly_usd_before,

@@ -139,3 +139,11 @@ def test_number_of_fleets_is_said_in_words(desk: Desk, capsys: pytest.CaptureFix
         == 0
     )
     assert capsys.readouterr().out.startswith(f"{out / 'sectors.yaml'}: 1 fleet\n")
+
+
+def test_config_without_a_default_sector_is_said_to_leave_pods_alone(desk: Desk) -> None:
+    """Whoever takes over a cluster whose pods name no sector must learn it before they wait."""
+    answers = desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template(), SUBNETS)
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    (note,) = (note for note in answer["notes"] if "default_sector" in note)
+    assert note == "pods that name no sector are left alone: state default_sector"

@@ -51,6 +51,18 @@ def test_apply_is_repeatable_in_both_kinds(cluster: Kube, tmp_path: Path) -> Non
     )
 
 
+def test_list_is_applied_item_by_item(cluster: Kube, tmp_path: Path) -> None:
+    """What `kubectl get -o yaml` printed, or a chart's output, is a List."""
+    manifest = tmp_path / "list.yaml"
+    items = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", **workload("web", 1)},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own"}, "data": {"a": "b"}},
+    ]
+    manifest.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    said = kubectl(cluster, tmp_path, "apply", "-f", str(manifest)).splitlines()
+    assert said == ["deployment.apps/web created", "configmap/own created"]
+
+
 def test_drain_moves_pods_within_their_budget(cluster: Kube, tmp_path: Path) -> None:
     """People drain by hand what the reconciler must not touch meanwhile."""
     cluster.apps.create_namespaced_deployment("default", workload("web", 4))

@@ -215,6 +215,16 @@ def test_sandbox_up_ends_on_sigterm_without_a_trace() -> None:
     assert not kubeconfig.parent.exists()
 
 
+def test_interrupted_start_is_no_success() -> None:
+    """A script would go on with a sandbox that never was."""
+    with subprocess.Popen(UP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("starting AWS and the cluster")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, out) == (130, "")
+
+
 def _children(pid: int) -> list[int]:
     found = []
     for entry in os.scandir("/proc"):

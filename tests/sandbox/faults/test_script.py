@@ -147,3 +147,9 @@ def test_draws_depend_on_the_seed_alone() -> None:
     assert fired(trigger(seed=1, probability=0.3), range(100)) == first
     assert fired(trigger(seed=2, probability=0.3), range(100)) != first
     assert 15 < len(first) < 45
+
+
+def test_negative_time_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Instances that run before they are launched are of no use to anybody."""
+    assert run(["sandbox", "up", "--launch-seconds", "-1", "--", "true"]) == 2
+    assert "--launch-seconds" in capsys.readouterr().err

@@ -2,9 +2,11 @@
 
 import errno
 import os
+from typing import Any
 
 import pytest
 from botocore.credentials import RefreshableCredentials
+from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
 from reconciler.adapters.aws.errors import translated
@@ -53,6 +55,16 @@ def test_credentials_that_are_expired_when_refreshed_are_denied(changing: bool) 
         translated("describe_fleets", changing=changing),
     ):
         credentials.get_frozen_credentials()
+
+
+def test_refusal_of_credentials_asks_for_a_look_at_them_and_at_the_clock() -> None:
+    """EC2 repeats its code as the message, which is no hint at a clock that is wrong."""
+    answer: Any = {"Error": {"Code": "RequestExpired", "Message": "RequestExpired"}}
+    with pytest.raises(Forbidden) as caught, translated("describe_fleets", changing=False):
+        raise ClientError(answer, "DescribeFleets")
+    assert str(caught.value) == (
+        "describe_fleets: RequestExpired (check the credentials and this machine's clock)"
+    )
 
 
 def test_bug_of_ours_is_no_answer_of_aws() -> None:

@@ -237,7 +237,7 @@ def test_warning_is_told_and_leaves_the_exit_code_alone(
     assert run(["validate", str(file), "-o", "table"]) == 0
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{file}:1:1: warning: fleet/limit-below-minima: ")
-    assert last == f"{file}: no faults"
+    assert last == f"{file}: no faults, 1 warning"
 
 
 def test_warning_fails_the_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

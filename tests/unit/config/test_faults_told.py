@@ -46,6 +46,11 @@ def test_all_faults_come_in_one_go_in_file_order() -> None:
         ("Cluster: a\n", "did you mean cluster?"),
         ("scale_in: {idle_treshold: 1}\n", "did you mean idle_threshold?"),
         (with_fleets("{size: small, max_capacty: 1}"), "did you mean max_capacity?"),
+        (
+            with_fleets("{size: small, idle_threshold: 1m}"),
+            "'idle_threshold'; it belongs into scale_in",
+        ),
+        ("queue_url: x\n", "'queue_url'; it belongs into interruption"),
         ("descheduler: {policies: {RemoveDuplicate: {}}}\n", "did you mean RemoveDuplicates?"),
     ],
 )

@@ -101,8 +101,8 @@ def queue_denied(scene: Scene) -> None:
 def lease_lost(scene: Scene) -> None:
     """It led, and another replica has the Lease now."""
     scene.leads = LeadershipView(enabled=True, leads=True, holder="pod-1")
+    scene.board.lead_gained()
     scene.cycle()
-    scene.ask("/api/status")
     scene.leads = LeadershipView(enabled=True, leads=False, holder="pod-2")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
+from reconciler.config.loader import program_named
 from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.planner import plan
@@ -165,6 +166,38 @@ def test_command_asks_the_running_loop(
     assert told.err == f"from the last plan of the reconciler at {address}\n"
     assert run([*asked, "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["pods"][0]["pod"] == "api-1"
+
+
+@pytest.mark.parametrize("command", [("status",), ("explain", "pod", "ns/api-1")], ids=str)
+def test_program_is_asked_although_the_config_has_a_fault(
+    address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """The loop runs on with the last valid config, and says so to whoever can ask it."""
+    file = tmp_path / "sectors.yaml"
+    file.write_text(f"cluster: analytics\nlisten: {address}\nmax_capacty: 1\n")
+    assert run([*command, "--config", str(file), "--output", "json"]) == 0
+    told = capsys.readouterr()
+    assert "api-1" in told.out
+    assert told.err.startswith(f"warning: {file}:3:1: config/unknown-key: ")
+
+
+def test_named_program_is_asked_although_the_config_is_no_yaml(
+    address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Only the name of the cluster is missing then, and that is a safeguard."""
+    file = tmp_path / "sectors.yaml"
+    file.write_text("cluster: analytics\n  - : [\n")
+    asked = ["explain", "pod", "ns/api-1", "--config", str(file), "--status-url", address]
+    assert run(asked) == 0
+    assert capsys.readouterr().err.startswith(f"warning: {file}:2:")
+
+
+def test_cluster_and_listen_are_each_read_of_a_config_with_faults() -> None:
+    """One wrong value must not send the question elsewhere than the others say."""
+    text = b"cluster: analytics\nlisten: nowhere\nlisten_token_file: token\nsectors: 5\n"
+    found = program_named(text)
+    assert (found.cluster, found.listen) == ("analytics", "127.0.0.1:9235")
+    assert found.listen_token_file == "token"
 
 
 def test_command_says_that_the_named_program_does_not_answer(

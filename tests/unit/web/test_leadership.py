@@ -1,6 +1,7 @@
 """What the pages say of a replica's role."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -53,3 +54,22 @@ def test_page_says_why_a_replica_stands_by() -> None:
     assert b"leader (pod-1)" in ask(LEADER, "/").body
     assert b"standby (current leader: pod-2)" in ask(STANDBY, "/").body
     assert b"no answer" in ask(CUT_OFF, "/").body
+
+
+def test_lead_that_came_and_went_unasked_is_told_to_the_first_who_asks() -> None:
+    """A Lease that was lost at night read as a standby that never led, and the History had none."""
+    clock, views = ManualClock(), [LEADER]
+    board = StatusBoard(clock, "1", lambda: True, lambda: views[0])
+    board.lead_gained()
+    clock.advance(600)
+    views[0] = STANDBY
+    board.lead_lost("pod-2 has taken the Lease")
+    clock.advance(600)
+    assert board.leadership.lost
+    ended, began = board.history.decisions
+    assert (began.what, began.because) == ("began to lead", "current leader: pod-1")
+    assert (ended.what, ended.because) == ("leads no longer", "pod-2 has taken the Lease")
+    assert (clock.now() - began.at, clock.now() - ended.at) == (
+        timedelta(seconds=1200),
+        timedelta(seconds=600),
+    )

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from reconciler.cli.views.status import console, view_of
-from reconciler.model.errors import ConfigError, Forbidden, Problem, Unavailable
+from reconciler.config.loader import load_config
+from reconciler.model.errors import ConfigError, Forbidden, ObservationError, Problem, Unavailable
+from reconciler.model.snapshot import Ignored
 from tests.unit.web.scene import Scene, fleet, raised
 
 DENIED = replace(
@@ -140,3 +142,51 @@ def test_calls_denied_for_the_time_of_day_are_no_fault_of_the_policy(why: str, r
         (cause,) = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
     assert cause["kind"] == "ec2-denied"
     assert cause["remedy"].startswith(remedy)
+
+
+def test_pods_without_a_sector_are_told_wherever_one_looks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Pods that wait for ever behind "No pod waits" are found by their owners, days later."""
+    ignored = (
+        *(Ignored(code="no-sector", namespace="web", pod=f"p{n}") for n in range(47)),
+        Ignored(code="finished", namespace="web", pod="done"),
+    )
+    with Scene() as scene:
+        scene.cycle(fleets=(fleet(),), ignored=ignored)
+        text = "47 pods name no sector and are left alone"
+        status = json.loads(scene.ask("/api/status")[2])
+        assert (status["verdict"]["level"], status["plan"]["pods_without_sector"]) == ("ok", 47)
+        assert text in status["verdict"]["text"]
+        page = html.unescape(scene.ask("/")[2])
+        assert f"{text}: the config has no <code>default_sector</code>" in page
+        assert "No pod waits." not in page
+        assert scene.metric("fleet_reconciler_pods_without_sector") == 47
+        assert scene.metric("fleet_reconciler_pods_pending") == 0
+        console().print(view_of(status))
+        assert f"0 that no fleet can run; {text}; " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("why", "headline"),
+    [
+        ("no list of any kind yet (401 Unauthorized)", "API server denies lists"),
+        ("no list of Pod yet (GET /api/v1/pods: 403 no)", "API server denies lists"),
+        ("Pod not heard of for 403 s", "API server unreachable"),
+    ],
+)
+def test_denied_lists_are_told_from_a_silent_server(why: str, headline: str) -> None:
+    """The one asks for rights or a login, the other for a network."""
+    with Scene() as scene:
+        scene.cycle(error=ObservationError("https://api", why))
+        assert verdict(scene)[1][0].startswith(f"{headline}: ")
+
+
+def test_config_that_is_gone_is_told_without_a_line() -> None:
+    """Its place would be "0:0", of a file that nobody named."""
+    with pytest.raises(ConfigError) as caught:
+        load_config("gone.yaml")
+    with Scene() as scene:
+        scene.board.config_refused(caught.value)
+        status = json.loads(scene.ask("/api/status")[2])
+    assert status["config"]["faults"] == ["gone.yaml: no such file"]

@@ -159,6 +159,15 @@ def openapi_v2() -> JsonObject:
     }
 
 
+OPENAPI_V2_PROTOBUF = b"\x0a\x032.0\x12\x0e\x0a\x0aKubernetes\x12\x00\x42\x00"
+"""/openapi/v2 as kubectl asks for it, where OpenAPI v3 has no answer (for a `List`): no paths.
+
+A Document of gnostic's openapi.v2: `swagger`, `info` with `title` and `version`, `paths`. kubectl
+does not validate what it does not describe; the server does, when it is created.
+"""
+OPENAPI_V2_PROTOBUF_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
 def openapi_v3_index() -> JsonObject:
     """/openapi/v3: where the documents of the group versions are."""
     versions = {(r.group, r.version) for r in RESOURCES}

@@ -92,6 +92,11 @@ class Router:
             return Response(code=200 if ready else 500, body=text, content_type="text/plain")
         if request.method == "POST" and len(request.path) == 4:
             return self._review(request)
+        if request.path == ("openapi", "v2") and "proto-openapi" in request.accept:
+            return Response(
+                body=discovery.OPENAPI_V2_PROTOBUF,
+                content_type=discovery.OPENAPI_V2_PROTOBUF_TYPE,
+            )
         body = discovery.document(request.path)
         if body is None:
             raise no_such_path()

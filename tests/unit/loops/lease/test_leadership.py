@@ -35,7 +35,11 @@ class Replica:
         self.election = Election(
             MemoryLeases(lease=lease), name, QUICK, clock.now, clock.awake_seconds
         )
-        self.leadership = Leadership(self.election, self._hindered, self.gained.set)
+        self.told: list[str] = []
+        """The reasons for which the lead ended."""
+        self.leadership = Leadership(
+            self.election, self._hindered, self.gained.set, lost=self.told.append
+        )
         self.leadership.start()
 
     def _hindered(self) -> str:
@@ -74,6 +78,7 @@ def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
     assert trial.leadership.trouble == "this is a dry run"
     trial.leadership.stop()
     other.leadership.stop()
+    assert (trial.told, other.told) == (["this is a dry run"], ["released"])
 
 
 def test_bug_in_the_election_ends_the_program() -> None:

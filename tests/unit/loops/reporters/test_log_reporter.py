@@ -13,7 +13,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Held, Plan
+from reconciler.model.plan import Held, Plan, Reason
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.explain.held import held_in_words
 from tests.builders import HOME, NOW
@@ -265,3 +265,19 @@ def test_object_that_cannot_be_read_is_told_with_the_reason(scene: Scene) -> Non
     scene.cycle(ignored=(Ignored(code="unreadable", kind="Node", name="n1", detail=why),))
     (told,) = scene.logged("object_unreadable")
     assert (told["object_kind"], told["name"], told["reason"]) == ("Node", "n1", why)
+
+
+def test_pods_without_a_sector_are_in_the_summary_as_soon_as_one_waits(scene: Scene) -> None:
+    """Nothing else in the log tells of them; how many there are changes beside others' nodes."""
+    for pods in (0, 1, 2):
+        ignored = tuple(Ignored(code="no-sector", namespace="web", pod=str(n)) for n in range(pods))
+        scene.cycle(ignored=ignored)
+    assert [e["pods_without_sector"] for e in scene.logged("cycle_ended")] == [0, 1]
+
+
+def test_pod_of_an_unknown_sector_is_told_without_a_fleet(scene: Scene) -> None:
+    """There is none that could be named, and "- (us-west-2)" is none either."""
+    reason = Reason(fleet="", region=HOME, code="no-sector", detail="primry")
+    scene.cycle(unplaceable=(replace(unplaced("a"), reasons=(reason,)),))
+    (told,) = scene.logged("pod_unplaceable")
+    assert told["reasons"] == ["no-sector: primry"]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.machine.work_tree import work_tree
 from reconciler.model.errors import InputError
 
 _KEPT = frozenset({"TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_WORKSPACE"})
@@ -51,7 +52,10 @@ class Surroundings:
 
     def is_inside(self, path: str | Path) -> bool:
         """Return whether a path is in the checkout, also when relative to here or the module."""
-        checkouts = {_checkout(self.module), self.module.resolve()}
+        module = self.module.resolve()
+        # A link may lead out of the checkout that it is in.
+        around = {work_tree(module), work_tree(self.module.absolute())} - {None}
+        checkouts = {module, *(each.resolve() for each in around if each)}
         places = [Path(path).expanduser().resolve(), (self.module / path).resolve()]
         return any(place.is_relative_to(each) for place in places for each in checkouts)
 
@@ -84,10 +88,3 @@ class Surroundings:
 def cli_config_file(own: Path) -> Path:
     """Return the CLI config's path, in the run's own directory."""
     return own / "cli.tfrc"
-
-
-def _checkout(module: Path) -> Path:
-    """Return the work tree around a directory; the directory itself outside of git."""
-    place = module.resolve()
-    around = (each for each in (place, *place.parents) if (each / ".git").exists())
-    return next(around, place)

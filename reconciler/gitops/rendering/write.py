@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from reconciler.gitops.rendering.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST, rendered_regions
 from reconciler.machine.whole_file import put_whole
+from reconciler.machine.work_tree import assert_no_link
 from reconciler.model.errors import ReconcilerError, UsageError
 
 
@@ -30,11 +31,13 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
     so the next run completes an interrupted one.
 
     Raises:
+        InputError: A link of the repository leads to the folder.
         UsageError: The folder is a file, or a file of the same name is not of a render.
         ReconcilerError: A file cannot be read, written or removed.
     """
     contents = {file.path: file.content for file in files}
     try:
+        assert_no_link(directory)
         return _write(contents, directory)
     except OSError as error:
         where = str(error.filename or directory)

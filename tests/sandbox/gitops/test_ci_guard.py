@@ -208,6 +208,14 @@ def shared_config(checkout: Path, marker: Path) -> Environment:
     return {"AWS_CONFIG_FILE": "../terraform.cfg"}
 
 
+def linked_out_of_the_checkout(checkout: Path, marker: Path) -> Environment:
+    """The root module itself somewhere else: AWS's settings then lie beside no checkout."""
+    aws_config(checkout / "terraform.cfg", marker)
+    (checkout / "terraform").rename(checkout.parent / "elsewhere")
+    (checkout / "terraform").symlink_to("../elsewhere")
+    return {"AWS_CONFIG_FILE": str(checkout / "terraform.cfg")}
+
+
 ATTACKS: list[Callable[[Path, Path], Environment]] = [
     override,
     override_as_json,
@@ -222,6 +230,7 @@ ATTACKS: list[Callable[[Path, Path], Environment]] = [
     cli_config,
     home,
     shared_config,
+    linked_out_of_the_checkout,
 ]
 
 
@@ -240,7 +249,9 @@ def test_no_program_of_the_repository_runs(
     )
     assert not marker.exists()
     assert done.returncode == 1
-    if environment:
+    if attack is linked_out_of_the_checkout:
+        assert "terraform: is a symbolic link" in done.stderr
+    elif environment:
         assert "lies in the checkout" in done.stderr
     elif attack is not installed_already:
         assert ": file/" in done.stderr

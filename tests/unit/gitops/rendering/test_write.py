@@ -8,7 +8,7 @@ import pytest
 from reconciler.gitops.rendering.render import RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.rendering.write import WrittenChanges, write_rendered
-from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.model.errors import InputError, ReconcilerError, UsageError
 
 
 def make_files(**contents: str) -> tuple[RenderedFile, ...]:
@@ -117,6 +117,28 @@ def test_write_through_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="link"):
         write_rendered(make_files(modules__x="a"), folder)
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_write_into_a_link_of_the_repository_is_refused(tmp_path: Path, on_the_way: bool) -> None:
+    """`terraform -> ../elsewhere` in a pull request had a render write outside of the checkout."""
+    checkout, outside = tmp_path / "checkout", tmp_path / "outside"
+    (checkout / ".git").mkdir(parents=True)
+    (outside / "terraform").mkdir(parents=True)
+    link = checkout / ("clusters" if on_the_way else "terraform")
+    link.symlink_to(outside, target_is_directory=True)
+    folder = link / "terraform" if on_the_way else link
+    with pytest.raises(InputError, match=f"{link.name}: is a symbolic link"):
+        write_rendered(make_files(main="a"), folder)
+    assert [each for each in outside.rglob("*") if each.is_file()] == []
+
+
+def test_write_below_a_link_of_the_machine_is_done(tmp_path: Path) -> None:
+    """People keep their checkouts behind links, and macOS has `/tmp` there."""
+    (tmp_path / "disk/checkout/.git").mkdir(parents=True)
+    (tmp_path / "work").symlink_to(tmp_path / "disk", target_is_directory=True)
+    write_rendered(make_files(main="a"), tmp_path / "work/checkout/terraform")
+    assert (tmp_path / "disk/checkout/terraform/main.tf").read_text() == "a"
 
 
 def test_write_replaces_files_whole(tmp_path: Path) -> None:

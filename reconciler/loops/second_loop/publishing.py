@@ -1,8 +1,8 @@
 """Pushes what the second loop committed, and opens the pull requests for it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from reconciler.gitops.repository.commit_message import RenderSource, commit_message, request_body
 from reconciler.model.errors import Conflict, Forbidden, PortError
@@ -78,17 +78,13 @@ class GitopsPublishing:
         try:
             if made[-1].branch == self._base:
                 self._repository.push(made[-1].commit)
-                url = ""
             else:
-                url = self._propose(made[-1])
+                return {made[-1].source.target.config_path: self._propose(made[-1])}
         except Forbidden as error:
             if len(made) > 1:
                 return self._one_by_one(tip, made)
             return {made[0].source.target.config_path: _refused(error)}
-        return {
-            each.source.target.config_path: Published(commit=each.commit, pull_request=url)
-            for each in made
-        }
+        return {each.source.target.config_path: Published(commit=each.commit) for each in made}
 
     def _one_by_one(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
         """Push to the followed branch what the remote takes.
@@ -110,18 +106,39 @@ class GitopsPublishing:
             found[path] = Published(commit=again.id)
         return found
 
-    def _propose(self, made: Made) -> str:
-        """Return the address of the pull request; empty without a forge."""
-        # A branch that exists with another base proposes this already, and people may be reviewing
-        # it: it is never rewritten. Its pull request may still be missing, when the last turn ended
-        # between the push and the request.
-        with suppress(Conflict):
-            self._repository.push(made.commit, made.branch)
+    def _propose(self, made: Made) -> Published:
+        """Push a branch for review, and ask for its review where there is a forge."""
+        commit = self._pushed(made)
         if self._forge is None:
-            return ""
+            return Published(commit=commit)
         title, _, _ = commit_message(made.source).partition("\n\n")
         body = request_body(made.source)
-        return self._forge.open_pull_request(made.branch, self._base, title, body).url
+        request = self._forge.open_pull_request(made.branch, self._base, title, body)
+        return Published(commit=commit, pull_request=request.url)
+
+    def _pushed(self, made: Made) -> CommitId:
+        """Return the commit that the remote has on the branch for review.
+
+        A branch that exists with another base proposes this already, and people may be reviewing
+        it: it is never rewritten. Its pull request may still be missing, when the last turn ended
+        between the push and the request.
+
+        Raises:
+            Conflict: The remote has no such branch and did not take it now.
+            Forbidden: It cannot take it while a branch has the name of a folder of this one.
+        """
+        try:
+            self._repository.push(made.commit, made.branch)
+        except Conflict:
+            above = [str(each) for each in PurePosixPath(made.branch).parents][:-1]
+            there = self._repository.heads([made.branch, *above])
+            if made.branch in there:
+                return there[made.branch]
+            if there:
+                what = f"the branch {', '.join(there)} is in the way of {made.branch}"
+                raise Forbidden("git push", what, "give it another name, or remove it") from None
+            raise
+        return made.commit
 
 
 def _refused(error: Forbidden) -> Published:

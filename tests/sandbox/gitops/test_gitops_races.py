@@ -12,8 +12,8 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.repository.status import GitopsReport
-from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
-from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings, Mode
+from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError, Refused
 from reconciler.ports.repository import Commit, CommitId
 from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push
 from tests.sandbox.gitops.loop_world import (
@@ -121,6 +121,33 @@ def test_copy_damaged_between_two_turns_is_survived(
     loop.once()
     subprocess.run(["rm", "-rf", str(copy / "objects")], check=True, timeout=GIT_TIMEOUT_SECONDS)
     assert loop.once().clusters[0].state == "unchanged"
+
+
+@pytest.mark.parametrize("mode", ["pull-request", "push"])
+def test_loop_that_leads_no_more_pushes_nothing_more(loops: Loops, work: Path, mode: Mode) -> None:
+    """A turn may take minutes, and the replica that leads by then pushes as well."""
+    for each in "abc":
+        write_and_push(work, f"clusters/{each}/sectors.yaml", config(3, each), f"Cluster {each}")
+    leads = [True]
+
+    def lose_leadership() -> None:
+        leads.clear()
+        if mode == "push":
+            write_and_push(work, "README.md", "more\n", "The push will be rejected")
+
+    port = InterferingRepository(GitSettings(url=remote_of(work)), lose_leadership)
+    settings = GitopsSettings(version="1.0.0", mode=mode, configs=("clusters/*/sectors.yaml",))
+    loop = loops(settings, port)
+    outcomes: list[GitopsReport | ReconcilerError] = []
+
+    def report(outcome: GitopsReport | ReconcilerError) -> None:
+        outcomes.append(outcome)
+        loop.stop()
+
+    loop.watch(report, lambda: bool(leads))
+    assert port.pushes == 1
+    (outcome,) = outcomes
+    assert isinstance(outcome, Refused if mode == "pull-request" else Conflict)
 
 
 REVIEW = GitopsSettings(version="1.0.0", mode="pull-request", attempts_max=2)

@@ -20,6 +20,7 @@ from reconciler.gitops.rendering.write import write_rendered
 from reconciler.gitops.terraform_plan.directory import LOCK
 from tests import command
 from tests.git_remote import git
+from tests.sandbox.gitops.stand_in import planner
 from tests.terraform.needs import needs_provider, needs_terraform
 from tests.terraform.offline_root import make_fleet
 
@@ -287,19 +288,6 @@ def test_every_stage_looks_before_terraform_does(
     assert done.returncode == 1
     assert "zz_override.tf: file/foreign" in done.stderr
     assert not marker.exists()
-
-
-def planner(file: Path) -> Path:
-    """A stand-in for Terraform that plans nothing, for a plan to apply."""
-    file.write_text(
-        "#!/bin/sh\n"
-        'for each in "$@"; do case $each in -out=*) out=${each#-out=} ;; esac; done\n'
-        'case $1 in\n  version) echo \'{"terraform_version": "1.11.4"}\' ;;\n'
-        '  plan) echo UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA== | base64 -d > "$out" ;;\n'
-        "  show) echo '{}' ;;\nesac\n"
-    )
-    file.chmod(0o755)
-    return file
 
 
 def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def locked(directory: Path) -> int:
     return handle
 
 
-def size_bytes(directory: Path) -> int:
-    """Return how much the regular files below a directory hold."""
-    return sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())
+def size(directory: Path) -> tuple[int, int]:
+    """Return how many bytes and how many regular files are below a directory."""
+    sizes = [file.lstat().st_size for file in directory.rglob("*") if file.is_file()]
+    return sum(sizes), len(sizes)

@@ -15,7 +15,7 @@ from reconciler.adapters.git.entries import (
     is_text,
     submodule_of,
 )
-from reconciler.adapters.git.local_copy import locked, size_bytes
+from reconciler.adapters.git.local_copy import locked, size
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.machine.private_folder import PrivateFolder
@@ -54,13 +54,17 @@ class GitRepository:
         self._lock = locked(settings.directory) if settings.directory else None
         self._trusted = False
         """Whether this object has checked or created the local copy, without a failure since."""
+        self._overgrown = False
+        """Whether the copy has so many files that a new one is smaller."""
         self._depth = settings.depth
         """How many commits of history are fetched now."""
         self._listed: tuple[CommitId, Mapping[str, Entry]] | None = None
         """The entries of the commit that was read last, which all clusters share."""
 
     def fetch(self) -> Commit:
-        """See Repository.fetch. An unusable copy is deleted and fetched again."""
+        """See Repository.fetch. An unusable or overgrown copy is deleted and fetched again."""
+        if self._overgrown:
+            self._discard()
         fresh = self._prepare()
         try:
             return self._fetch_once()
@@ -128,7 +132,7 @@ class GitRepository:
         The depth stays increased, since the next commit will need the older history again.
         """
         deeper = self._depth * _DEEPER
-        largest = size_bytes(self._git.directory) * _DEEPER
+        largest = size(self._git.directory)[0] * _DEEPER
         if (
             not self._oldest_fetched()
             or deeper > _DEPTH_MAX
@@ -249,18 +253,20 @@ class GitRepository:
             )
         shutil.rmtree(directory, ignore_errors=True)
         self._trusted, self._listed, self._depth = False, None, self._settings.depth
+        self._overgrown = False
 
     def _fetch_once(self) -> Commit:
         settings = self._settings
         self._talk_fetch(self._depth, f"+refs/heads/{settings.branch}:{_TRACKING}")
         tip = CommitId(self._git.run("rev-parse", "--verify", _TRACKING).decode().strip())
         self._git.run("ls-tree", "-r", "--name-only", "-z", tip)
-        size = size_bytes(self._git.directory)
-        if size > settings.clone_bytes_max:
+        size_bytes, files = size(self._git.directory)
+        self._overgrown = files > settings.copy_files_max
+        if size_bytes > settings.clone_bytes_max:
             self._discard()
             raise ToolError(
                 settings.shown,
-                f"{size} bytes, more than the limit of {settings.clone_bytes_max}",
+                f"{size_bytes} bytes, more than the limit of {settings.clone_bytes_max}",
                 "keep the sector config in a repository of its own",
             )
         return self.describe(tip)

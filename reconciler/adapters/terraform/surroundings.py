@@ -29,6 +29,8 @@ _PLACES = (
     "RECONCILER_TERRAFORM_PLUGIN_DIR",
 )
 """Files that these name can start a program (`credential_process`) or decide whom to trust."""
+_READ_HERE = frozenset({"RECONCILER_TERRAFORM_PLUGIN_DIR"})
+"""Read by this program alone, so that a relative path is relative to here and not to the module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Surroundings:
         """Raise InputError for a variable that names a file in the checkout."""
         for name in _PLACES:
             value = self.users.get(name, "")
-            if value and self.is_inside(value):
+            if value and self.is_inside(Path(value).absolute() if name in _READ_HERE else value):
                 raise InputError(
                     name,
                     f"names {value!r}, which lies in the checkout: the repository would decide"

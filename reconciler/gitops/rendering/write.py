@@ -75,7 +75,7 @@ def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:
     present = {path: _present(directory, path) for path in contents}
     _refuse_foreign(contents, present, older, directory)
     changed = [path for path in sorted(contents) if present[path] != contents[path]]
-    gone = sorted(path for path in older - set(contents) if _exists(directory / path))
+    gone = sorted(path for path in older - set(contents) if _is_left(directory, path))
     if changed or gone:
         _replace(directory / MANIFEST, manifest(sorted(older | set(contents))))
     for path in changed:
@@ -160,9 +160,11 @@ def _refuse_foreign(
             )
 
 
-def _exists(path: Path) -> bool:
-    """Return whether there is a file or a link, even a dangling one."""
-    return path.is_symlink() or path.is_file()
+def _is_left(directory: Path, path: str) -> bool:
+    """Return whether a file or a link, even a dangling one, is there and not behind a link out."""
+    target = directory / path
+    inside = target.parent.resolve().is_relative_to(directory.resolve())
+    return inside and (target.is_symlink() or target.is_file())
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -173,10 +175,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _remove(directory: Path, path: str) -> None:
     """Remove a file and the folders that it leaves empty."""
-    target = directory / path
-    if not target.parent.resolve().is_relative_to(directory.resolve()):
-        return
-    target.unlink()
+    (directory / path).unlink()
     for parent in PurePosixPath(path).parents[:-1]:
         folder = directory / parent
         if any(folder.iterdir()):

@@ -176,8 +176,9 @@ def test_write_removes_nothing_behind_a_link_out_of_the_folder(tmp_path: Path) -
     write_rendered(make_files(main="a", modules__x="b"), folder)
     (folder / "modules").rename(outside)
     (folder / "modules").symlink_to(outside, target_is_directory=True)
-    write_rendered(make_files(main="a"), folder)
+    changes = write_rendered(make_files(main="a"), folder)
     assert (outside / "x.tf").read_text() == "b"
+    assert changes.removed == ()
 
 
 def test_write_removes_folders_that_it_leaves_empty(tmp_path: Path) -> None:

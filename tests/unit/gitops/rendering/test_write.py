@@ -136,8 +136,8 @@ def test_write_into_a_link_of_the_repository_is_refused(tmp_path: Path, on_the_w
 def test_write_below_a_link_of_the_machine_is_done(tmp_path: Path) -> None:
     """People keep their checkouts behind links, and macOS has `/tmp` there."""
     (tmp_path / "disk/checkout/.git").mkdir(parents=True)
-    (tmp_path / "work").symlink_to(tmp_path / "disk", target_is_directory=True)
-    write_rendered(make_files(main="a"), tmp_path / "work/checkout/terraform")
+    (tmp_path / "shortcut").symlink_to(tmp_path / "disk", target_is_directory=True)
+    write_rendered(make_files(main="a"), tmp_path / "shortcut/checkout/terraform")
     assert (tmp_path / "disk/checkout/terraform/main.tf").read_text() == "a"
 
 

@@ -47,10 +47,12 @@ class ForgeState:
     requests: list[str] = field(default_factory=list)
     address: str = ""
 
-    def opened(self, source: str, target: str, title: str, body: str) -> dict[str, Any] | None:
+    def opened(
+        self, source: str, target: str, title: str, body: str, *, fork: bool = False
+    ) -> dict[str, Any] | None:
         """A new pull request, None when an open one exists."""
         if any(
-            (p["source"], p["target"], p["state"]) == (source, target, "open")
+            (p["source"], p["target"], p["state"], p["fork"]) == (source, target, "open", fork)
             for p in self.pull_requests
         ):
             return None
@@ -61,6 +63,7 @@ class ForgeState:
             "title": title,
             "body": body,
             "state": "open",
+            "fork": fork,
         }
         self.pull_requests.append(made)
         return made
@@ -216,7 +219,8 @@ class _GitHub(_Forge):
         if body is None:
             owner, _, source = self._query("head").partition(":")
             assert (owner, self._query("state")) == ("team", "all")
-            return 200, [_as_pull(p) for p in self.state.listed(source, self._query("base"))]
+            listed = self.state.listed(source, self._query("base"))
+            return 200, [_as_pull(p) for p in listed if not p["fork"]]
         made = self.state.opened(body["head"], body["base"], body["title"], body["body"])
         if made is None:
             said = f"A pull request already exists for team:{body['head']}."
@@ -284,7 +288,14 @@ def _as_pull(made: dict[str, Any]) -> dict[str, Any]:
 def _as_merge(made: dict[str, Any]) -> dict[str, Any]:
     url = f"https://gitlab.example/{PROJECT}/-/merge_requests/{made['number']}"
     state = "opened" if made["state"] == "open" else made["state"]
-    return {"id": 1000 + made["number"], "iid": made["number"], "web_url": url, "state": state}
+    return {
+        "id": 1000 + made["number"],
+        "iid": made["number"],
+        "web_url": url,
+        "state": state,
+        "source_project_id": 666 if made["fork"] else 1,
+        "target_project_id": 1,
+    }
 
 
 _HANDLERS: dict[str, type[_Forge]] = {"github": _GitHub, "gitlab": _GitLab}

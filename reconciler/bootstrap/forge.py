@@ -94,11 +94,19 @@ def pipeline_request() -> PipelineRequest | None:
     return PipelineRequest(forge=forge(pipeline.settings()), number=pipeline.number)
 
 
-def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState, str], None]:
+def stage_shown(
+    stage: PipelineStage, directory: Path, *, once: bool = False
+) -> Callable[[StatusState, str], None]:
     """Return a function that publishes how a stage ends, on the commit that it runs for.
 
     It does nothing without a readable token, outside of git, for a pull request (which shows its
     summary) and when the forge does not answer: a missing status must not fail an apply.
+
+    Args:
+        stage: Which one.
+        directory: The root module.
+        once: Whether to publish no state that the commit has already: forges take a limited number
+            of statuses for a commit, and a schedule publishes the same all day.
     """
     pipeline = _pipeline()
     if pipeline is None or pipeline.number is not None or not _has_token():
@@ -110,6 +118,9 @@ def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState,
     context = stage_context(stage, checkout.prefix)
 
     def show(state: StatusState, description: str) -> None:
+        with suppress(PortError, ToolError):
+            if once and port.statuses(checkout.commit).get(context) == state:
+                return
         with suppress(PortError, ToolError):
             port.set_status(
                 checkout.commit,

@@ -43,7 +43,8 @@ def finish(
         )
         with working("finishing with Terraform"):
             finished = stages.finish()
-    if finished.removed and finished.complete:
+    if finished.complete:
+        # Also when an earlier run removed the last one, and the forge did not answer then.
         show_nothing_to_apply(directory)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(

@@ -35,4 +35,4 @@ def show_nothing_to_apply(directory: Path) -> None:
     """Publish that nothing of the commit is left to apply; no job will start that would say so."""
     from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
 
-    stage_shown("apply", directory)("success", "nothing is left to apply")
+    stage_shown("apply", directory, once=True)("success", "nothing is left to apply")

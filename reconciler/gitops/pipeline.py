@@ -221,7 +221,7 @@ class Pipeline:
             ToolError: Terraform is missing or failed.
         """
         if not self._settings.policy({}).allow_destroy:
-            return Finished()
+            return Finished(planned=False)
         self._settings.plans.prepare()
         clear_imports(self._settings.module)
         self._assert_only_ours()

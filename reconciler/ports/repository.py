@@ -1,6 +1,6 @@
 """The config repository: one branch of a git remote, read and committed to without a work tree."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -159,10 +159,21 @@ class Repository(Protocol):
         It is never forced: the remote accepts it only when its branch is an ancestor.
 
         Raises:
-            Conflict: The remote branch moved; fetch, decide again, commit on top.
+            Conflict: The remote branch moved, or could not be written right now; fetch, decide
+                again, commit on top.
             Forbidden: The remote does not accept the credentials or protects the branch.
             Unavailable: Not reached; nothing was pushed.
             OutcomeUnknown: Sent, but the reply was lost; fetch before deciding again.
+        """
+        ...
+
+    def heads(self, branches: Sequence[str]) -> Mapping[str, CommitId]:
+        """Return the newest commit of those of these branches that the remote has now.
+
+        The commits are not fetched.
+
+        Raises:
+            PortError: As `fetch` does.
         """
         ...
 

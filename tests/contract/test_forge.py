@@ -118,6 +118,18 @@ def test_pull_request_that_was_merged_is_not_taken_for_a_new_one(
     assert len(server.pull_requests) == 2
 
 
+def test_pull_request_of_a_fork_is_not_taken_for_the_loops_own(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """A stranger's branch may have the same name: nobody would be asked to review the render."""
+    server.opened("reconciler/abc", "main", "Theirs", "", fork=True)
+    port = port_to(server, kind)
+    assert opened(port) == 2
+    server.pull_requests[0]["state"] = "closed"
+    server.opened("reconciler/abc", "main", "Theirs again", "", fork=True)
+    assert opened(port) == 2
+
+
 def test_pull_request_opened_by_another_replica_meanwhile_is_found(
     server: ForgeState, kind: ForgeKind
 ) -> None:

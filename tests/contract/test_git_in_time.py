@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from subprocess import PIPE
 
@@ -16,7 +17,7 @@ from reconciler.adapters.git.bounded import bounded
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import Unavailable, UsageError
-from tests.git_remote import GIT_TIMEOUT_SECONDS, make_remote
+from tests.git_remote import GIT_TIMEOUT_SECONDS, make_remote, write_and_push
 
 
 @contextmanager
@@ -95,3 +96,19 @@ def test_file_that_names_a_repository_is_followed(tmp_path: Path) -> None:
     port = GitRepository(GitSettings(url=str(tmp_path / "pointer")))
     assert port.fetch().id
     port.close()
+
+
+def test_copy_with_many_files_is_made_anew(tmp_path: Path) -> None:
+    """Each commit left five files for ever, and each poll looked at every one of them."""
+    work = make_remote(tmp_path, {"sectors.yaml": "x: 0\n"})
+    copy = tmp_path / "copy.git"
+    settings = GitSettings(url=str(tmp_path / "remote.git"), directory=copy, copy_files_max=120)
+    port = GitRepository(settings)
+    counted = []
+    for number in range(42):
+        head = write_and_push(work, "sectors.yaml", f"x: {number + 1}\n", f"Change {number}")
+        assert port.fetch().id == head
+        counted.append(sum(1 for each in copy.rglob("*") if each.is_file()))
+    port.close()
+    assert max(counted) < 130
+    assert any(later < sooner / 2 for sooner, later in pairwise(counted))

@@ -30,6 +30,8 @@ _READ_STATES: Final[dict[str, StatusState]] = {
     "skipped": "error",
 }
 """Every other state of GitLab means that the status is not final."""
+_NOTHING: Final = object()
+"""What no answer of a server can be."""
 
 
 class GitLab:
@@ -98,23 +100,30 @@ class GitLab:
         return bool(author["username"] != self._client.who("/user", "username", self._headers()))
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
+        """Return the newest request that is not merged, of this project's own branch.
+
+        GitLab lists requests of forks as well: a branch there may have any name, and be anybody's.
+        """
         query = {
             "source_branch": branch,
             "target_branch": base,
             "state": "all",
             "order_by": "created_at",
             "sort": "desc",
-            "per_page": "1",
         }
-        listed = self._client.get(f"{self._root}/merge_requests", query, self._headers())
-        if not isinstance(listed, list):
-            raise Unavailable(
-                "GitLab GET merge_requests", "answered with something that is not a list"
-            )
-        return None if not listed or _was_merged(listed[0]) else _merge_request(listed[0])
+        listed = self._client.pages(f"{self._root}/merge_requests", query, self._headers())
+        newest = next((each for each in listed if not _is_of_a_fork(each)), _NOTHING)
+        return None if newest is _NOTHING or _was_merged(newest) else _merge_request(newest)
 
     def _headers(self) -> dict[str, str]:
         return {"PRIVATE-TOKEN": self._settings.read_token()}
+
+
+def _is_of_a_fork(answer: Any) -> bool:
+    """Return whether the branch is in another project, which may be gone by now."""
+    if not isinstance(answer, Mapping):
+        return False
+    return bool(answer.get("source_project_id") != answer.get("target_project_id"))
 
 
 def _was_merged(answer: Any) -> bool:

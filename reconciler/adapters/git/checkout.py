@@ -53,9 +53,18 @@ class GitCheckout:
         return _entries(directory, {SUBMODULE_MODE})
 
     def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
-        """Return a file's content at a commit; None when there was none, or no such commit."""
+        """Return a file's content at a commit; None when there was none, or no such commit.
+
+        `has_commit` tells these two apart.
+        """
         _check_revision(revision)
         return _ask(directory, "show", "--no-textconv", f"{revision}:./{name}")
+
+    def has_commit(self, directory: str, revision: str) -> bool:
+        """Return whether a commit of this name is there."""
+        _check_revision(revision)
+        named = f"{revision}^{{commit}}"
+        return _ask(directory, "rev-parse", "--verify", "--quiet", named) is not None
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
         """Return the paths below the directory that differ between a commit and the checkout.

@@ -33,11 +33,13 @@ _MISSING = re.compile(
     r"|repository .* does not exist",
     re.IGNORECASE,
 )
-_MOVED = re.compile(
-    r"non-fast-forward|fetch first|\[rejected\]|cannot lock ref|failed to update ref"
-    r"|incorrect old value|reference already exists|stale info|unable to create .*\.lock",
+_MOVED = re.compile(r"non-fast-forward|fetch first|\[rejected\]|stale info", re.IGNORECASE)
+_NOT_UPDATED = re.compile(
+    r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
+    r"|unable to create .*\.lock|directory file conflict",
     re.IGNORECASE,
 )
+"""Somebody else writes the branch right now, or a branch has the name of a folder of this one."""
 _CUT = re.compile(
     r"hung up|early eof|connection (?:reset|closed)|broken pipe|rpc failed", re.IGNORECASE
 )
@@ -92,12 +94,22 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
         return Forbidden(where, said, known if _UNKNOWN_HOST.search(text) else credentials)
     if _MISSING.search(text):
         return NotFound(where, said, "check the address; private ones look missing without rights")
-    if doing == "push" and _MOVED.search(text):
-        return Conflict(where, f"the branch {branch} moved on", "fetch and decide again")
+    if doing == "push" and (conflict := _push_conflict(where, branch, text)) is not None:
+        return conflict
     if doing == "push" and _CUT.search(text):
         return OutcomeUnknown(where, said)
     hint = "check the address, the network and the proxy"
     return Unavailable(where, said, hint) if _UNREACHED.search(text) else None
+
+
+def _push_conflict(where: str, branch: str, text: str) -> Conflict | None:
+    again = "fetch and decide again"
+    if _MOVED.search(text):
+        return Conflict(where, f"the branch {branch} moved on", again)
+    if _NOT_UPDATED.search(text):
+        said = _last_words(text)
+        return Conflict(where, f"the remote did not update the branch {branch}: {said}", again)
+    return None
 
 
 def _last_words(text: str) -> str:

@@ -155,16 +155,19 @@ class GitProcess:
         status, out, _ = self._execute(arguments, self._settings.local_timeout_seconds, b"", {})
         return out if status == 0 else None
 
-    def talk(self, doing: Doing, *arguments: str, branch: str = "") -> None:
-        """Run a command that talks to the remote.
+    def talk(self, doing: Doing, *arguments: str, branch: str = "") -> bytes:
+        """Return the standard output of a command that talks to the remote.
 
         Raises:
             PortError: The class follows from the remote's answer.
         """
-        status, _, text = self._execute(arguments, self._settings.network_timeout_seconds, b"", {})
+        status, out, text = self._execute(
+            arguments, self._settings.network_timeout_seconds, b"", {}
+        )
         if status != 0:
             where = f"git {doing} {self._settings.shown}"
             raise failure(doing, where, branch or self._settings.branch, text)
+        return out
 
     def _execute(
         self,

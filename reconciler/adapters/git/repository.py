@@ -1,10 +1,9 @@
 """The Repository port: a bare, shallow copy in which commits are built without a work tree."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from reconciler.adapters.git.dates import as_date
 from reconciler.adapters.git.entries import (
@@ -16,6 +15,7 @@ from reconciler.adapters.git.entries import (
     is_text,
     submodule_of,
 )
+from reconciler.adapters.git.local_copy import locked, size
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.machine.private_folder import PrivateFolder
@@ -51,16 +51,20 @@ class GitRepository:
         self._private = PrivateFolder("git")
         directory = settings.directory or self._private.path / "copy.git"
         self._git = GitProcess(settings, directory, self._private.path)
-        self._lock = _lock(settings.directory) if settings.directory else None
+        self._lock = locked(settings.directory) if settings.directory else None
         self._trusted = False
         """Whether this object has checked or created the local copy, without a failure since."""
+        self._overgrown = False
+        """Whether the copy has so many files that a new one is smaller."""
         self._depth = settings.depth
         """How many commits of history are fetched now."""
         self._listed: tuple[CommitId, Mapping[str, Entry]] | None = None
         """The entries of the commit that was read last, which all clusters share."""
 
     def fetch(self) -> Commit:
-        """See Repository.fetch. An unusable copy is deleted and fetched again."""
+        """See Repository.fetch. An unusable or overgrown copy is deleted and fetched again."""
+        if self._overgrown:
+            self._discard()
         fresh = self._prepare()
         try:
             return self._fetch_once()
@@ -128,7 +132,7 @@ class GitRepository:
         The depth stays increased, since the next commit will need the older history again.
         """
         deeper = self._depth * _DEEPER
-        largest = _size_bytes(self._git.directory) * _DEEPER
+        largest = size(self._git.directory)[0] * _DEEPER
         if (
             not self._oldest_fetched()
             or deeper > _DEPTH_MAX
@@ -203,6 +207,15 @@ class GitRepository:
             branch=target,
         )  # fmt: skip
 
+    def heads(self, branches: Sequence[str]) -> Mapping[str, CommitId]:
+        """See Repository.heads."""
+        names = [f"refs/heads/{branch}" for branch in branches]
+        listed = self._git.talk("fetch", "ls-remote", "--", self._settings.address, *names)
+        lines = (line.partition("\t") for line in listed.decode(errors="replace").splitlines())
+        there = {name: CommitId(commit) for commit, _, name in lines}
+        # git also lists what only ends like the name.
+        return {name.removeprefix("refs/heads/"): there[name] for name in names if name in there}
+
     def close(self) -> None:
         """See Repository.close."""
         self._private.close()
@@ -240,18 +253,20 @@ class GitRepository:
             )
         shutil.rmtree(directory, ignore_errors=True)
         self._trusted, self._listed, self._depth = False, None, self._settings.depth
+        self._overgrown = False
 
     def _fetch_once(self) -> Commit:
         settings = self._settings
         self._talk_fetch(self._depth, f"+refs/heads/{settings.branch}:{_TRACKING}")
         tip = CommitId(self._git.run("rev-parse", "--verify", _TRACKING).decode().strip())
         self._git.run("ls-tree", "-r", "--name-only", "-z", tip)
-        size = _size_bytes(self._git.directory)
-        if size > settings.clone_bytes_max:
+        size_bytes, files = size(self._git.directory)
+        self._overgrown = files > settings.copy_files_max
+        if size_bytes > settings.clone_bytes_max:
             self._discard()
             raise ToolError(
                 settings.shown,
-                f"{size} bytes, more than the limit of {settings.clone_bytes_max}",
+                f"{size_bytes} bytes, more than the limit of {settings.clone_bytes_max}",
                 "keep the sector config in a repository of its own",
             )
         return self.describe(tip)
@@ -377,22 +392,3 @@ def _checked(path: str) -> str:
     if odd or path.startswith(("/", ":")) or any(p.lower() in {"..", ".git"} for p in parts):
         raise UsageError("path", f"{path[:80]!r} is not a path inside the repository")
     return path
-
-
-def _lock(directory: Path) -> int:
-    """Lock the directory for this process; a second writer would replace it during our work."""
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(f"{directory}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ToolError(str(directory), f"cannot be written: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        raise ToolError(str(directory), "another process uses this local copy") from error
-    return handle
-
-
-def _size_bytes(directory: Path) -> int:
-    return sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())

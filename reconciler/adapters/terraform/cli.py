@@ -247,6 +247,8 @@ class TerraformCli:
 
 def _found(program: str, place: Surroundings) -> str:
     path = shutil.which(program or "terraform")
+    # It is started in the root module, where a relative path would name something else.
+    path = None if path is None else str(Path(path).absolute())
     if path is not None and place.is_inside(path):
         what = "lies in the checkout: the repository would decide what runs"
         raise ToolError(path, what, f"name another one with {PROGRAM_VARIABLE}")

@@ -14,6 +14,10 @@ _HINTS = (
     ),
     (r"unsupported terraform core version", "install the Terraform version that is asked for"),
     (r"no configuration files", "name the folder that `reconciler render --out DIR` wrote"),
+    (
+        r"state migration|-input=false",
+        "move the folder's terraform.tfstate away, or terraform init -migrate-state by hand",
+    ),
     (r"failed to unlock state", "the ID is in the error of the run that was refused"),
     (r"no space left on device", "free some disk space"),
     (r"inconsistent dependency lock", "run the plan again with the providers of this machine"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.machine.work_tree import work_tree
 from reconciler.model.errors import InputError
 
 _KEPT = frozenset({"TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_WORKSPACE"})
@@ -28,6 +29,8 @@ _PLACES = (
     "RECONCILER_TERRAFORM_PLUGIN_DIR",
 )
 """Files that these name can start a program (`credential_process`) or decide whom to trust."""
+_READ_HERE = frozenset({"RECONCILER_TERRAFORM_PLUGIN_DIR"})
+"""Read by this program alone, so that a relative path is relative to here and not to the module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class Surroundings:
         """Raise InputError for a variable that names a file in the checkout."""
         for name in _PLACES:
             value = self.users.get(name, "")
-            if value and self.is_inside(value):
+            if value and self.is_inside(Path(value).absolute() if name in _READ_HERE else value):
                 raise InputError(
                     name,
                     f"names {value!r}, which lies in the checkout: the repository would decide"
@@ -51,7 +54,10 @@ class Surroundings:
 
     def is_inside(self, path: str | Path) -> bool:
         """Return whether a path is in the checkout, also when relative to here or the module."""
-        checkouts = {_checkout(self.module), self.module.resolve()}
+        module = self.module.resolve()
+        # A link may lead out of the checkout that it is in.
+        around = {work_tree(module), work_tree(self.module.absolute())} - {None}
+        checkouts = {module, *(each.resolve() for each in around if each)}
         places = [Path(path).expanduser().resolve(), (self.module / path).resolve()]
         return any(place.is_relative_to(each) for place in places for each in checkouts)
 
@@ -84,10 +90,3 @@ class Surroundings:
 def cli_config_file(own: Path) -> Path:
     """Return the CLI config's path, in the run's own directory."""
     return own / "cli.tfrc"
-
-
-def _checkout(module: Path) -> Path:
-    """Return the work tree around a directory; the directory itself outside of git."""
-    place = module.resolve()
-    around = (each for each in (place, *place.parents) if (each / ".git").exists())
-    return next(around, place)

@@ -44,6 +44,7 @@ def replay(
     before: ConfigOfCommit | None,
     *,
     cluster_name: str | None,
+    missing: str = "",
 ) -> Replay:
     """Play a demand under both configs; what cannot be played is reported and stops nothing.
 
@@ -53,6 +54,7 @@ def replay(
         config: The planned config.
         before: The config before it; None: there was none.
         cluster_name: For configs that name no cluster.
+        missing: Why the config before is not known, when that is why there is none.
     """
     shown = printable(Path(recorded).name)
     try:
@@ -61,7 +63,7 @@ def replay(
     except _PROBLEMS as error:
         return Replay(demand=shown, problem=_said(error))
     if before is None:
-        return Replay(demand=shown, after=after)
+        return Replay(demand=shown, after=after, problem=missing)
     try:
         earlier = _played(demand, before, cluster_name)
     except _PROBLEMS as error:

@@ -146,8 +146,15 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
     if file is None:
         raise UsageError("--replay", "there is no sector config", "name it with --config")
     content = read_config_bytes(file)
-    of_base = partial(GitCheckout().content_at, str(file.parent), options.replay_base)
+    checkout, folder = GitCheckout(), str(file.parent)
+    of_base = partial(checkout.content_at, folder, options.replay_base)
     before = of_base(file.name)
+    missing = ""
+    if before is None and not checkout.has_commit(folder, options.replay_base):
+        missing = (
+            f"the config before, because there is no commit {options.replay_base} here: name"
+            " another one with --replay-base, or fetch more history"
+        )
 
     def of_checkout(name: str) -> bytes | None:
         path = file.parent / name
@@ -169,6 +176,7 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
             ConfigOfCommit(name=str(file), content=content, beside=of_checkout),
             earlier,
             cluster_name=_told_name(options, content),
+            missing=missing,
         )
 
     return simulated

@@ -66,11 +66,13 @@ class Finished:
     """Approved removals that still have nodes, each with what it waits for."""
     others: int = 0
     """Changes of other resources in the plan, which need a plan and an approval of their own."""
+    planned: bool = True
+    """Whether Terraform was asked; it is not while no removal is approved."""
 
     @property
     def complete(self) -> bool:
-        """Return whether the plan has nothing left to do."""
-        return not self.waiting and not self.others
+        """Return whether a plan was made, and has nothing left to do."""
+        return self.planned and not self.waiting and not self.others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reconciler.gitops.rendering.render import TFVARS
 from reconciler.gitops.rendering.targets import DEFAULT_OUTPUT, MANIFEST
+from reconciler.machine.work_tree import assert_no_link
 from reconciler.model.errors import InputError
 
 CONFIG = "sectors.yaml"
@@ -26,9 +27,10 @@ def assert_rendered_root(folder: Path, *, allowed: Collection[str] = ()) -> None
             root that has one of them is the pipeline's own.
 
     Raises:
-        InputError: It has neither the values nor the manifest of a render, is a file, or does not
-            exist.
+        InputError: It has neither the values nor the manifest of a render, is a file, does not
+            exist, or a link of the repository leads there.
     """
+    assert_no_link(folder)
     if not folder.exists():
         raise InputError(str(folder), "no such directory", _remedy(folder))
     if not folder.is_dir():

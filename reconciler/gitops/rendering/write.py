@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from reconciler.gitops.rendering.render import TFVARS, RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST, rendered_regions
 from reconciler.machine.whole_file import put_whole
+from reconciler.machine.work_tree import assert_no_link
 from reconciler.model.errors import ReconcilerError, UsageError
 
 
@@ -30,11 +31,13 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
     so the next run completes an interrupted one.
 
     Raises:
+        InputError: A link of the repository leads to the folder.
         UsageError: The folder is a file, or a file of the same name is not of a render.
         ReconcilerError: A file cannot be read, written or removed.
     """
     contents = {file.path: file.content for file in files}
     try:
+        assert_no_link(directory)
         return _write(contents, directory)
     except OSError as error:
         where = str(error.filename or directory)
@@ -72,7 +75,7 @@ def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:
     present = {path: _present(directory, path) for path in contents}
     _refuse_foreign(contents, present, older, directory)
     changed = [path for path in sorted(contents) if present[path] != contents[path]]
-    gone = sorted(path for path in older - set(contents) if _exists(directory / path))
+    gone = sorted(path for path in older - set(contents) if _is_left(directory, path))
     if changed or gone:
         _replace(directory / MANIFEST, manifest(sorted(older | set(contents))))
     for path in changed:
@@ -157,9 +160,11 @@ def _refuse_foreign(
             )
 
 
-def _exists(path: Path) -> bool:
-    """Return whether there is a file or a link, even a dangling one."""
-    return path.is_symlink() or path.is_file()
+def _is_left(directory: Path, path: str) -> bool:
+    """Return whether a file or a link, even a dangling one, is there and not behind a link out."""
+    target = directory / path
+    inside = target.parent.resolve().is_relative_to(directory.resolve())
+    return inside and (target.is_symlink() or target.is_file())
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -170,10 +175,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _remove(directory: Path, path: str) -> None:
     """Remove a file and the folders that it leaves empty."""
-    target = directory / path
-    if not target.parent.resolve().is_relative_to(directory.resolve()):
-        return
-    target.unlink()
+    (directory / path).unlink()
     for parent in PurePosixPath(path).parents[:-1]:
         folder = directory / parent
         if any(folder.iterdir()):

@@ -21,6 +21,7 @@ from reconciler.gitops.terraform_plan.planned import (
     provider_region,
     region_elsewhere,
     resources,
+    root_cluster,
     tags_of,
 )
 from reconciler.gitops.untyped import mapping
@@ -83,6 +84,7 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
         *_actions(plan),
         *_checks(plan),
         *_other_region(plan),
+        *_other_cluster(plan),
     ]
     for resource in resources(plan):
         found += _resource(resource, policy)
@@ -141,10 +143,40 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
             f"{resource.step} of a {resource.type}, which is not part of a rendered root module"
             f" (allow it with --allow-type {resource.type})",
         )
-    if resource.type == LAUNCH_TEMPLATE and resource.step == "replace":
+    if resource.importing and resource.step == "replace":
+        yield _refusal(
+            "import/replace",
+            resource.address,
+            f"would import {resource.importing} and end it in one plan; undo the edit because of"
+            " which it cannot stay as it is, apply the import, then edit again",
+        )
+    elif resource.type == LAUNCH_TEMPLATE and resource.step == "replace":
         yield _warning(
             "template/replace", resource.address, "the launch template gets a new identity"
         )
+
+
+def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
+    """Yield what carries another cluster's tag, and would be imported, changed or ended.
+
+    A file of import blocks names anything in the account, and ids say nothing to a reviewer. To let
+    go of it is no harm.
+    """
+    here = root_cluster(plan)
+    for each in resources(plan):
+        touched = each.importing or (each.is_changed and each.step != "forget")
+        there = tags_of(each.before).get("cluster")
+        ours = {here, tags_of(each.after).get("cluster")} - {"", None, there}
+        if each.type in {FLEET, GROUP, LAUNCH_TEMPLATE} and touched and there and ours:
+            cure = "take it out of imports.tf"
+            if not each.importing:
+                cure = f"name {there} again, or let go of it: terraform state rm '{each.address}'"
+            yield _refusal(
+                "cluster/foreign",
+                each.address,
+                f"{each.importing or each.before.get('id')} has the tag cluster={there}, and this"
+                f" root module is of {min(map(str, ours))}: {cure}",
+            )
 
 
 def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:

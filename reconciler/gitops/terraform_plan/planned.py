@@ -184,6 +184,11 @@ def provider_region(plan: TerraformPlanJson) -> str:
     return ""
 
 
+def root_cluster(plan: TerraformPlanJson) -> str:
+    """Return the cluster of a rendered root module; empty for one without that variable."""
+    return str(_at(plan, "variables", "cluster_name", "value") or "")
+
+
 def drifted_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     """Return what the refresh found changed: `before` is the state, `after` what exists now."""
     return resources({"resource_changes": plan.get("resource_drift", [])})

@@ -98,7 +98,7 @@ def _change(was: float, now: float) -> str:
 
 
 def _who_waits(before: Json | None, after: Json) -> list[str]:
-    """Return the workloads whose pods wait longer than before, the worst first."""
+    """Return the workloads whose pods wait, longer than before if that is known; worst first."""
     known = {} if before is None else {w["workload"]: w for w in before["waiting"]["workloads"]}
     lines = []
     for each in after["waiting"]["workloads"]:
@@ -116,7 +116,8 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
         return []
     more_lines = len(lines) - _WORKLOADS_MAX
     rest = [f"- … and {counted_noun(more_lines, 'more workload')}"] if more_lines > 0 else []
-    return ["Who would wait longer:", "", *lines[:_WORKLOADS_MAX], *rest, ""]
+    head = "Who would wait:" if before is None else "Who would wait longer:"
+    return [head, "", *lines[:_WORKLOADS_MAX], *rest, ""]
 
 
 def _noun(pods: int) -> str:

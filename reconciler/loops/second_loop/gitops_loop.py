@@ -30,6 +30,7 @@ from reconciler.loops.second_loop.pace import STANDBY_SECONDS, GitopsPace
 from reconciler.loops.second_loop.preparing import GitopsPreparing, Prepared, invalid
 from reconciler.loops.second_loop.progress import GitopsProgress
 from reconciler.loops.second_loop.publishing import GitopsPublishing, Made, Published
+from reconciler.loops.second_loop.turn_forge import TurnForge
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -101,10 +102,11 @@ class GitopsLoop:
         self._repository = repository
         self._clock = clock
         self._settings = settings
-        self._forge = forge
-        self._statuses = CommitStatuses(forge)
-        self._publishing = GitopsPublishing(repository, forge, settings.branch)
-        self._progress = GitopsProgress(repository, forge)
+        self._forge = None if forge is None else TurnForge(forge, clock)
+        self._may_act: Callable[[], bool] = lambda: True
+        self._statuses = CommitStatuses(self._forge)
+        self._publishing = GitopsPublishing(repository, self._forge, settings.branch, self._leads)
+        self._progress = GitopsProgress(repository, self._forge)
         self._preparing = GitopsPreparing(repository, settings.configs, settings.cluster_name)
         self._fetched = fetched
         self._tip: CommitId | None = None
@@ -123,6 +125,8 @@ class GitopsLoop:
             ToolError: git is missing or failed.
             UsageError: The configured paths are invalid.
         """
+        if self._forge is not None:
+            self._forge.begin()
         attempt = 1
         while True:
             try:
@@ -130,7 +134,8 @@ class GitopsLoop:
                 return replace(report, attempts=attempt, progress=self._progress.look(report))
             except (Conflict, OutcomeUnknown):
                 # When the reply to a push was lost, the next fetch shows whether it arrived.
-                if attempt >= self._settings.attempts_max or self._stopped.is_set():
+                last = attempt >= self._settings.attempts_max or self._stopped.is_set()
+                if last or not self._leads():
                     raise
             self._clock.wait_seconds(self._settings.backoff_seconds * 2 ** (attempt - 1))
             attempt += 1
@@ -143,9 +148,11 @@ class GitopsLoop:
 
         Args:
             report: Called with the result of each turn.
-            may_act: Asked before each turn; while it returns False no turn is taken, and the branch
-                is only followed, if a follower is set.
+            may_act: Asked before each turn, each further attempt and each push; while it returns
+                False nothing is pushed and no turn is taken, and the branch is only followed, if a
+                follower is set.
         """
+        self._may_act = may_act
         settings = self._settings
         pace = GitopsPace(self._clock, settings.poll_seconds, settings.failing_poll_seconds_max)
         while not self._stopped.is_set():
@@ -181,6 +188,9 @@ class GitopsLoop:
         """End `watch` after the current turn."""
         self._stopped.set()
         self._woken.set()
+
+    def _leads(self) -> bool:
+        return self._may_act()
 
     def _attempt(self) -> GitopsReport:
         tip = self._fetch()

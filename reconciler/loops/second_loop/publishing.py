@@ -1,11 +1,11 @@
 """Pushes what the second loop committed, and opens the pull requests for it."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from reconciler.gitops.repository.commit_message import RenderSource, commit_message, request_body
-from reconciler.model.errors import Conflict, Forbidden, PortError
+from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.forge import Forge
 from reconciler.ports.repository import CommitId, FileChange, Repository
 
@@ -40,12 +40,21 @@ class GitopsPublishing:
         repository: The config repository.
         forge: None: branches are pushed, pull requests are opened by people.
         base: The branch that is followed; every other one is for review.
+        may_act: Asked right before each push and each pull request: a turn may take minutes, and
+            another replica may lead by then.
     """
 
-    def __init__(self, repository: Repository, forge: Forge | None, base: str) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        forge: Forge | None,
+        base: str,
+        may_act: Callable[[], bool],
+    ) -> None:
         self._repository = repository
         self._forge = forge
         self._base = base
+        self._may_act = may_act
 
     def publish(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
         """Push every branch, whatever happens to the others.
@@ -77,18 +86,14 @@ class GitopsPublishing:
         """Publish the commits of one branch."""
         try:
             if made[-1].branch == self._base:
-                self._repository.push(made[-1].commit)
-                url = ""
+                self._push(made[-1].commit)
             else:
-                url = self._propose(made[-1])
+                return {made[-1].source.target.config_path: self._propose(made[-1])}
         except Forbidden as error:
             if len(made) > 1:
                 return self._one_by_one(tip, made)
             return {made[0].source.target.config_path: _refused(error)}
-        return {
-            each.source.target.config_path: Published(commit=each.commit, pull_request=url)
-            for each in made
-        }
+        return {each.source.target.config_path: Published(commit=each.commit) for each in made}
 
     def _one_by_one(self, tip: CommitId, made: Sequence[Made]) -> dict[str, Published]:
         """Push to the followed branch what the remote takes.
@@ -102,7 +107,7 @@ class GitopsPublishing:
             assert again is not None, "no other commit changes these files"
             path = each.source.target.config_path
             try:
-                self._repository.push(again.id)
+                self._push(again.id)
             except Forbidden as error:
                 found[path] = _refused(error)
                 continue
@@ -110,18 +115,49 @@ class GitopsPublishing:
             found[path] = Published(commit=again.id)
         return found
 
-    def _propose(self, made: Made) -> str:
-        """Return the address of the pull request; empty without a forge."""
-        # A branch that exists with another base proposes this already, and people may be reviewing
-        # it: it is never rewritten. Its pull request may still be missing, when the last turn ended
-        # between the push and the request.
-        with suppress(Conflict):
-            self._repository.push(made.commit, made.branch)
+    def _propose(self, made: Made) -> Published:
+        """Push a branch for review, and ask for its review where there is a forge."""
+        commit = self._pushed(made)
         if self._forge is None:
-            return ""
+            return Published(commit=commit)
         title, _, _ = commit_message(made.source).partition("\n\n")
         body = request_body(made.source)
-        return self._forge.open_pull_request(made.branch, self._base, title, body).url
+        self._assert_leads()
+        request = self._forge.open_pull_request(made.branch, self._base, title, body)
+        return Published(commit=commit, pull_request=request.url)
+
+    def _push(self, commit: CommitId, branch: str | None = None) -> None:
+        self._assert_leads()
+        self._repository.push(commit, branch)
+
+    def _assert_leads(self) -> None:
+        """Raise Refused when this replica leads no more; nothing was sent then."""
+        if not self._may_act():
+            raise Refused("gitops", "this replica is not the leader")
+
+    def _pushed(self, made: Made) -> CommitId:
+        """Return the commit that the remote has on the branch for review.
+
+        A branch that exists with another base proposes this already, and people may be reviewing
+        it: it is never rewritten. Its pull request may still be missing, when the last turn ended
+        between the push and the request.
+
+        Raises:
+            Conflict: The remote has no such branch and did not take it now.
+            Forbidden: It cannot take it while a branch has the name of a folder of this one.
+        """
+        try:
+            self._push(made.commit, made.branch)
+        except Conflict:
+            above = [str(each) for each in PurePosixPath(made.branch).parents][:-1]
+            there = self._repository.heads([made.branch, *above])
+            if made.branch in there:
+                return there[made.branch]
+            if there:
+                what = f"the branch {', '.join(there)} is in the way of {made.branch}"
+                raise Forbidden("git push", what, "give it another name, or remove it") from None
+            raise
+        return made.commit
 
 
 def _refused(error: Forbidden) -> Published:

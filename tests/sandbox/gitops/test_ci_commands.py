@@ -191,6 +191,7 @@ def test_plan_of_a_change_is_replayed_against_the_config_before(checkout: Path) 
     assert "1 finds no node" in summary
     alone = planned(checkout, "--replay", "../demand.jsonl", "--replay-base", "HEAD~9")["replay"]
     assert alone["before"] is None
+    assert "there is no commit HEAD~9 here" in alone["problem"]
     missing = planned(checkout, "--replay", "../nowhere.jsonl")
     assert "nowhere.jsonl" in missing["replay"]["problem"]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import command
-from tests.forge_server import PROJECT, TOKEN, forge_server
+from tests.forge_server import PROJECT, TOKEN, Fault, forge_server, on_branch
 from tests.git_remote import git
+from tests.sandbox.gitops.stand_in import planner
 
 pytestmark = pytest.mark.sandbox
 
@@ -90,6 +91,7 @@ def roots_of(repository: Path, *arguments: str) -> list[dict[str, str]]:
 
 def repository_of(folder: Path, **configs: str) -> Path:
     """A repository with one directory per cluster."""
+    folder.mkdir(exist_ok=True)
     git(folder, "init", "-q", "-b", "main")
     for name, text in configs.items():
         (folder / "clusters" / name).mkdir(parents=True)
@@ -228,3 +230,29 @@ def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
     assert len(roots("--since", "0" * 40)) == 2
     refused = ci("roots", "--since", "--output=x", cwd=tmp_path)
     assert refused.returncode == 2
+
+
+def test_finish_shows_its_success_when_the_forge_is_there_again(tmp_path: Path) -> None:
+    """The last removal was done while the forge was away: the change counted as not applied."""
+    config = "cluster: one\nallow_destroy: [old-small]\nsectors: {}\n"
+    repository = repository_of(tmp_path / "work", a=config)
+    where = repository / "clusters/a"
+    render = ("render", "--config", str(where / "sectors.yaml"), "--out", str(where / "terraform"))
+    assert command.reconciler(*render, env=_ENVIRONMENT, timeout_seconds=60).returncode == 0
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "Render")
+    program = str(planner(tmp_path / "terraform"))
+    with forge_server("github") as forge:
+        forge.faults = [Fault(status=503), Fault(status=503)]
+        for seen in (0, 1, 1):
+            done = ci(
+                *("finish", "--dir", str(where / "terraform")),
+                cwd=repository,
+                **on_branch(forge.address),
+                RECONCILER_TERRAFORM=program,
+            )
+            assert done.returncode == 0, done.stderr
+            assert len(forge.statuses) == seen
+        [(_, status)] = forge.statuses
+    assert status["context"] == "fleet-reconciler/apply/clusters/a/terraform"
+    assert status["state"] == "success"

@@ -20,6 +20,7 @@ from reconciler.gitops.rendering.write import write_rendered
 from reconciler.gitops.terraform_plan.directory import LOCK
 from tests import command
 from tests.git_remote import git
+from tests.sandbox.gitops.stand_in import planner
 from tests.terraform.needs import needs_provider, needs_terraform
 from tests.terraform.offline_root import make_fleet
 
@@ -208,6 +209,14 @@ def shared_config(checkout: Path, marker: Path) -> Environment:
     return {"AWS_CONFIG_FILE": "../terraform.cfg"}
 
 
+def linked_out_of_the_checkout(checkout: Path, marker: Path) -> Environment:
+    """The root module itself somewhere else: AWS's settings then lie beside no checkout."""
+    aws_config(checkout / "terraform.cfg", marker)
+    (checkout / "terraform").rename(checkout.parent / "elsewhere")
+    (checkout / "terraform").symlink_to("../elsewhere")
+    return {"AWS_CONFIG_FILE": str(checkout / "terraform.cfg")}
+
+
 ATTACKS: list[Callable[[Path, Path], Environment]] = [
     override,
     override_as_json,
@@ -222,6 +231,7 @@ ATTACKS: list[Callable[[Path, Path], Environment]] = [
     cli_config,
     home,
     shared_config,
+    linked_out_of_the_checkout,
 ]
 
 
@@ -240,7 +250,9 @@ def test_no_program_of_the_repository_runs(
     )
     assert not marker.exists()
     assert done.returncode == 1
-    if environment:
+    if attack is linked_out_of_the_checkout:
+        assert "terraform: is a symbolic link" in done.stderr
+    elif environment:
         assert "lies in the checkout" in done.stderr
     elif attack is not installed_already:
         assert ": file/" in done.stderr
@@ -276,19 +288,6 @@ def test_every_stage_looks_before_terraform_does(
     assert done.returncode == 1
     assert "zz_override.tf: file/foreign" in done.stderr
     assert not marker.exists()
-
-
-def planner(file: Path) -> Path:
-    """A stand-in for Terraform that plans nothing, for a plan to apply."""
-    file.write_text(
-        "#!/bin/sh\n"
-        'for each in "$@"; do case $each in -out=*) out=${each#-out=} ;; esac; done\n'
-        'case $1 in\n  version) echo \'{"terraform_version": "1.11.4"}\' ;;\n'
-        '  plan) echo UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA== | base64 -d > "$out" ;;\n'
-        "  show) echo '{}' ;;\nesac\n"
-    )
-    file.chmod(0o755)
-    return file
 
 
 def test_values_beside_the_rendered_ones_are_refused(checkout: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,68 @@ def target_of_medium(account: Account) -> int:
     """The live target of the fleet that stays."""
     entry = fleet(account, "gone", "primary-medium")
     return int(entry["TargetCapacitySpecification"]["TotalTargetCapacity"])
+
+
+@pytest.mark.nightly
+@needs_provider
+def test_imports_of_a_pull_request_take_nothing_of_another_cluster(
+    pipeline: Pipeline, account: Account
+) -> None:
+    """An import block with an id was enough for the apply to end what another cluster has."""
+    with closing(account.client("ec2")) as ec2:
+        theirs = _of_another_cluster(ec2, next(iter(account.ids.subnet_ids.values())))
+    text = config(account, team="data")
+    pipeline.push(text + "allow_destroy: [web-large]\n")
+    (pipeline.work / "terraform/imports.tf").write_text(
+        "".join(
+            f'import {{\n  to = module.fleets.module.fleet["primary-small"].{kind}.this\n'
+            f'  id = "{each}"\n}}\n'
+            for kind, each in theirs.items()
+        )
+    )
+    planned = pipeline.plan()
+    assert planned.returncode == 1
+    refused = {
+        (each["where"].split(".")[-2], each["code"])
+        for each in json.loads(planned.stdout)["findings"]
+        if each["severity"] == "refused"
+    }
+    assert {(kind, "cluster/foreign") for kind in theirs} <= refused
+    assert {(kind, "import/replace") for kind in theirs} <= refused
+    applied = pipeline.apply()
+    assert applied.returncode == 1
+    assert "the guard refused this plan" in applied.stderr
+    with closing(account.client("ec2")) as ec2:
+        found = ec2.describe_fleets(FleetIds=[theirs["aws_ec2_fleet"]])["Fleets"]
+        ec2.describe_launch_templates(LaunchTemplateIds=[theirs["aws_launch_template"]])
+    assert [each["FleetState"] for each in found] == ["active"]
+
+
+def _of_another_cluster(ec2: Any, subnet: str) -> dict[str, str]:
+    """Ids by Terraform type of a drained fleet and its launch template."""
+    tags = [{"Key": "cluster", "Value": "other"}, {"Key": "fleet", "Value": "web-large"}]
+    made = ec2.create_launch_template(
+        LaunchTemplateName="other-web-large",
+        LaunchTemplateData={"ImageId": "ami-0123456789abcdef0"},
+        TagSpecifications=[{"ResourceType": "launch-template", "Tags": tags}],
+    )
+    template: str = made["LaunchTemplate"]["LaunchTemplateId"]
+    fleet: str = ec2.create_fleet(
+        Type="maintain",
+        ExcessCapacityTerminationPolicy="no-termination",
+        LaunchTemplateConfigs=[
+            {
+                "LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "$Latest"},
+                "Overrides": [{"InstanceType": "m5.large", "SubnetId": subnet}],
+            }
+        ],
+        TargetCapacitySpecification={
+            "TotalTargetCapacity": 0,
+            "DefaultTargetCapacityType": "on-demand",
+        },
+        TagSpecifications=[{"ResourceType": "fleet", "Tags": tags}],
+    )["FleetId"]
+    return {"aws_ec2_fleet": fleet, "aws_launch_template": template}
 
 
 SLOW_ROOT = """

@@ -4,6 +4,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.repository.status import GitopsReport
-from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
-from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError
+from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings, Mode
+from reconciler.model.errors import Conflict, Forbidden, NotFound, ReconcilerError, Refused
 from reconciler.ports.repository import Commit, CommitId
 from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push
 from tests.sandbox.gitops.loop_world import (
     Loops,
+    branch_of,
     config,
     pulled,
     remote_of,
@@ -119,6 +121,75 @@ def test_copy_damaged_between_two_turns_is_survived(
     loop.once()
     subprocess.run(["rm", "-rf", str(copy / "objects")], check=True, timeout=GIT_TIMEOUT_SECONDS)
     assert loop.once().clusters[0].state == "unchanged"
+
+
+@pytest.mark.parametrize("mode", ["pull-request", "push"])
+def test_loop_that_leads_no_more_pushes_nothing_more(loops: Loops, work: Path, mode: Mode) -> None:
+    """A turn may take minutes, and the replica that leads by then pushes as well."""
+    for each in "abc":
+        write_and_push(work, f"clusters/{each}/sectors.yaml", config(3, each), f"Cluster {each}")
+    leads = [True]
+
+    def lose_leadership() -> None:
+        leads.clear()
+        if mode == "push":
+            write_and_push(work, "README.md", "more\n", "The push will be rejected")
+
+    port = InterferingRepository(GitSettings(url=remote_of(work)), lose_leadership)
+    settings = GitopsSettings(version="1.0.0", mode=mode, configs=("clusters/*/sectors.yaml",))
+    loop = loops(settings, port)
+    outcomes: list[GitopsReport | ReconcilerError] = []
+
+    def report(outcome: GitopsReport | ReconcilerError) -> None:
+        outcomes.append(outcome)
+        loop.stop()
+
+    loop.watch(report, lambda: bool(leads))
+    assert port.pushes == 1
+    (outcome,) = outcomes
+    assert isinstance(outcome, Refused if mode == "pull-request" else Conflict)
+
+
+REVIEW = GitopsSettings(version="1.0.0", mode="pull-request", attempts_max=2)
+
+
+def test_lock_at_the_remote_is_waited_for_and_is_no_proposal(loops: Loops, work: Path) -> None:
+    """The config counted as proposed, nothing had been pushed, and nobody tried again."""
+    branch = branch_of(git(work, "rev-parse", "HEAD"), "sectors.yaml")
+    remote = Path(remote_of(work))
+    lock = remote / "refs/heads" / f"{branch}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    port = InterferingRepository(GitSettings(url=str(remote)), lambda: None)
+    loop = loops(REVIEW, port)
+    with pytest.raises(Conflict, match=f"the remote did not update the branch {branch}"):
+        loop.once()
+    assert port.pushes == 2
+    lock.unlink()
+    (status,) = loop.once().clusters
+    assert (status.state, status.commit) == ("proposed", git(remote, "rev-parse", branch))
+
+
+@pytest.mark.parametrize("followed", ["main", "reconciler"])
+def test_branch_that_is_in_the_way_of_reviews_is_named(
+    loops: Loops, work: Path, followed: str
+) -> None:
+    """Git has no `reconciler/abc` beside a branch `reconciler`: no review was ever opened."""
+    git(work, "push", "-q", "origin", "HEAD:refs/heads/reconciler")
+    report = loops(replace(REVIEW, branch=followed)).once()
+    (status,) = report.clusters
+    assert (status.state, status.commit) == ("refused", None)
+    assert "the branch reconciler is in the way of reconciler/" in status.detail
+    assert report.push_refused
+
+
+def test_commit_of_a_proposal_is_the_one_that_the_remote_has(loops: Loops, work: Path) -> None:
+    """After a commit of somebody else's the status named one that exists nowhere."""
+    loop = loops(REVIEW)
+    (first,) = loop.once().clusters
+    write_and_push(work, "README.md", "more\n", "Unrelated")
+    (second,) = loop.once().clusters
+    assert second.commit == first.commit == git(Path(remote_of(work)), "rev-parse", first.branch)
 
 
 class LosingRepository(GitRepository):

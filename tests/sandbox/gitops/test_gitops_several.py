@@ -1,6 +1,6 @@
 """Several clusters in one repository: none becomes another, and none is made twice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +9,13 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.second_loop.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.model.errors import Unavailable
+from reconciler.ports.forge import CommitStatus, StatusState
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import (
     SETTINGS,
+    ImmediateClock,
     Loops,
     RecordingForge,
     branch_of,
@@ -256,3 +259,45 @@ def test_push_that_is_refused_for_one_cluster_holds_up_no_other(loops: Loops, wo
     assert shown["fleet-reconciler/clusters/b/sectors.yaml"] == "failure"
     hook.unlink()
     assert states(loop) == {"a": "unchanged", "b": "committed", "c": "unchanged"}
+
+
+class HangingForge(RecordingForge):
+    """A forge that takes connections and never answers."""
+
+    def __init__(self, clock: ImmediateClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.asked = 0
+
+    def set_status(self, commit: CommitId, status: CommitStatus) -> None:
+        """Keep the caller waiting."""
+        del commit, status
+        self._hang()
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """Keep the caller waiting."""
+        del commit
+        self._hang()
+        return {}
+
+    def _hang(self) -> None:
+        self.asked += 1
+        self._clock.wait_seconds(30.0)
+        raise Unavailable("forge", "not reached: timed out")
+
+
+def test_forge_that_hangs_delays_a_turn_once(work: Path) -> None:
+    """With fifty clusters the capacity loop heard of the next commit an hour late."""
+    for name in "abc":
+        push(work, name, config(3, name))
+    clock = ImmediateClock()
+    forge = HangingForge(clock)
+    repository = GitRepository(GitSettings(url=remote_of(work)))
+    loop = GitopsLoop(repository, clock, CLUSTERS, forge)
+    assert set(states(loop).values()) == {"committed"}
+    assert forge.asked == 1
+    report = loop.once()
+    assert forge.asked == 2
+    assert len(report.unshown) == 3
+    assert {each.stage for each in report.progress} == {"rendered"}
+    repository.close()

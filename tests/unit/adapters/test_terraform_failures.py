@@ -17,6 +17,13 @@ Error: Failed to query available provider packages
 Could not retrieve the list of available versions for provider hashicorp/aws: could not connect to
 registry.terraform.io
 """
+MOVED = """
+Error: Error asking for state migration action: input disabled
+
+Can't ask approval for state migration when interactive input is disabled.
+
+Please remove the "-input=false" option and try again.
+"""
 VALUE = """
 Error: Invalid value
 
@@ -25,7 +32,13 @@ Error: Invalid value
 
 
 @pytest.mark.parametrize(
-    ("text", "hint"), [(REGION, "`regions`"), (PROVIDER, "provider mirror"), (VALUE, "")]
+    ("text", "hint"),
+    [
+        (REGION, "`regions`"),
+        (PROVIDER, "provider mirror"),
+        (MOVED, "move the folder's terraform.tfstate away"),
+        (VALUE, ""),
+    ],
 )
 def test_hint_is_about_the_cause(text: str, hint: str) -> None:
     """A mistyped region is no missing provider, though the message names the registry."""

@@ -94,6 +94,7 @@ def test_workload_that_waits_as_before_is_not_told_to_wait_longer(demand: Path) 
     assert "waits longer" not in "\n".join(replay_lines(found))
     alone = "\n".join(replay_lines(replace(found, before=None)))
     assert "`ReplicaSet team/poor`: 1 pod waits longer than two minutes" in alone
+    assert "Who would wait:" in alone, "there is nothing that it would be longer than"
     assert "**1 finds no node**" in alone
     assert found.before is not None
     assert len(found.before["waiting"]["workloads"]) == 21

@@ -8,7 +8,7 @@ import pytest
 from reconciler.gitops.rendering.render import RenderedFile, manifest
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.rendering.write import WrittenChanges, write_rendered
-from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.model.errors import InputError, ReconcilerError, UsageError
 
 
 def make_files(**contents: str) -> tuple[RenderedFile, ...]:
@@ -119,6 +119,28 @@ def test_write_through_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> No
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_write_into_a_link_of_the_repository_is_refused(tmp_path: Path, on_the_way: bool) -> None:
+    """`terraform -> ../elsewhere` in a pull request had a render write outside of the checkout."""
+    checkout, outside = tmp_path / "checkout", tmp_path / "outside"
+    (checkout / ".git").mkdir(parents=True)
+    (outside / "terraform").mkdir(parents=True)
+    link = checkout / ("clusters" if on_the_way else "terraform")
+    link.symlink_to(outside, target_is_directory=True)
+    folder = link / "terraform" if on_the_way else link
+    with pytest.raises(InputError, match=f"{link.name}: is a symbolic link"):
+        write_rendered(make_files(main="a"), folder)
+    assert [each for each in outside.rglob("*") if each.is_file()] == []
+
+
+def test_write_below_a_link_of_the_machine_is_done(tmp_path: Path) -> None:
+    """People keep their checkouts behind links, and macOS has `/tmp` there."""
+    (tmp_path / "disk/checkout/.git").mkdir(parents=True)
+    (tmp_path / "shortcut").symlink_to(tmp_path / "disk", target_is_directory=True)
+    write_rendered(make_files(main="a"), tmp_path / "shortcut/checkout/terraform")
+    assert (tmp_path / "disk/checkout/terraform/main.tf").read_text() == "a"
+
+
 def test_write_replaces_files_whole(tmp_path: Path) -> None:
     """A reader must never see half a file, so a file is replaced, not rewritten in place."""
     write_rendered(make_files(main="a"), tmp_path)
@@ -154,8 +176,9 @@ def test_write_removes_nothing_behind_a_link_out_of_the_folder(tmp_path: Path) -
     write_rendered(make_files(main="a", modules__x="b"), folder)
     (folder / "modules").rename(outside)
     (folder / "modules").symlink_to(outside, target_is_directory=True)
-    write_rendered(make_files(main="a"), folder)
+    changes = write_rendered(make_files(main="a"), folder)
     assert (outside / "x.tf").read_text() == "b"
+    assert changes.removed == ()
 
 
 def test_write_removes_folders_that_it_leaves_empty(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""A plan takes, changes and ends nothing of another cluster, however it came into the plan."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.gitops.terraform_plan.guard import GuardPolicy, guard
+from tests.unit.gitops.plans import fleet_attributes, group_attributes, plan, resource
+
+THEIRS = {"cluster": "other", "fleet": "web-large"}
+OURS = {"cluster": "analytics", "fleet": "primary-small"}
+OF_ANALYTICS = {"cluster_name": {"value": "analytics"}}
+ALLOWED = GuardPolicy(allow_destroy=frozenset({"web-large", "primary-small"}))
+
+
+def attributes(kind: str, tags: dict[str, str]) -> dict[str, Any]:
+    """A drained resource of this kind with these tags."""
+    if kind == "aws_ec2_fleet":
+        return fleet_attributes(target=0, tags=tags)
+    if kind == "aws_autoscaling_group":
+        return group_attributes(target=0, tag=[{"key": k, "value": v} for k, v in tags.items()])
+    return {"id": "lt-1", "name": "web-large", "image_id": "ami-1", "tags": tags}
+
+
+def changed(
+    kind: str,
+    actions: list[str],
+    before: dict[str, str],
+    after: dict[str, str],
+    importing: str = "",
+) -> dict[str, Any]:
+    """A plan of a root module of `analytics` that does this to one resource."""
+    gone = actions == ["delete"]
+    entry = resource(
+        kind, actions, attributes(kind, before), None if gone else attributes(kind, after)
+    )
+    if importing:
+        entry["change"]["importing"] = {"id": importing}
+    return plan(entry, variables=OF_ANALYTICS)
+
+
+def refusals(shown: dict[str, Any]) -> set[str]:
+    """Codes of what is refused although every fleet may be destroyed."""
+    return {each.code for each in guard(shown, ALLOWED) if each.severity == "refused"}
+
+
+KINDS = ["aws_ec2_fleet", "aws_autoscaling_group", "aws_launch_template"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("actions", [["create", "delete"], ["update"], ["no-op"]])
+def test_import_of_another_clusters_resource_is_refused(kind: str, actions: list[str]) -> None:
+    """One file of a pull request ended another cluster's launch template, or its fleet."""
+    shown = changed(kind, actions, THEIRS, OURS, importing="id-of-theirs")
+    found = [each for each in guard(shown, ALLOWED) if each.code == "cluster/foreign"]
+    assert len(found) == 1
+    assert found[0].severity == "refused"
+    assert found[0].message == (
+        "id-of-theirs has the tag cluster=other, and this root module is of analytics: take it"
+        " out of imports.tf"
+    )
+
+
+def test_import_that_keeps_the_tags_of_another_cluster_is_refused() -> None:
+    """`launch_template_tags` would make a template of theirs look like no change at all."""
+    shown = changed("aws_launch_template", ["update"], THEIRS, THEIRS, importing="lt-1")
+    assert refusals(shown) == {"cluster/foreign"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("actions", [["delete"], ["create", "delete"]])
+def test_end_of_what_another_cluster_has_is_refused(kind: str, actions: list[str]) -> None:
+    """A name in `allow_destroy` is one of this cluster's fleets; theirs may have the same."""
+    shown = changed(kind, actions, THEIRS, OURS)
+    assert "cluster/foreign" in refusals(shown)
+    (message,) = {
+        each.message for each in guard(shown, ALLOWED) if "terraform state" in each.message
+    }
+    assert "name other again, or let go of it: terraform state rm" in message
+
+
+@pytest.mark.parametrize("actions", [["forget"], ["no-op"]])
+def test_what_is_left_as_it_is_is_not_refused(actions: list[str]) -> None:
+    """To let go of another cluster's fleet must stay possible."""
+    assert refusals(changed("aws_ec2_fleet", actions, THEIRS, THEIRS)) == set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replacement_of_what_is_imported_is_refused(kind: str) -> None:
+    """What has no tags is not known to be anybody's, and would be gone after the apply."""
+    shown = changed(kind, ["create", "delete"], {}, OURS, importing="id-of-somebody")
+    assert refusals(shown) == {"import/replace"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [OURS, {**OURS, "team": "data"}])
+def test_import_of_what_this_cluster_has_passes(kind: str, before: dict[str, str]) -> None:
+    """`reconciler import` and an apply that was cut off lead to such plans."""
+    assert refusals(changed(kind, ["update"], before, OURS, importing="ours")) == set()
+
+
+def test_template_without_a_cluster_tag_may_be_imported() -> None:
+    """Templates that people made have no such tag."""
+    assert refusals(changed("aws_launch_template", ["update"], {}, OURS, importing="lt-1")) == set()
+
+
+def test_root_without_the_variable_is_judged_by_its_tags() -> None:
+    """A root module that people wrote names its cluster elsewhere."""
+    shown = changed("aws_launch_template", ["update"], THEIRS, OURS) | {"variables": {}}
+    assert refusals(shown) == {"cluster/foreign"}

@@ -144,12 +144,14 @@ class CounterTable:
         if not by_kind:
             topology.count(part.numbers, rows, amounts)
             return
-        counted = np.ones(len(rows), dtype=np.bool_)
-        for key in keys:
-            counted &= self._topologies[key].domain[rows] >= 0
         kinds = self._kinds()[rows]
         if part.same is not None:
-            counted &= self._eligible.kinds(part.same)[kinds]
+            counted = self._eligible.kinds(part.same)[kinds]
+        else:
+            counted = np.ones(len(rows), dtype=np.bool_)
+        for key in keys:
+            counted &= self._topologies[key].domain[rows] >= 0
+        if part.same is not None:
             if np.count_nonzero(counted):
                 topology.count(part.numbers, rows[counted], amounts[counted])
             return
@@ -174,17 +176,21 @@ class CounterTable:
     def _feed(self, found: _Feeds, new: IntArray) -> None:
         """Add counters to those that a class feeds."""
         found.counters += [self._made[place] for place in new.tolist()]
-        together = self._together_of[new]
-        for number in [int(together[0])] if len(new) == 1 else np.unique(together).tolist():
-            places = new[together == number]
+        by_number: dict[int, list[int]] = {}
+        for place, number in zip(new.tolist(), self._together_of[new].tolist(), strict=True):
+            by_number.setdefault(number, []).append(place)
+        for number, more in by_number.items():
+            places = np.array(more)
             if number in found.parts:
                 places = np.append(found.parts[number].places, places)
             found.parts[number] = self._part(number, places)
 
     def _part(self, number: int, places: IntArray) -> _Part:
+        together, numbers = self._together[number], self._number_of[places]
         eligible = self._eligible_of[places]
-        same = int(eligible[0]) if (eligible == eligible[0]).all() else None
-        return _Part(self._together[number], places, self._number_of[places], eligible, same)
+        alike = not together.by_kind or len(places) == 1 or (eligible == eligible[0]).all()
+        same = int(eligible[0]) if alike else None
+        return _Part(together, places, numbers, eligible, same)
 
     def links(self, pod_class: PodClass) -> Links:
         """Return the counters of a class."""

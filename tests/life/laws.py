@@ -228,8 +228,7 @@ class Laws:
         if settings is None or settings.terminate_after_seconds is None or since is None:
             return False
         until = parse_rfc3339(stopped) or self._world.clock.now()
-        kept = (until - since).total_seconds()
-        return kept >= settings.terminate_after_seconds
+        return (until - since).total_seconds() >= settings.terminate_after_seconds
 
     # Nodes -------------------------------------------------------------------------------------
 

@@ -250,9 +250,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         statuses, instance_of_node, believed, noticed, saved_states, snapshot, settings
     )
     saved_states = halted_after(saved_states, statuses, updates)
-    judged = [_closed(s, closed[s.key]) if s.key in closed else s for s in statuses]
     return Inventory(
-        fleets=tuple(judged),
+        fleets=tuple(_closed(s, closed[s.key]) if s.key in closed else s for s in statuses),
         fleet_of_node=owners,
         instance_of_node=instance_of_node,
         leaving=leaving,

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
+from reconciler.loops.lease.refused_raises import RefusedRaises
 from reconciler.loops.lease.saved_state import (
     UnsavedState,
     annotations_to_save,
     with_raises,
-    with_refusals,
     with_refused_ends,
     with_stuck_ends,
 )
@@ -150,6 +150,7 @@ class ReconcileLoop:
     arguments: the messages that need nothing more, as the cycle's snapshot shows, and those about
     empty instances that a lifecycle hook holds."""
     _unsaved: UnsavedState = field(default_factory=UnsavedState)
+    _refused: RefusedRaises = field(default_factory=RefusedRaises)
     _planned_at: datetime | None = None
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
@@ -201,7 +202,7 @@ class ReconcileLoop:
             outcomes = self.executor.execute(
                 plan.actions, self.reporter.action_ended, self.changes.demand_waits
             )
-            plan = with_raises(with_refusals(plan, outcomes), outcomes)
+            plan = with_raises(self._refused.noted_in(plan, outcomes), outcomes)
             plan = with_refused_ends(with_stuck_ends(plan, outcomes), outcomes)
             self._unsaved.note(seen, plan)
             acted = not self.executor.dry_run

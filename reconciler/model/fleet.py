@@ -110,7 +110,7 @@ class Fleet:
     rebalances_zones: bool = False
     """Auto Scaling: whether its group may end nodes with pods to even out its zones."""
     rebalances_capacity: bool = False
-    """Auto Scaling: whether its group replaces instances by itself that EC2 recommends to leave."""
+    """Whether EC2 or its group by itself replaces instances that EC2 recommends to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,10 @@ class FleetDescription:
     tags: Labels = NO_LABELS
     spot: bool = True
     allocation_strategy: str = ""
+    interruption_behavior: str = "terminate"
+    """What EC2 does with spot instances that it takes back: terminate, stop or hibernate."""
+    rebalances_capacity: bool = False
+    """Whether EC2 launches instances in place of those that it recommends to leave."""
     target_capacity: int = 0
     on_demand_target: int = 0
     spot_target: int = 0

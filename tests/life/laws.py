@@ -223,11 +223,12 @@ class Laws:
     def _had_their_time(self, node: Node) -> bool:
         """Whether pods have kept the node for longer than its fleet's `terminate_after`."""
         settings = self._config_of(self._fleet_of(node))
-        since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
+        first, _, stopped = node.annotations.get(PODS_BLOCK_SINCE, "").partition("/")
+        since = parse_rfc3339(first)
         if settings is None or settings.terminate_after_seconds is None or since is None:
             return False
-        kept = (self._world.clock.now() - since).total_seconds()
-        return kept >= settings.terminate_after_seconds
+        until = parse_rfc3339(stopped) or self._world.clock.now()
+        return (until - since).total_seconds() >= settings.terminate_after_seconds
 
     # Nodes -------------------------------------------------------------------------------------
 

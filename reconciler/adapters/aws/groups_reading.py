@@ -14,7 +14,7 @@ from reconciler.adapters.aws.paging import chunks, entries, listed
 from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX
 from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled, Unavailable
 from reconciler.model.ids import Region
-from reconciler.records.aws import REFRESH_UNKNOWN, Answer, is_ours
+from reconciler.records.aws import REFRESH_UNKNOWN, REFRESHING, Answer, is_ours
 
 PAGE_GROUPS: Final = 100
 """The limit of groups per answer, and of names per question. Source: Auto Scaling API reference,
@@ -157,8 +157,15 @@ class GroupsReader:
         return found
 
     def _refreshes_known(self, groups: Iterable[Group]) -> Iterator[Answer]:
-        """Yield refreshes of groups that seem to have one, as there is no list of all refreshes."""
-        asked = [each["AutoScalingGroupName"] for each in groups if _may_be_refreshed(each)]
+        """Yield refreshes of groups that seem to have one, as there is no list of all refreshes.
+
+        While a new instance warms up a group looks as if nothing were under way: one that had a
+        refresh in the last answer is asked about until it has none.
+        """
+        seen = self._refreshes.known(self._region)
+        under_way = {name for name, answers in seen.items() if _is_under_way(answers)}
+        names = {each["AutoScalingGroupName"]: each for each in groups}
+        asked = [n for n, each in names.items() if n in under_way or _may_be_refreshed(each)]
         known = self._refreshes.read(self._region, asked, self._newest_refresh)
         for name in asked:
             yield from known.get(name, [_unknown_refresh(name)])
@@ -221,9 +228,21 @@ def _keeps_running(group: Group) -> bool:
     return pool.get("PoolState") == "Running"
 
 
+def _is_under_way(answers: Iterable[Answer]) -> bool:
+    """Return whether a refresh has not ended yet."""
+    refreshes = (each for answer in answers for each in answer["InstanceRefreshes"])
+    return any(each.get("Status") in REFRESHING for each in refreshes)
+
+
 def _may_be_refreshed(group: Group) -> bool:
-    """Return whether instances come or go, or have several versions of a launch template."""
+    """Return whether instances come or go, or were launched in several ways."""
     instances = group.get("Instances", ())
     moving = any(each.get("LifecycleState") not in {"InService", "Standby"} for each in instances)
-    versions = {(each.get("LaunchTemplate") or {}).get("Version") for each in instances}
-    return moving or len(versions) > 1
+    return moving or len(set(map(_launched_from, instances))) > 1
+
+
+def _launched_from(instance: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return the version of a launch template, or the launch configuration, that it came from."""
+    template = instance.get("LaunchTemplate") or {}
+    ids = template.get("LaunchTemplateId"), template.get("Version")
+    return (*ids, instance.get("LaunchConfigurationName"))

@@ -29,6 +29,10 @@ class InTurn:
         self._known: dict[Region, Mapping[str, list[Answer]]] = {}
         """The answers in the order in which they were read."""
 
+    def known(self, region: Region) -> Mapping[str, list[Answer]]:
+        """Return the last answers about the objects of the last observation."""
+        return self._known.get(region, {})
+
     def read(self, region: Region, names: Iterable[str], ask: Ask) -> Mapping[str, list[Answer]]:
         """Return what is known of these objects; of one that AWS does not tell about nothing is.
 

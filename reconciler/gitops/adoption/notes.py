@@ -221,5 +221,16 @@ def _of_fleet(fleet: FleetDescription) -> Iterator[str]:
             "EC2 replaces its unhealthy instances by itself, without a drain; that cannot be"
             " changed on a living fleet, a new one would not have it"
         )
+    if fleet.rebalances_capacity:
+        yield (
+            "EC2 launches a node in place of one that it recommends to leave (capacity"
+            " rebalancing): plans wait for that one; the module has no variable for it, so a new"
+            " fleet would not have it, and the capacity loop asks for such nodes itself"
+        )
+    if fleet.spot and fleet.interruption_behavior != "terminate":
+        yield (
+            f"EC2 lets its interrupted spot instances {fleet.interruption_behavior} and starts them"
+            " again later; that cannot be changed on a living fleet, a new one terminates them"
+        )
     if fleet.valid_until:
         yield f"EC2 ends its request on {fleet.valid_until}: no nodes are replaced or added then"

@@ -18,7 +18,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.errors import InsufficientCapacity, TerminationProtected
+from reconciler.model.errors import TerminationProtected
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.saved_state import (
@@ -31,7 +31,6 @@ from reconciler.model.saved_state import (
     StuckEnd,
 )
 from reconciler.model.snapshot import ClusterState, Snapshot
-from reconciler.planner.fleets.health import refused
 from reconciler.planner.fleets.instances.protected_instances import with_protected
 from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
@@ -63,25 +62,6 @@ def annotations_to_save(
     if any(_was_evicted_by("deschedule", each) for each in done):
         annotations[LAST_DESCHEDULED] = rfc3339_exact(snapshot.at)
     return annotations
-
-
-def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """Return the plan with refusals that its execution met: raises that EC2 had no capacity for.
-
-    Such a refusal of ModifyFleet (a limit of vCPUs, say) is in no fleet history. The fleet gets its
-    cool-off as after any other capacity error, and demand goes to other fleets.
-    """
-    fleet_states = {(m.fleet, m.region): m for m in plan.fleet_states}
-    for outcome in outcomes:
-        action = outcome.action
-        if not isinstance(action, SetCapacity) or outcome.error != InsufficientCapacity.__name__:
-            continue
-        place = (action.fleet, action.region)
-        known = fleet_states.get(place, SavedFleetState(fleet=action.fleet, region=action.region))
-        if known.unavailable_until is not None and known.unavailable_until > plan.at:
-            continue  # a minimum is asked for during a cool-off too: the cool-off goes on
-        fleet_states[place] = refused(known, outcome.detail, plan.at)
-    return replace(plan, fleet_states=tuple(fleet_states[place] for place in sorted(fleet_states)))
 
 
 def with_refused_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:

@@ -315,14 +315,30 @@ def _tend_clock(
     moving: Sequence[Pod],
     blocked: Blocker | None,
 ) -> None:
-    """Note or clear on an expired node since when pods keep it."""
+    """Note or clear on an expired node since when pods keep it.
+
+    A limit that holds at some hours, or until others are gone, must not clear it: what pods allow
+    only then would never be done.
+    """
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
         return
     found = blocked or context.ledger.drain_blocker(moving)
     kept = blocked is not None or (found is not None and found.code == "budget")
     kept = kept or failed_since_expiry(view, node, settings)
-    tend_clock(context.builder, node, settings, blocked=kept)
+    limited = found is not None or _is_limited(context, node, status)
+    tend_clock(context.builder, node, settings, blocked=kept, limited=limited)
+
+
+def _is_limited(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
+    """Return whether a disruption budget, or nodes that are being emptied, keep it for now."""
+    outdated = context.view.inventory.outdated.get(node.name)
+    if outdated is None:
+        return False
+    most = context.non_empty_at_once_max(status.settings, outdated.policy)
+    if context.non_empty_draining >= most:
+        return True
+    return context.ledger.node_blocker(status.key, outdated.reason, node.name) is not None
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:

@@ -15,7 +15,7 @@ from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.model.text import duration
 from reconciler.planner.clocks import SKEW_MAX
-from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
+from reconciler.planner.cool_off import COOL_OFF, COOL_OFF_MAX, cool_off, failures_in
 from reconciler.planner.fleets.instances.stuck import (
     IN_A_ROW,
     StuckInstance,
@@ -179,6 +179,15 @@ def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetStat
         reason=reason[:REASON_MAX],
         unavailable_until=max(until, saved.unavailable_until or until),
     )
+
+
+def denied(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
+    """The saved state of a fleet that EC2 will not raise, for another reason than capacity.
+
+    It is asked again after the shortest cool-off: as soon as the right is there, or whatever was
+    in the way is gone, it serves again.
+    """
+    return replace(saved, reason=reason[:REASON_MAX], unavailable_until=at + COOL_OFF)
 
 
 def _with_silence(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:

@@ -25,7 +25,12 @@ from reconciler.planner.fleets.health import (
 )
 from reconciler.planner.fleets.instances.in_service import in_service, names_set_aside
 from reconciler.planner.fleets.instances.orphans import Orphans, find_orphans
-from reconciler.planner.fleets.instances.stuck import Hidden, StuckInstance, find_unjoined
+from reconciler.planner.fleets.instances.stuck import (
+    Hidden,
+    StuckInstance,
+    find_unjoined,
+    names_taken_over,
+)
 from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.owners import owners_of
@@ -155,6 +160,8 @@ class Inventory:
     """Such instances, and orphans, that a pod at work on a node that is not listed keeps."""
     doubtful: bool = False
     """Whether what is seen is more likely wrong than true: nothing follows from `stuck` then."""
+    taken_over: frozenset[NodeName] = frozenset()
+    """Nodes under which the machine that came after theirs may be at work."""
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
     """Nodes whose instance other nodes claim too; those count for no fleet."""
     regions_shown: frozenset[Region] = frozenset()
@@ -243,9 +250,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         statuses, instance_of_node, believed, noticed, saved_states, snapshot, settings
     )
     saved_states = halted_after(saved_states, statuses, updates)
-    judged = [_closed(s, closed[s.key]) if s.key in closed else s for s in statuses]
     return Inventory(
-        fleets=tuple(judged),
+        fleets=tuple(_closed(s, closed[s.key]) if s.key in closed else s for s in statuses),
         fleet_of_node=owners,
         instance_of_node=instance_of_node,
         leaving=leaving,
@@ -253,6 +259,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         stuck=stuck,
         hidden=hidden,
         doubtful=doubtful,
+        taken_over=names_taken_over(snapshot.cluster.nodes, cloud.instances if cloud else ()),
         duplicate_nodes=duplicates,
         regions_shown=shown,
         orphans=orphans,

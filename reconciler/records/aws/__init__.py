@@ -4,7 +4,7 @@ from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import FLEET_ID_TAG, is_of_cluster
 from reconciler.records.aws.group_descriptions import read_group_descriptions
-from reconciler.records.aws.groups import REFRESH_UNKNOWN, is_ours, with_memberships
+from reconciler.records.aws.groups import REFRESH_UNKNOWN, REFRESHING, is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.launch_templates import TEMPLATES_NOT_TOLD, TOLD_AT
 from reconciler.records.aws.prices import decode_spot_prices
@@ -14,6 +14,7 @@ __all__ = [
     "ANSWER_KEYS",
     "ASKED",
     "FLEET_ID_TAG",
+    "REFRESHING",
     "REFRESH_UNKNOWN",
     "TEMPLATES_NOT_TOLD",
     "TOLD_AT",

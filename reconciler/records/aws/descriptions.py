@@ -22,7 +22,7 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
-from reconciler.records.aws.fleets import ENDED_STATES
+from reconciler.records.aws.fleets import ENDED_STATES, SpotOptionsWire
 from reconciler.records.aws.launch_templates import TemplateSpecificationWire
 
 
@@ -65,10 +65,6 @@ class _CapacityWire(Wire):
     target_capacity_unit_type: str | None = None
 
 
-class _OptionsWire(Wire):
-    allocation_strategy: str | None = None
-
-
 class _FleetWire(Wire):
     fleet_id: str
     target_capacity_specification: _CapacityWire
@@ -76,7 +72,7 @@ class _FleetWire(Wire):
     create_time: Any = None
     type: str | None = None
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
-    spot_options: _OptionsWire | None = None
+    spot_options: SpotOptionsWire | None = None
     excess_capacity_termination_policy: str | None = None
     replace_unhealthy_instances: bool | None = None
     valid_until: Any = None
@@ -214,14 +210,14 @@ def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> 
     specification = next((c.launch_template_specification for c in configs), None)
     subnets = _distinct(each.subnet_id for each in overrides)
     known = {each.subnet_id: each.availability_zone for each in overrides}
-    capacity = wire.target_capacity_specification
+    capacity, options = wire.target_capacity_specification, wire.spot_options or SpotOptionsWire()
     return FleetDescription(
         id=FleetId(wire.fleet_id),
         tags=tags_of(wire.tags),
         spot=capacity.default_target_capacity_type != "on-demand",
-        allocation_strategy=(wire.spot_options.allocation_strategy or "")
-        if wire.spot_options
-        else "",
+        allocation_strategy=options.allocation_strategy or "",
+        interruption_behavior=options.instance_interruption_behavior or "terminate",
+        rebalances_capacity=options.rebalances_capacity,
         target_capacity=capacity.total_target_capacity,
         on_demand_target=capacity.on_demand_target_capacity or 0,
         spot_target=capacity.spot_target_capacity or 0,

@@ -57,6 +57,28 @@ class _ConfigWire(Wire):
     overrides: tuple[OverrideWire, ...] | None = None
 
 
+class _CapacityRebalanceWire(Wire):
+    replacement_strategy: str | None = None
+
+
+class _MaintenanceWire(Wire):
+    capacity_rebalance: _CapacityRebalanceWire | None = None
+
+
+class SpotOptionsWire(Wire):
+    """What a fleet asks of spot instances."""
+
+    allocation_strategy: str | None = None
+    instance_interruption_behavior: str | None = None
+    maintenance_strategies: _MaintenanceWire | None = None
+
+    @property
+    def rebalances_capacity(self) -> bool:
+        """Return whether EC2 launches instances in place of those it recommends to leave."""
+        rebalance = self.maintenance_strategies and self.maintenance_strategies.capacity_rebalance
+        return bool(rebalance and rebalance.replacement_strategy)
+
+
 class _FleetWire(Wire):
     fleet_id: str
     target_capacity_specification: _CapacityWire
@@ -65,6 +87,7 @@ class _FleetWire(Wire):
     create_time: Any = None
     fulfilled_capacity: Annotated[float, Meta(ge=0, lt=2**31)] | None = None
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
+    spot_options: SpotOptionsWire | None = None
     tags: tuple[TagWire, ...] | None = None
     type: str | None = None
 
@@ -181,6 +204,7 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         subnet_ids=_subnet_ids(overrides),
         launches_halted=halted,
         removals_halted=halted,
+        rebalances_capacity=bool(wire.spot_options and wire.spot_options.rebalances_capacity),
     )
 
 

@@ -42,6 +42,19 @@ def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -
     assert any("primary-large: is in the config but not in EC2" in n for n in answer["notes"])
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_spot_options_that_no_variable_has_are_told(desk: Desk, told: bool) -> None:
+    """A fleet made anew by Terraform would behave in another way, and nobody would know why."""
+    rebalance = {"CapacityRebalance": {"ReplacementStrategy": "launch-before-terminate"}}
+    options = {"InstanceInterruptionBehavior": "stop", "MaintenanceStrategies": rebalance}
+    made = fleet("fleet-1", "small", SpotOptions=options if told else {})
+    answers = desk.answers({"Fleets": [made]}, template(), SUBNETS)
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    notes = " ".join(answer["notes"])
+    for said in ("(capacity rebalancing)", "interrupted spot instances stop"):
+        assert (said in notes) == told
+
+
 def test_launch_template_of_another_name_keeps_it(desk: Desk) -> None:
     """A template that is made anew, or renamed, would change what running fleets launch from."""
     _, answer, _ = desk.adopt(

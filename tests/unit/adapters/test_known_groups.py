@@ -1,196 +1,15 @@
 """How often AWS is asked about groups in which nothing, or something, happens."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
 import pytest
-from botocore.exceptions import ClientError
 
-from reconciler.adapters.aws.auto_scaling import AutoScalingCloud
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.group_details import GroupDetails
 from reconciler.model.errors import Conflict, Unavailable
-from reconciler.model.ids import FleetId, InstanceId, Region
-
-HOME = Region("us-west-2")
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-GROUPS, EACH = 500, 10
-
-
-class Account:
-    """Groups and instances of an account, in pages, with a count of the calls."""
-
-    def __init__(self) -> None:
-        self.calls = Counter[str]()
-        self.members = {
-            f"group-{n:03}": [f"i-{n:03}{m:02}" for m in range(EACH)] for n in range(GROUPS)
-        }
-        self.desired = dict.fromkeys(self.members, EACH)
-        self.version = 1
-        self.leaving = ""
-        """The instance that its group ends, while a hook holds it."""
-        self.launching = ""
-        self.pool_state = ""
-        """In which state the first group's warm pool keeps its instances; empty: it has none."""
-        self.throttled: set[str] = set()
-        """Calls that Auto Scaling and EC2 throttle."""
-        self.down: set[str] = set()
-        """Calls that Auto Scaling does not answer."""
-
-    def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every page of an answer, each a call."""
-        if operation == "describe_launch_templates":
-            self.count(operation)
-            names = arguments["LaunchTemplateIds"]
-            yield {"LaunchTemplates": [self.template(name) for name in names]}
-            return
-        size = arguments["PaginationConfig"]["PageSize"]
-        if operation == "describe_auto_scaling_groups":
-            names = arguments.get("AutoScalingGroupNames") or list(self.members)
-            key, found = "AutoScalingGroups", [self.group(name) for name in names]
-        else:
-            (wanted,) = arguments["Filters"]
-            key = "Reservations"
-            found = [
-                {"Instances": [self.instance(name, i) for i in self.members[name]]}
-                for name in wanted["Values"]
-            ]
-            size //= EACH
-        for start in range(0, max(1, len(found)), size):
-            self.calls[operation] += 1
-            yield {key: found[start : start + size]}
-
-    def count(self, operation: str) -> None:
-        """Count a call, or refuse it."""
-        self.calls[operation] += 1
-        if operation in self.throttled:
-            raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, operation)
-        if operation in self.down:
-            raise ClientError({"Error": {"Code": "ServiceUnavailable", "Message": ""}}, operation)
-
-    def group(self, name: str) -> dict[str, Any]:
-        """One group as AWS shows it."""
-        return {
-            "AutoScalingGroupName": name,
-            "DesiredCapacity": self.desired[name],
-            **self.warm_pool(name),
-            "MinSize": 0,
-            "MaxSize": 100,
-            "Tags": [{"Key": "cluster", "Value": "analytics"}, {"Key": "fleet", "Value": name}],
-            "MixedInstancesPolicy": {
-                "LaunchTemplate": {
-                    "LaunchTemplateSpecification": {
-                        "LaunchTemplateId": f"lt-{name}",
-                        "Version": "$Latest",
-                    },
-                    "Overrides": [{"InstanceType": "r5.xlarge"}],
-                }
-            },
-            "Instances": [
-                {"InstanceId": i, "LifecycleState": self.lifecycle_state(i)}
-                for i in self.members[name]
-            ],
-        }
-
-    def warm_pool(self, name: str) -> dict[str, Any]:
-        """The warm pool of a group, as far as its answer shows it."""
-        has_one = self.pool_state and name == "group-000"
-        return {"WarmPoolConfiguration": {"PoolState": self.pool_state}} if has_one else {}
-
-    def lifecycle_state(self, instance_id: str) -> str:
-        """The state that its group has it in."""
-        states = {self.leaving: "Terminating:Wait", self.launching: "Pending"}
-        return states.get(instance_id, "InService")
-
-    def instance(self, name: str, instance_id: str) -> dict[str, Any]:
-        """One instance as EC2 shows it."""
-        return {
-            "InstanceId": instance_id,
-            "State": {"Name": "running"},
-            "InstanceType": "r5.xlarge",
-            "Tags": [{"Key": "aws:autoscaling:groupName", "Value": name}],
-        }
-
-    def template(self, name: str) -> dict[str, Any]:
-        """One launch template as EC2 shows it."""
-        return {
-            "LaunchTemplateId": name,
-            "LatestVersionNumber": self.version,
-            "DefaultVersionNumber": 1,
-        }
-
-    def get_paginator(self, operation: str) -> Any:
-        """boto3's way to ask for pages."""
-        account = self
-
-        class Paginator:
-            def paginate(self, **arguments: Any) -> Iterator[dict[str, Any]]:
-                return account.pages(operation, arguments)
-
-        return Paginator()
-
-    def describe_launch_template_versions(self, **arguments: Any) -> dict[str, Any]:
-        """One version, whose instance type is told from its number."""
-        self.count("describe_launch_template_versions")
-        (wanted,) = arguments["Versions"]
-        number = self.version if wanted == "$Latest" else int(wanted)
-        version = {
-            "LaunchTemplateId": arguments["LaunchTemplateId"],
-            "VersionNumber": number,
-            "LaunchTemplateData": {"InstanceType": f"r{number}.xlarge"},
-        }
-        return {"LaunchTemplateVersions": [version]}
-
-    def describe_instance_refreshes(self, **arguments: Any) -> dict[str, Any]:
-        """No refresh."""
-        self.count("describe_instance_refreshes")
-        assert arguments["AutoScalingGroupName"] in self.members
-        return {"InstanceRefreshes": []}
-
-    def describe_scaling_activities(self, **_arguments: Any) -> dict[str, Any]:
-        """No activity."""
-        self.count("describe_scaling_activities")
-        return {"Activities": []}
-
-    def autoscaling(self, _region: Region) -> "Account":
-        """The client of Auto Scaling."""
-        return self
-
-    ec2 = autoscaling
-
-    def server_time(self) -> None:
-        """It has no clock."""
-
-    def close(self) -> None:
-        """It has no connections."""
-
-
-class Watched:
-    """The adapter over such an account, and its clock."""
-
-    def __init__(self) -> None:
-        self.account = Account()
-        self.seconds = 0.0
-        self.cloud = AutoScalingCloud(
-            "analytics",
-            frozenset,
-            cast("Clients", self.account),
-            lambda: NOW,
-            lambda: self.seconds,
-        )
-
-    def cycles(self, seconds: int, every: int = 10) -> None:
-        """Observe every so many seconds."""
-        for _ in range(0, seconds, every):
-            self.seconds += every
-            state = self.cloud.observe([HOME])
-            assert len(state.fleets) == GROUPS
-
-    def versions(self) -> set[str]:
-        """The launch template versions of the groups' next nodes."""
-        return {each.launch_template_version for each in self.cloud.observe([HOME]).fleets}
+from reconciler.model.ids import FleetId, InstanceId
+from tests.unit.adapters.groups_account import EACH, GROUPS, HOME, NOW, Account, Watched
 
 
 @pytest.fixture
@@ -309,19 +128,6 @@ def test_groups_are_observed_while_activities_and_refreshes_are_not_answered(
     state = watched.cloud.observe([HOME])
     assert [each.id for each in state.fleets if each.removals_halted] == ["group-007"]
     assert watched.account.calls["describe_scaling_activities"] == 1, "asked in vain again"
-
-
-def test_refreshes_of_many_groups_are_read_in_turn(watched: Watched) -> None:
-    """A call for each of 30 launching groups made every cycle three seconds longer."""
-    for number in range(30):
-        watched.account.members[f"group-{number:03}"].append("i-new")
-        watched.account.launching = "i-new"
-    watched.seconds = 130.0
-    watched.cloud.observe([HOME])
-    assert watched.account.calls["describe_instance_refreshes"] == 30
-    watched.account.calls.clear()
-    watched.cloud.observe([HOME])
-    assert watched.account.calls["describe_instance_refreshes"] == 10
 
 
 def test_group_that_cannot_be_read_is_an_error_of_the_port(watched: Watched) -> None:

@@ -6,6 +6,7 @@ from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCl
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
+from reconciler.model.ids import FleetId
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -77,6 +78,18 @@ class Scene:
         """Run so many cycles and the pauses between them; the last one acts no more."""
         self._cycles_left = cycles
         self.loop.run()
+
+    def add_dearer(self) -> FleetId:
+        """Add a second fleet of the sector, which costs more."""
+        other = make_fleet_settings("large", price="0.5")
+        self.settings = make_settings(make_fleet_settings("small"), other)
+        shape = FleetShape(
+            name=other.name,
+            region=HOME,
+            labels=other.labels,
+            allocatable=amounts(cpu=4, memory="16Gi", pods=20),
+        )
+        return self.world.add_fleet(shape)
 
     @property
     def pauses(self) -> list[float]:

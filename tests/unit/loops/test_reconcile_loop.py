@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.loops.reconcile_loop import AWAIT_SECONDS
 from reconciler.model.actions import (
@@ -25,7 +24,7 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import FleetId, NodeName
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import Cost, InterruptedNode, Plan
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
@@ -35,7 +34,6 @@ from reconciler.records.kubernetes import encode_fleet_state
 from tests.builders import (
     HOME,
     NOW,
-    amounts,
     make_fleet_settings,
     make_pod,
     make_settings,
@@ -182,23 +180,10 @@ def test_moved_pod_begins_a_pause_on_the_lease(policy: PolicyName, annotation: s
     assert not others & scene.world.lease_annotations.keys()
 
 
-def dearer(scene: Scene) -> FleetId:
-    """A second fleet of the sector, which costs more."""
-    other = make_fleet_settings("large", price="0.5")
-    scene.settings = make_settings(make_fleet_settings("small"), other)
-    shape = FleetShape(
-        name=other.name,
-        region=HOME,
-        labels=other.labels,
-        allocatable=amounts(cpu=4, memory="16Gi", pods=20),
-    )
-    return scene.world.add_fleet(shape)
-
-
 def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
     """No history tells of it: the same raise would be refused for ever, and pods wait."""
     scene = Scene()
-    spare = dearer(scene)
+    spare = scene.add_dearer()
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
     limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
     scene.world.fail_next("set_target_capacity", limit)
@@ -214,7 +199,7 @@ def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
 def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
     """Pods would wait a whole sleep interval for EC2 to be looked at again."""
     scene = Scene()
-    spare = dearer(scene)
+    spare = scene.add_dearer()
     scene.loop.changes = NoSignal(scene)
     scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))

@@ -17,11 +17,14 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Pod, Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import Headroom
+from reconciler.planner.settings import FleetSettings, Headroom
 from tests.builders import (
     HOME,
     HOSTNAME,
+    ago,
+    capacity_error,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_node,
@@ -34,7 +37,7 @@ from tests.builders import (
 from tests.properties.reached import asked_for
 from tests.unit.planner.disruption.interrupted_nodes import noticed
 from tests.unit.planner.placed import places, raises
-from tests.unit.planner.scale_in.scene import full, on, unneeded
+from tests.unit.planner.scale_in.scene import full, kept, on, unneeded
 from tests.unit.planner.scale_in.scene import planned as on_cluster
 
 GIB = 2**30
@@ -326,3 +329,48 @@ def test_pod_that_gets_no_place_does_not_let_headroom_be_bought_again(
     again = planned(*crowd(seed), stuck, headroom=headroom, target=asked, fleets=fleets)
     assert (raises(again), missing(again)) == ({}, [0])
     assert [each.pod.name for each in again.unplaceable] == ["stuck"]
+
+
+EXPIRING = make_fleet_settings(cpu=4, expire_after_seconds=3600)
+
+
+def of_expired(*others: Any, target: int, fleet: FleetSettings = EXPIRING, **changed: Any) -> Plan:
+    """The plan of a fleet whose only nodes with headroom are too old."""
+    settings = make_settings(fleet, headroom=(FOUR_CPU,))
+    old = make_node("old", fleet, created_at=ago(7200))
+    return on_cluster(settings, old, *others, target=target, **changed)
+
+
+def test_expired_node_with_headroom_goes_when_the_one_in_its_place_takes_pods() -> None:
+    """The room would be missing for a launch, or for as long as EC2 has no capacity."""
+    asked = of_expired(target=1)
+    assert (raises(asked), begun(asked)) == ({("primary-small", HOME): 2}, [])
+    assert kept(asked) == {"old": "replacement"}
+    launching = of_expired(target=2)
+    assert (raises(launching), begun(launching)) == ({}, [])
+    starting = make_node("new", EXPIRING, created_at=ago(20), ready=False)
+    joined = of_expired(starting, target=2)
+    assert (raises(joined), begun(joined)) == ({}, [])
+    there = of_expired(make_node("new", EXPIRING, created_at=ago(900)), target=2)
+    assert begun(there) == ["old"]
+
+
+def test_expired_nodes_wait_only_for_as_much_headroom_as_they_hold() -> None:
+    """All old nodes of a sector would stay for one small piece."""
+    other = make_node("older", EXPIRING, created_at=ago(9000))
+    assert len(begun(of_expired(other, target=3))) == 1
+
+
+def test_expired_node_with_headroom_goes_first_where_its_fleet_is_at_its_maximum() -> None:
+    """Nothing could come in its place, and it would stay for good."""
+    full_fleet = make_fleet_settings(cpu=4, expire_after_seconds=3600, max_capacity=1)
+    assert begun(of_expired(target=1, fleet=full_fleet)) == ["old"]
+
+
+def test_expired_node_with_headroom_stays_while_no_capacity_is_to_be_had() -> None:
+    """The headroom would be missing until EC2 has capacity again."""
+    old = make_node("old", EXPIRING, created_at=ago(7200))
+    live = make_fleet(EXPIRING, 1, capacity_errors=(capacity_error(60),))
+    made = of_expired(target=1, cloud=make_cloud_of([old], live))
+    assert (raises(made), begun(made), missing(made)) == ({}, [], [1])
+    assert kept(made) == {"old": "replacement"}

@@ -44,6 +44,23 @@ def test_fleet_and_its_instance_are_joined_by_tag() -> None:
     assert state.regions == {HOME}
 
 
+@pytest.mark.parametrize(
+    ("options", "rebalances"),
+    [
+        ({"MaintenanceStrategies": {"CapacityRebalance": {"ReplacementStrategy": "launch"}}}, True),
+        ({"MaintenanceStrategies": {"CapacityRebalance": {}}}, False),
+        ({"MaintenanceStrategies": None}, False),
+        (None, False),
+    ],
+)
+def test_fleet_that_replaces_what_ec2_recommends_to_leave_is_known(
+    options: Any, rebalances: bool
+) -> None:
+    """A second node would be asked for beside the one that EC2 launches."""
+    (fleet,) = decode({"Fleets": [fleet_json(SpotOptions=options)]}).fleets
+    assert fleet.rebalances_capacity == rebalances
+
+
 @pytest.mark.parametrize("kind", ["request", "instant"])
 def test_fleet_of_another_type_is_left_out_and_told(kind: str) -> None:
     """Its capacity cannot be set; it would only be said that the fleet is missing."""

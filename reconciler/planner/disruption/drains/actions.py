@@ -235,9 +235,16 @@ def end_empty_node(
 
 
 def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
-    """Delete the Node object when EC2 shows its instance as terminated: the last step."""
-    instance = builder.view.inventory.instance_of_node[node.name]
-    if instance.state == "terminated" and not node.deleting:
+    """Delete the Node object when EC2 shows its instance as terminated: the last step.
+
+    Not while another machine may be at work under it: its pods would be lost with the object.
+    """
+    inventory = builder.view.inventory
+    instance = inventory.instance_of_node[node.name]
+    if node.name in inventory.taken_over:
+        detail = f"{instance.id} is gone, but another instance has its name, and the node is Ready"
+        builder.block(node, "unreadable", detail)
+    elif instance.state == "terminated" and not node.deleting:
         builder.delete_terminated(
             DeleteNode(
                 node=node.name,

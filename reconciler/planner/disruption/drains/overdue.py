@@ -1,7 +1,8 @@
 """Expired nodes that pods keep for longer than their fleet's `terminate_after`.
 
 Since when pods keep a node is written on it, so that a restart does not begin the time again. It
-begins again when the node could be emptied for once.
+begins again when the node could be emptied for once. While no pod keeps it but a limit does, as a
+disruption budget that is closed at this hour, the time stands still: since when is written too.
 """
 
 from collections.abc import Sequence
@@ -38,9 +39,22 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
 
 
 def noted_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return since when pods keep it, as noted on it; a time in the future counts as now."""
-    since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
-    return None if since is None else min(since, view.at)
+    """Return since when pods keep it, as noted on it; a time in the future counts as now.
+
+    The time for which the clock stands still is left out: it is as if they had begun later.
+    """
+    since, stopped = _noted(view, node)
+    return since if since is None or stopped is None else since + (view.at - stopped)
+
+
+def _noted(view: ClusterView, node: Node) -> tuple[datetime | None, datetime | None]:
+    """Return since when pods keep it, and since when that time stands still, if it does."""
+    first, _, second = node.annotations.get(PODS_BLOCK_SINCE, "").partition("/")
+    since, stopped = parse_rfc3339(first), parse_rfc3339(second)
+    if since is None or stopped is None:
+        return (None if since is None else min(since, view.at)), None
+    stopped = min(stopped, view.at)
+    return min(since, stopped), stopped
 
 
 def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
@@ -49,7 +63,14 @@ def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
     return end is not None and end <= view.at
 
 
-def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blocked: bool) -> None:
+def tend_clock(
+    builder: PlanBuilder,
+    node: Node,
+    settings: FleetSettings,
+    *,
+    blocked: bool,
+    limited: bool = False,
+) -> None:
     """Note since when pods keep an expired node, or that they do not any more.
 
     Args:
@@ -57,19 +78,21 @@ def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blo
         node: A node that is not being drained.
         settings: Its fleet's.
         blocked: Whether its pods keep it now, or `failed_since_expiry`.
+        limited: Whether a limit keeps it that says nothing of its pods: its time stands still then.
     """
-    view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
-    counts = settings.terminate_after_seconds is not None and blocked
+    view, text = builder.view, node.annotations.get(PODS_BLOCK_SINCE)
+    counts = settings.terminate_after_seconds is not None
     counts = counts and _is_expired(view, node, settings, view.at)
-    since = noted_since(view, node)
-    text = node.annotations.get(PODS_BLOCK_SINCE)
-    if counts and (since is None or text != rfc3339(since)):
+    since, stopped = _noted(view, node)
+    value, because = None, "no pod keeps it now, or it has no time limit"
+    if counts and blocked:
+        value = rfc3339(noted_since(view, node) or view.at)
         because = "pods keep it although it has expired"
-        value = rfc3339(since or view.at)
+    elif counts and limited and since is not None:
+        value = f"{rfc3339(since)}/{rfc3339(stopped or view.at)}"
+        because = "no pod keeps it now, but a limit does: its time stands still"
+    if value != text:
         builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
-    elif noted and not counts:
-        because = "no pod keeps it now, or it has no time limit"
-        builder.mark(annotate(node, PODS_BLOCK_SINCE, None, POLICY, because))
 
 
 def failed_since_expiry(view: ClusterView, node: Node, settings: FleetSettings) -> bool:

@@ -2,6 +2,8 @@
 
 Nothing is remembered for it. A pod that was placed within that time, that is being deleted or that
 waits for a node counts as moved, whoever moved it: a rollout or a crash uses the limit up as well.
+So does a pod on a node that we drain: its eviction may be refused, have its turn later, or be lost
+with a restart, and it comes without asking this limit again.
 """
 
 from collections import Counter
@@ -13,6 +15,7 @@ from reconciler.model.text import counted_noun, duration
 from reconciler.model.top_controller import deployment_of
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import bound_at
+from reconciler.planner.nodes.drain_taints import is_draining_by_us
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.view import ClusterView
 
@@ -38,6 +41,7 @@ class BlastRadiusLimits:
         if limit is None:
             return
         young = view.at - timedelta(seconds=limit.per_seconds)
+        drained = {name for name, node in view.nodes.items() if is_draining_by_us(node)}
         for pod in view.snapshot.cluster.pods:
             controller = _controller_of(pod)
             if controller is None or pod.finished:
@@ -45,7 +49,8 @@ class BlastRadiusLimits:
             self._pods[controller] += 1
             placed = bound_at(pod, view.at)
             recent = placed is not None and placed > young
-            self._moved[controller] += recent or pod.deleting or pod.node_name is None
+            leaves = pod.node_name is None or pod.node_name in drained
+            self._moved[controller] += recent or pod.deleting or leaves
 
     def blocker(self, pods: Iterable[Pod]) -> Blocker | None:
         """Return the first controller of which too many pods would be moved.

@@ -12,6 +12,10 @@ from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
 from reconciler.planner.disruption.replacement.awaited import find_awaited
+from reconciler.planner.disruption.replacement.headroom_to_come import (
+    HOLDS_HEADROOM,
+    held_for_headroom,
+)
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -24,6 +28,7 @@ def propose(run: VoluntaryRun) -> None:
     """Taint what has been empty long enough, except nodes that are to take a dearer one's pods."""
     context, eligible = run.context, run.empty
     builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
+    held = held_for_headroom(context, eligible)
     for idle, node, status in eligible.nodes:
         if node.name in eligible.spares:
             builder.block(node, "type-spares", "kept as a spare of its instance type")
@@ -34,6 +39,8 @@ def propose(run: VoluntaryRun) -> None:
             why = f"it costs less than {source}, whose pods can come"
             builder.block(node, "consolidation", why)
             context.wait(node.name)
+        elif node.name in held:
+            builder.block(node, *HOLDS_HEADROOM)
         else:
             _remove(run, idle, node, status)
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import FleetKey, InstanceId
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
 from reconciler.model.saved_state import SavedFleetState
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import earliest_now
@@ -35,10 +35,11 @@ class NodesByInstance:
 
     A kubelet without a cloud provider registers no providerID, but usually the private name. A
     node without a providerID that cannot be read, or one of a fleet that is Ready and goes by the
-    name of no instance, could be any of them: nothing can be told while there is one.
+    name of no instance, could be any of them: nothing can be told while there is one. A machine may
+    also be Ready under the node of its predecessor (`names_taken_over`).
     """
 
-    def __init__(self, every: Sequence[Node], instances: Iterable[Instance]) -> None:
+    def __init__(self, every: Sequence[Node], instances: Sequence[Instance]) -> None:
         aliases = names_only(find_duplicate_nodes(every))
         nodes = [node for node in every if node.name not in aliases]
         anonymous = [node for node in nodes if node.instance_id is None]
@@ -48,7 +49,9 @@ class NodesByInstance:
             node.name in names for node in at_work
         )
         self._by_id = {node.instance_id: node for node in nodes if node.instance_id is not None}
-        self._by_name = {str(node.name): node for node in anonymous}
+        taken_over = names_taken_over(nodes, instances)
+        reused = (node for node in nodes if node.name in taken_over)
+        self._by_name = {str(node.name): node for node in (*anonymous, *reused)}
 
     def of(self, instance: Instance) -> Node | None:
         """Its node; None when it has none."""
@@ -63,6 +66,24 @@ def names_of(instances: Iterable[Instance]) -> frozenset[str]:
     """What kubelets of these instances may call their nodes: the private name, whole or short."""
     full = [instance.private_dns_name for instance in instances]
     return frozenset({*full, *(name.partition(".")[0] for name in full)} - {""})
+
+
+def names_taken_over(nodes: Iterable[Node], instances: Sequence[Instance]) -> frozenset[NodeName]:
+    """Return Ready nodes that name an instance which is gone, and go by the name of one that lives.
+
+    A private address comes again, and a Node's providerID never changes: a new machine may be at
+    work under the node of its predecessor, or that one has only just stopped. Nothing tells which.
+
+    Args:
+        nodes: Nodes of the cluster.
+        instances: What EC2 shows; it forgets terminated ones after an hour.
+    """
+    alive = {instance.id for instance in instances if not instance.gone}
+    found = [
+        n for n in nodes if n.ready and n.instance_id is not None and n.instance_id not in alive
+    ]
+    names = names_of(each for each in instances if not each.gone) if found else frozenset()
+    return frozenset(node.name for node in found if node.name in names)
 
 
 def find_stuck(

@@ -11,7 +11,7 @@ from reconciler.model.frozen import Labels
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import BlastRadius, ScaleInSettings
 from tests.builders import ago, make_node, make_settings
-from tests.unit.planner.scale_in.scene import FLEET, kept, on, planned, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, drained, kept, on, planned, told, unneeded
 
 HURRIED = replace(FLEET, scale_in=ScaleInSettings(non_empty_at_once_max=10))
 QUARTER = BlastRadius(pods=25, percent=True)
@@ -73,6 +73,18 @@ def test_pods_that_moved_a_moment_ago_use_the_limit_up(recent: dict[str, Any]) -
     assert kept(made)["a"] == "blast-radius"
     calm = limited(QUARTER, *nodes, *replicas("a", 2), *others, *replicas("b", 1, 99))
     assert told(calm, TaintNode) == ["a"]
+
+
+@pytest.mark.parametrize(("a_drains", "goes"), [(True, []), (False, ["b"])])
+def test_pods_of_a_drain_under_way_use_the_limit_up(a_drains: bool, goes: list[str]) -> None:
+    """Their evictions were refused, or lost with a crash: all replicas would go at once."""
+    a = drained("a", HURRIED, 5) if a_drains else make_node("a", HURRIED)
+    nodes = [a, unneeded("b", HURRIED), make_node("c", HURRIED)]
+    busy = () if a_drains else (on("a", "busy-a", "2"),)
+    pods = [*replicas("a", 3), *replicas("b", 3, 10), *replicas("c", 6, 20), on("c", "busy", "2")]
+    made = limited(QUARTER, *nodes, *pods, *busy)
+    assert told(made, TaintNode) == goes
+    assert kept(made).get("b") == (None if goes else "blast-radius")
 
 
 def test_replica_sets_of_one_deployment_are_one_controller() -> None:

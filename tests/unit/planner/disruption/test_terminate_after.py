@@ -120,9 +120,35 @@ def test_budget_is_asked_first_and_then_passed_over() -> None:
 
 def test_time_begins_again_when_the_node_could_be_emptied() -> None:
     """What kept it for a moment two days ago is not what keeps it now."""
-    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
-    made = planned(fleet, blocked(HOUR, fleet), make_node("b", fleet), on("a"), on("b"))
-    assert clock(made) == [None]
+    made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), on("a"), on("b"))
+    assert (drained(made), clock(made)) == (["a"], [None])
+
+
+CLOSED = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+
+
+def test_time_stands_still_while_only_a_limit_keeps_the_node() -> None:
+    """Pods that allow it by day and a budget that allows it by night kept a node for good."""
+    others = (make_node("b", FLEET), on("b"))
+    stopped = f"{rfc3339(ago(HOUR))}/{rfc3339(NOW)}"
+    assert clock(planned(CLOSED, blocked(HOUR, CLOSED), on("a"), *others)) == [stopped]
+    first = make_node("first", FLEET, draining=True, annotations=FrozenMap({
+        DRAIN_STARTED: rfc3339(ago(30))}))  # fmt: skip
+    turn = planned(FLEET, blocked(HOUR), on("a"), first, on("first"), *others)
+    assert (clock(turn), kept(turn)["a"]) == ([stopped], "max-non-empty-at-once")
+    still = {PODS_BLOCK_SINCE: f"{rfc3339(ago(10 * HOUR))}/{rfc3339(ago(9.5 * HOUR))}"}
+    node = blocked(None, CLOSED, annotations=still)
+    assert clock(planned(CLOSED, node, on("a"), *others)) == []
+    made = planned(CLOSED, node, guarded(), *others)
+    assert clock(made) == [rfc3339(ago(HOUR / 2))]
+    (detail,) = [k.detail for k in made.kept if k.node == "a"]
+    assert "it is ended all the same in 1h30m (terminate_after)" in detail
+
+
+def test_no_time_begins_for_a_limit() -> None:
+    """A pod that came when the budget opened would be deleted at once."""
+    made = planned(CLOSED, blocked(None, CLOSED), make_node("b", CLOSED), on("a"), on("b"))
+    assert clock(made) == []
 
 
 def test_drains_that_failed_count() -> None:
@@ -188,19 +214,17 @@ def test_failure_of_long_ago_begins_no_time() -> None:
     """A drain for another reason failed days before the node expired."""
     failed = {DRAIN_FAILED: f"{rfc3339(ago(7 * HOUR))}/1"}
     for seconds, noted in ((None, []), (30, [None])):
-        fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
-        node = blocked(seconds, fleet, annotations=failed)
-        made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
-        assert clock(made) == noted
+        node = blocked(seconds, annotations=failed)
+        made = planned(FLEET, node, make_node("b", FLEET), on("a"), on("b"))
+        assert (drained(made), clock(made)) == (["a"], noted)
 
 
 def test_drain_that_failed_before_the_node_expired_begins_no_time() -> None:
     """Scale-in's drain failed hours before; three days later a pod was deleted against its PDB."""
-    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
     for expired, noted, cleared in ((60, None, []), (72 * HOUR, 72 * HOUR - 60, [None])):
         failed = {DRAIN_FAILED: f"{rfc3339(ago(expired + 5 * HOUR))}/1"}
-        node = replace(blocked(noted, fleet, annotations=failed), created_at=ago(DAY + expired))
-        made = planned(fleet, node, make_node("b", fleet), on("a"), on("b"))
+        node = replace(blocked(noted, annotations=failed), created_at=ago(DAY + expired))
+        made = planned(FLEET, node, make_node("b", FLEET), on("a"), on("b"))
         assert clock(made) == cleared
 
 

@@ -118,6 +118,37 @@ def test_every_name_of_a_terminated_instance_goes() -> None:
     assert sorted(told(made, DeleteNode)) == ["new", "old"]
 
 
+def of_machine_under_old_node(
+    *, ready: bool = True, old_listed: bool = True, name: str = "again.internal"
+) -> Plan:
+    """The plan where a new instance has the private name of a Node that names a terminated one."""
+    live = make_fleet(FLEET, 2)
+    left = make_node("again", FLEET, ready=ready, ready_changed_at=ago(120))
+    other = make_node("other", FLEET)
+    old = replace(make_instance(left, live), state="terminated")
+    new = replace(
+        make_instance(left, live), id=InstanceId("i-new"), launched_at=ago(2400),
+        private_dns_name=name,
+    )  # fmt: skip
+    known = [make_instance(other, live), new, *([old] if old_listed else [])]
+    cloud = make_cloud(live, instances=known)
+    return plan(make_snapshot(left, other, full("again"), cloud=cloud), make_settings(FLEET))
+
+
+def test_machine_that_is_ready_under_the_node_of_its_predecessor_keeps_node_and_instance() -> None:
+    """Its address came again at once: a Node's providerID never changes, and its pods would die."""
+    made = of_machine_under_old_node()
+    assert (told(made, DeleteNode), told(made, TerminateInstance)) == ([], [])
+    assert kept(made)["again"] == "unreadable"
+    assert told(of_machine_under_old_node(old_listed=False), TerminateInstance) == []
+
+
+def test_node_of_a_terminated_instance_goes_where_no_machine_is_ready_under_it() -> None:
+    """A new kubelet cannot register while the old Node has its name."""
+    for made in (of_machine_under_old_node(ready=False), of_machine_under_old_node(name="other")):
+        assert told(made, DeleteNode) == ["again"]
+
+
 # ---- instances that are not the fleet's -----------------------------------------------------
 
 

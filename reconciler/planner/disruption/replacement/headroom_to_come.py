@@ -1,0 +1,97 @@
+"""Nodes that are to be replaced and whose room is headroom until other nodes are there for it.
+
+No piece lies on such a node (`may_hold_headroom`), so that it can leave. Its room is free all the
+same, and kube-scheduler may use it: it leaves when what comes in its place takes pods.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
+from reconciler.planner.asked_headroom import pieces_asked_for
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.empty_nodes import EligibleNodes
+from reconciler.planner.disruption.replacement.successor import no_successor
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.nodes.starting import takes_pods
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness
+
+HOLDS_HEADROOM: Final = Blocker(
+    "replacement", "headroom would have room only there until a node in its place takes pods"
+)
+_ROOM_BY_LEAVING: Final = frozenset({"max-capacity", "max-cost"})
+"""What keeps a fleet from having one more node only until one of its nodes has left."""
+
+
+def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> frozenset[NodeName]:
+    """Return the empty nodes that stay until nodes for the headroom in their place have come.
+
+    Where nothing can come before a node has left, as its fleet is at its maximum, it does not wait
+    for what is missing. Nodes in a batch of a rolling update wait for its new nodes.
+
+    Args:
+        context: The run; what is simulated is undone.
+        eligible: Nodes that have been empty for long enough, or are to be replaced.
+    """
+    builder, outdated = context.builder, context.view.inventory.outdated
+    if not builder.headroom:
+        return frozenset()
+    nodes = [
+        (node, status)
+        for _, node, status in eligible.nodes
+        if node.name in outdated and not outdated[node.name].has_batch
+    ]
+    if not nodes:
+        return frozenset()
+    waiting = [node for node, status in nodes if not _goes_first(context, status)]
+    mark = builder.sim.fork()
+    held = _laid_on(builder, _coming(builder), [node for node, _ in nodes])
+    held |= _laid_on(builder, _missing(builder), waiting)
+    builder.sim.revert(mark)
+    return held
+
+
+def _goes_first(context: DisruptionContext, status: FleetStatus) -> bool:
+    """Return whether its fleet can have one more node only when one of its nodes has left."""
+    why = no_successor(context, status)
+    return why is not None and why.code in _ROOM_BY_LEAVING
+
+
+def _coming(builder: PlanBuilder) -> Counter[PodClass]:
+    """Count the pieces that lie on nodes which do not take pods yet, by class."""
+    view, found = builder.view, Counter[PodClass]()
+    for pod_class, row, count in builder.headroom_places:
+        node = view.nodes.get(builder.row_name(row))
+        if node is None or not takes_pods(node, view.settings):
+            found[pod_class] += count
+    return found
+
+
+def _missing(builder: PlanBuilder) -> Counter[PodClass]:
+    """Count the pieces that lie nowhere, by class."""
+    found = Counter[PodClass]()
+    missing = {(plan.sector, plan.asked): plan.missing for plan in builder.headroom if plan.missing}
+    for pieces in pieces_asked_for(builder, builder.reservations) if missing else ():
+        pod_class = builder.view.table.of(pieces.pod, bound=False)
+        found[pod_class] += missing.get((pieces.sector, pieces.asked), 0)
+    return found
+
+
+def _laid_on(
+    builder: PlanBuilder, pieces: Counter[PodClass], nodes: Sequence[Node]
+) -> frozenset[NodeName]:
+    """Return on which of the nodes these pieces would lie; their room is taken."""
+    among = np.zeros(builder.sim.rows, dtype=np.bool_)
+    among[[builder.view.row_of[node.name] for node in nodes]] = True
+    found: set[NodeName] = set()
+    for pod_class, count in pieces.items():
+        laid = fill(builder.sim, pod_class, count, among, tightness(builder.sim))
+        found |= {builder.row_name(row) for row, _ in laid}
+    return frozenset(found)

@@ -1,0 +1,77 @@
+"""Raises that EC2 refuses again and again, for another reason than capacity."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.loops.lease.refused_raises import RefusedRaises
+from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Cost, Plan
+from reconciler.model.saved_state import SavedFleetState
+from tests.builders import HOME, NOW, make_pod
+from tests.unit.loops.reporters.reported import raised
+from tests.unit.loops.scene import Scene
+
+FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+DETAIL = "fleet-1: UnauthorizedOperation: you are not authorized"
+DENIED = replace(raised("failed", DETAIL), error="Forbidden")
+
+
+def states(refusals: RefusedRaises, seconds: float, *outcomes: Outcome) -> list[SavedFleetState]:
+    """What is remembered of fleets after a plan of that time."""
+    at = NOW + timedelta(seconds=seconds)
+    made = Plan(at=at, cluster="c", home_region=HOME, cost=FREE)
+    return list(refusals.noted_in(made, outcomes).fleet_states)
+
+
+@pytest.mark.parametrize("error", ["Conflict", "Forbidden", "Refused"])
+def test_fleet_that_is_denied_for_minutes_has_a_cool_off(error: str) -> None:
+    """Its pods waited without a limit, although another fleet could take them."""
+    refusals, denied = RefusedRaises(), replace(DENIED, error=error)
+    assert [states(refusals, seconds, denied) for seconds in (0, 60, 119)] == [[], [], []]
+    (saved,) = states(refusals, 120, denied)
+    assert saved.unavailable_until == NOW + timedelta(seconds=420)
+    assert (saved.reason, saved.failures) == (DETAIL, 0)
+    (again,) = states(refusals, 430, denied)
+    assert again.unavailable_until == NOW + timedelta(seconds=730)
+
+
+def test_denials_that_end_or_lie_far_apart_close_no_fleet() -> None:
+    """Another writer changed the target now and then, and each time a raise was a moment late."""
+    refusals = RefusedRaises()
+    for outcome in (DENIED, raised("applied"), DENIED):
+        assert states(refusals, 0, outcome) == []
+    assert states(refusals, 119, DENIED) == []
+    assert states(refusals, 3600, DENIED) == []
+
+
+@pytest.mark.parametrize("error", ["Throttled", "Unavailable"])
+def test_call_that_was_not_answered_closes_no_fleet(error: str) -> None:
+    """AWS asks to be asked again."""
+    refusals = RefusedRaises()
+    for seconds in (0, 60, 180):
+        assert states(refusals, seconds, replace(DENIED, error=error)) == []
+
+
+def test_target_that_cannot_be_lowered_closes_no_fleet() -> None:
+    """It takes more nodes all the same."""
+    refusals, lowered = RefusedRaises(), replace(raised("failed", to=1), error="Forbidden")
+    for seconds in (0, 60, 180):
+        assert states(refusals, seconds, lowered) == []
+
+
+@pytest.mark.parametrize("error", [Conflict, Forbidden, Refused])
+def test_demand_moves_on_from_a_fleet_that_is_denied(error: type[PortError]) -> None:
+    """The cheapest fleet was asked for in every plan, and the pods waited."""
+    scene = Scene()
+    spare = scene.add_dearer()
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    denied = error("fleet", "UnauthorizedOperation: you are not authorized")
+    scene.world.fail_next("set_target_capacity", denied, times=30)
+    scene.run(3)
+    assert scene.world.target(spare) == 0
+    scene.run(14)
+    asked = [c for c in scene.world.calls if c.operation == "set_target_capacity"]
+    assert any(spare in call.subject for call in asked), {call.subject for call in asked}

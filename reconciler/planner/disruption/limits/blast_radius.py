@@ -8,7 +8,7 @@ with a restart, and it comes without asking this limit again.
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Pod
 from reconciler.model.text import counted_noun, duration
@@ -19,6 +19,9 @@ from reconciler.planner.nodes.drain_taints import is_draining_by_us
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.view import ClusterView
 
+SETTLED_WITHIN = timedelta(minutes=5)
+"""So long after its creation a pod is taken to have a node and be healthy soon, and so long after
+its grace period one that is deleted is taken to go. Later it may stay as it is."""
 LASTS_FROM_SECONDS = 3600.0
 """So long an idle node does not wait for pods that will need it: savings are reckoned an hour."""
 
@@ -38,6 +41,8 @@ class BlastRadiusLimits:
         self._limit = limit
         self._pods: Counter[_Controller] = Counter()
         self._moved: Counter[_Controller] = Counter()
+        self._stuck: Counter[_Controller] = Counter()
+        """Of those the pods that may count as moved for good: a rollout that fits nowhere."""
         if limit is None:
             return
         young = view.at - timedelta(seconds=limit.per_seconds)
@@ -51,6 +56,7 @@ class BlastRadiusLimits:
             recent = placed is not None and placed > young
             leaves = pod.node_name is None or pod.node_name in drained
             self._moved[controller] += recent or pod.deleting or leaves
+            self._stuck[controller] += _is_stuck(pod, view.at)
 
     def blocker(self, pods: Iterable[Pod]) -> Blocker | None:
         """Return the first controller of which too many pods would be moved.
@@ -73,13 +79,18 @@ class BlastRadiusLimits:
         return None
 
     def keeps_for_long(self, pods: Iterable[Pod]) -> bool:
-        """Return whether waiting does not help: too many pods of one controller, or a long time."""
+        """Return whether waiting does not help: too many pods of one controller, or a long time.
+
+        Pods that have long had no node, or do not end, count as moved for as long as they do so.
+        """
         if self._limit is None:
             return False
         if self._limit.per_seconds > LASTS_FROM_SECONDS:
             return self.blocker(pods) is not None
-        counted = _counted(pods).items()
-        return any(count > self._limit.allowed(self._pods[each]) for each, count in counted)
+        return any(
+            self._stuck[each] + count > self._limit.allowed(self._pods[each])
+            for each, count in _counted(pods).items()
+        )
 
     def take(self, pods: Iterable[Pod]) -> None:
         """Count the pods as moved by this plan."""
@@ -102,6 +113,13 @@ def _controller_of(pod: Pod) -> _Controller | None:
     if deployment is not None:
         return pod.key.namespace, "Deployment", deployment
     return pod.key.namespace, pod.owner.kind, pod.owner.name
+
+
+def _is_stuck(pod: Pod, at: datetime) -> bool:
+    """Return whether the pod waits for a node, or for its end, for long already."""
+    since = pod.deletion_at if pod.deleting else pod.created_at
+    waits = pod.deleting or pod.node_name is None
+    return waits and since is not None and at - since > SETTLED_WITHIN
 
 
 def _counted(pods: Iterable[Pod]) -> Counter[_Controller]:

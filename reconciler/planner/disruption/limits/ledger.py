@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from functools import cached_property
 
 from reconciler.model.cluster import Pod
@@ -12,14 +11,11 @@ from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.descheduler_settings import DeschedulerSettings
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
-from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
+from reconciler.planner.disruption.limits.blast_radius import SETTLED_WITHIN, BlastRadiusLimits
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.nodes.drain_taints import is_draining_by_us
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
-
-HEALTHY_WITHIN = timedelta(minutes=5)
-"""So long after its creation a pod is taken to become healthy soon."""
 
 
 class EvictionLedger:
@@ -79,8 +75,9 @@ class EvictionLedger:
     def keeps_for_long(self, pods: Collection[Pod], *, overdue: bool = False) -> bool:
         """Return whether the pods of a node may not leave it in the next minutes either.
 
-        The blast radius passes with time. A PodDisruptionBudget allows more again when pods that
-        were moved, or have just been created, are healthy.
+        The blast radius passes with time, unless pods that are stuck use it up. A
+        PodDisruptionBudget allows more again when pods that were moved, or have just been created,
+        are healthy.
 
         Args:
             pods: The pods.
@@ -105,7 +102,7 @@ class EvictionLedger:
                 continue
             node = None if pod.node_name is None else view.nodes.get(pod.node_name)
             drained = pod.deleting and node is not None and is_draining_by_us(node)
-            young = pod.created_at is not None and view.at - pod.created_at < HEALTHY_WITHIN
+            young = pod.created_at is not None and view.at - pod.created_at < SETTLED_WITHIN
             if drained or (young and not pod.deleting):
                 found.append(pod)
         return found

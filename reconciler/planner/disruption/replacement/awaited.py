@@ -20,7 +20,7 @@ def find_awaited(
 
     They wait as long as it is only time, or its turn, that keeps the dearer node from being
     emptied, or pods that are being moved: they use PodDisruptionBudgets and the blast radius up for
-    some minutes. What else a budget says may last, as a rest after a failed drain or min_capacity.
+    some minutes. What else uses these up may last, as a rest after a failed drain or min_capacity.
 
     Args:
         context: The run, before empty nodes are removed.

@@ -59,6 +59,22 @@ def test_idle_node_waits_while_the_blast_radius_is_used_up(
     assert kept(made)["l"] == "blast-radius"
 
 
+@pytest.mark.parametrize(
+    ("age", "goes"), [(60, []), (3600, ["s"])], ids=["just created", "waits for long"]
+)
+def test_idle_node_waits_for_no_blast_radius_that_a_stuck_rollout_uses_up(
+    age: int, goes: list[str]
+) -> None:
+    """A pod that fits nowhere may wait for days, and counts as moved for as long."""
+    owner = Owner(kind="StatefulSet", name="web", uid="web")
+    waits = make_pod("web-1", owner=owner, cpu="100", created_at=ago(age))
+    stays = on("l", "web-0", "3", owner=owner)
+    nodes = unneeded("l", LARGE), unneeded("s", SMALL)
+    made = planned(*nodes, stays, waits, small=1, blast_radius=BlastRadius(pods=1))
+    assert told(made, TaintNode) == goes
+    assert kept(made)["l"] == "blast-radius"
+
+
 def test_idle_node_waits_while_this_plan_uses_a_budget_up() -> None:
     """The pods that it evicts off another node are no more than a few seconds away."""
     nodes = unneeded("l", LARGE), unneeded("s", SMALL), make_node("full", SMALL)

@@ -27,8 +27,10 @@ from reconciler.model.text import parse_rfc3339, rfc3339
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.drains.idleness import is_empty
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
@@ -237,11 +239,13 @@ def end_empty_node(
 def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
     """Delete the Node object when EC2 shows its instance as terminated: the last step.
 
-    Not while another machine may be at work under it: its pods would be lost with the object.
+    Not while another machine may be at work under it: its pods would be lost with the object. With
+    the taint of a drain and no pod it is not: it would stay closed for good.
     """
     inventory = builder.view.inventory
     instance = inventory.instance_of_node[node.name]
-    if node.name in inventory.taken_over:
+    closed = is_draining(node) and is_empty(builder, node)
+    if node.name in inventory.taken_over and not closed:
         detail = f"{instance.id} is gone, but another instance has its name, and the node is Ready"
         builder.block(node, "unreadable", detail)
     elif instance.state == "terminated" and not node.deleting:

@@ -119,11 +119,16 @@ def test_every_name_of_a_terminated_instance_goes() -> None:
 
 
 def of_machine_under_old_node(
-    *, ready: bool = True, old_listed: bool = True, name: str = "again.internal"
+    *,
+    ready: bool = True,
+    old_listed: bool = True,
+    name: str = "again.internal",
+    draining: bool = False,
+    empty: bool = False,
 ) -> Plan:
     """The plan where a new instance has the private name of a Node that names a terminated one."""
     live = make_fleet(FLEET, 2)
-    left = make_node("again", FLEET, ready=ready, ready_changed_at=ago(120))
+    left = make_node("again", FLEET, ready=ready, ready_changed_at=ago(120), draining=draining)
     other = make_node("other", FLEET)
     old = replace(make_instance(left, live), state="terminated")
     new = replace(
@@ -132,7 +137,8 @@ def of_machine_under_old_node(
     )  # fmt: skip
     known = [make_instance(other, live), new, *([old] if old_listed else [])]
     cloud = make_cloud(live, instances=known)
-    return plan(make_snapshot(left, other, full("again"), cloud=cloud), make_settings(FLEET))
+    pods = () if empty else (full("again"),)
+    return plan(make_snapshot(left, other, *pods, cloud=cloud), make_settings(FLEET))
 
 
 def test_machine_that_is_ready_under_the_node_of_its_predecessor_keeps_node_and_instance() -> None:
@@ -141,6 +147,13 @@ def test_machine_that_is_ready_under_the_node_of_its_predecessor_keeps_node_and_
     assert (told(made, DeleteNode), told(made, TerminateInstance)) == ([], [])
     assert kept(made)["again"] == "unreadable"
     assert told(of_machine_under_old_node(old_listed=False), TerminateInstance) == []
+
+
+def test_node_of_a_terminated_instance_goes_when_a_drain_has_closed_and_emptied_it() -> None:
+    """The next machine under its name would have the taint for good, and take no pods."""
+    assert told(of_machine_under_old_node(draining=True), DeleteNode) == []
+    assert told(of_machine_under_old_node(empty=True), DeleteNode) == []
+    assert told(of_machine_under_old_node(draining=True, empty=True), DeleteNode) == ["again"]
 
 
 def test_node_of_a_terminated_instance_goes_where_no_machine_is_ready_under_it() -> None:

@@ -160,12 +160,13 @@ class GroupsReader:
         """Yield refreshes of groups that seem to have one, as there is no list of all refreshes.
 
         While a new instance warms up a group looks as if nothing were under way: one that had a
-        refresh in the last answer is asked about until it has none.
+        refresh in the last answer, or about which AWS gave none, is asked about until it has none.
         """
         seen = self._refreshes.known(self._region)
-        under_way = {name for name, answers in seen.items() if _is_under_way(answers)}
+        again = {name for name, answers in seen.items() if _is_under_way(answers)}
+        again |= self._refreshes.unanswered(self._region)
         names = {each["AutoScalingGroupName"]: each for each in groups}
-        asked = [n for n, each in names.items() if n in under_way or _may_be_refreshed(each)]
+        asked = [n for n, each in names.items() if n in again or _may_be_refreshed(each)]
         known = self._refreshes.read(self._region, asked, self._newest_refresh)
         for name in asked:
             yield from known.get(name, [_unknown_refresh(name)])

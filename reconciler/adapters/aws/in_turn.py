@@ -28,10 +28,15 @@ class InTurn:
     def __init__(self) -> None:
         self._known: dict[Region, Mapping[str, list[Answer]]] = {}
         """The answers in the order in which they were read."""
+        self._unanswered: dict[Region, frozenset[str]] = {}
 
     def known(self, region: Region) -> Mapping[str, list[Answer]]:
         """Return the last answers about the objects of the last observation."""
         return self._known.get(region, {})
+
+    def unanswered(self, region: Region) -> frozenset[str]:
+        """Return the objects of the last observation that have no answer: AWS gave none."""
+        return self._unanswered.get(region, frozenset())
 
     def read(self, region: Region, names: Iterable[str], ask: Ask) -> Mapping[str, list[Answer]]:
         """Return what is known of these objects; of one that AWS does not tell about nothing is.
@@ -58,6 +63,7 @@ class InTurn:
             if None in found.values():
                 break
         self._known[region] = known
+        self._unanswered[region] = frozenset(wanted.keys() - known.keys())
         return known
 
 

@@ -31,6 +31,27 @@ def test_refresh_is_known_between_its_replacements(watched: Watched) -> None:
     assert not watched.account.calls["describe_instance_refreshes"]
 
 
+@pytest.mark.parametrize("fault", ["throttled", "down"])
+def test_refresh_is_not_forgotten_when_one_question_has_no_answer(
+    watched: Watched, fault: str
+) -> None:
+    """Nothing of the group showed it any more: one throttled call, and a drain began."""
+    watched.account.refreshing = {"group-007"}
+    watched.account.launching = "i-00703"
+    assert watched.halted(130) == ["group-007"]
+    watched.account.launching = ""
+    unanswered: set[str] = getattr(watched.account, fault)
+    unanswered.add("describe_instance_refreshes")
+    assert [watched.halted(130), watched.halted(130)] == [["group-007"]] * 2
+    unanswered.clear()
+    assert watched.halted(130) == ["group-007"]
+    watched.account.refreshing.clear()
+    assert watched.halted(130) == []
+    watched.account.calls.clear()
+    assert watched.halted(130) == []
+    assert not watched.account.calls["describe_instance_refreshes"]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

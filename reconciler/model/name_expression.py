@@ -17,6 +17,8 @@ from typing import Any, Final
 STATES_MAX: Final = 5000
 """RE2 has a limit for the same reason: `(a{1000}){1000}` says in a line what has a million."""
 _UNBOUNDED: Final = int(parser.MAXREPEAT)
+_CLASS_BY_NAME: Final = re.compile(r"\[:\^?[a-z]+:\]")
+"""RE2 has `[[:digit:]]`, in which Python sees a set of these characters."""
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": re.compile(r"\d"),
     "CATEGORY_NOT_DIGIT": re.compile(r"\D"),
@@ -86,9 +88,12 @@ def parse_expression(text: str) -> NameExpression:
     """Return an expression that is written as Python and RE2 write it.
 
     Raises:
-        ValueError: It cannot be read, has what RE2 lacks, or repeats too much; the message says
-            which.
+        ValueError: It cannot be read, has what one of them lacks, or repeats too much; the message
+            says which.
     """
+    by_name = _CLASS_BY_NAME.search(text)
+    if by_name is not None:
+        raise ValueError(f"{by_name[0]} is not supported")
     try:
         tree = parser.parse(text)
         builder = _Builder()

@@ -3,11 +3,13 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-_GO_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _GO_DURATION = re.compile(rf"\+?(?:{_GO_PART.pattern})+")
 _GO_UNITS = {"h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 _GO_SECONDS_MAX = (2**63 - 1) / 1e9
 """Go counts nanoseconds in 64 bits: about 292 years."""
+_GO_LENGTH_MAX = 100
+"""Nobody writes a longer one; annotations may have hundreds of thousands of characters."""
 
 
 def rfc3339(at: datetime) -> str:
@@ -31,7 +33,7 @@ def parse_go_duration(text: str) -> timedelta | None:
 
     None when it reads nothing, or no more than zero.
     """
-    if not _GO_DURATION.fullmatch(text):
+    if len(text) > _GO_LENGTH_MAX or not _GO_DURATION.fullmatch(text):
         return None
     parts = _GO_PART.findall(text)
     seconds = sum(float(amount) * _GO_UNITS.get(unit, 1e-9) for amount, unit in parts)

@@ -20,10 +20,16 @@ def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
         (
             number
             for number, expressions in priorities
-            if any(_parsed(each).is_found_in(name) for each in expressions for name in known)
+            if any(_is_found(each, name) for each in expressions for name in known)
         ),
         default=0,
     )
+
+
+@lru_cache(maxsize=16_384)
+def _is_found(expression: str, name: str) -> bool:
+    """Return whether a name has the expression in it: every plan asks about the same names."""
+    return _parsed(expression).is_found_in(name)
 
 
 @lru_cache(maxsize=1024)

@@ -41,6 +41,7 @@ from reconciler.model.selectors import (
     NodeSelectorTerm,
     Requirement,
 )
+from reconciler.model.text import parse_go_duration
 from reconciler.model.top_controller import HASH_LABEL, cron_job_of, deployment_of
 from reconciler.records.demand.reading import OF_NO_POD
 
@@ -59,7 +60,6 @@ _PLANNING_ANNOTATIONS: Final = (
 """The annotations of pods that are kept: those that a plan can depend on, as it can on one label
 (`DO_NOT_DRAIN`), which is kept in addition to its hash."""
 _PLAIN: Final = re.compile(r"true|false|-?[0-9]+")
-"""The values of annotations that name nothing."""
 
 
 class Anonymiser:
@@ -159,7 +159,7 @@ class Anonymiser:
     def _for_planning(self, annotations: Labels) -> Labels:
         return FrozenMap(
             {
-                key: value if _PLAIN.fullmatch(value) else self._label_value(value)
+                key: value if _names_nothing(value) else self._label_value(value)
                 for key, value in annotations.items()
                 if key.startswith(_PLANNING_ANNOTATIONS)
             }
@@ -254,3 +254,8 @@ class Anonymiser:
             key=self._label_key(line.key),
             values=tuple(map(self._label_value, line.values)),
         )
+
+
+def _names_nothing(value: str) -> bool:
+    """Return whether the value of an annotation is a number, a duration, `true` or `false`."""
+    return _PLAIN.fullmatch(value) is not None or parse_go_duration(value) is not None

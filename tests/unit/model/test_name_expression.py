@@ -38,6 +38,13 @@ def test_what_re2_does_not_have_is_refused(text: str) -> None:
         parse_expression(text)
 
 
+@pytest.mark.parametrize("text", ["[[:digit:]]", "^x-[a-c[:^alpha:]_]+$"])
+def test_classes_by_name_are_refused(text: str) -> None:
+    """RE2 has them; read as Python reads them they would match other names, without a word."""
+    with pytest.raises(ValueError, match=r"\[:\^?[a-z]+:\] is not supported"):
+        parse_expression(text)
+
+
 @pytest.mark.parametrize("text", ["(a{1000}){1000}", "(a?){1000000}", "(((a*){9}){99}){99}"])
 def test_what_repeats_too_much_is_refused(text: str) -> None:
     """A line of a config would take the memory of the pod."""

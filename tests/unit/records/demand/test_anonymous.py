@@ -93,6 +93,7 @@ COMMON: dict[str, Any] = {
             "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "acme-volume",
             "fleet-reconciler.io/do-not-disrupt": "true",
             "fleet-reconciler.io/note": "acme",
+            "karpenter.sh/do-not-disrupt": "1h30m",
         }
     ),
 }
@@ -146,6 +147,7 @@ def test_what_a_config_names_stays() -> None:
     assert pod.spec.requests == SPEC.requests
     assert pod.spec.node_selector == {"sector": "batch"}
     assert pod.annotations["fleet-reconciler.io/do-not-disrupt"] == "true"
+    assert pod.annotations["karpenter.sh/do-not-disrupt"] == "1h30m"
     assert "acme.io/note" not in pod.annotations
     assert pod.labels.get("openai/do-not-drain") == "true", "what keeps pods does so in a replay"
     assert pod.spec.node_affinity is not None

@@ -39,10 +39,11 @@ def _hindrances(fleet: FleetDescription, cluster: str) -> Iterator[str]:
     if template is None:
         yield "its launch template is not known"
         return
-    for what, tags in (("it", fleet.tags), ("its launch template", template.tags or {})):
-        if tags.get("cluster", cluster) != cluster:
+    for what, tags in (("it", fleet.tags), ("its launch template", template.tags)):
+        there = cluster if tags is None else tags.get("cluster", cluster)
+        if there != cluster:
             yield (
-                f"{what} has the tag cluster={tags['cluster']}, so that ci plan refuses its import"
+                f"{what} has the tag cluster={there}, so that ci plan refuses its import"
                 f" as another cluster's (cluster/foreign); set that tag to {cluster}, or remove it"
             )
     unknown = {

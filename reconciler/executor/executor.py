@@ -20,7 +20,7 @@ from reconciler.model.actions import (
     SetCapacity,
     TerminateInstance,
 )
-from reconciler.model.errors import PortError
+from reconciler.model.errors import PortError, kind_of
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
@@ -244,7 +244,7 @@ class LiveExecutor:
         try:
             kind = call()
         except PortError as raised:
-            kind, detail, error = kind_of_error(raised), str(raised), type(raised).__name__
+            kind, detail, error = kind_of_error(raised), str(raised), kind_of(raised)
         seconds = self._monotonic_seconds() - began
         for action in actions:
             yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)

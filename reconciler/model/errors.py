@@ -141,9 +141,17 @@ class PortError(ReconcilerError):
     """The other side of a port refused or failed."""
 
 
+def kind_of(error: PortError) -> str:
+    """Return the name of the error's class among those of the ports, whatever an adapter made it.
+
+    Adapters have classes of their own below these, which nobody else knows.
+    """
+    return next(each.__name__ for each in type(error).__mro__ if each.__module__ == __name__)
+
+
 def kind_and_text(error: PortError) -> str:
     """Return the error's class and text, for where only text is kept."""
-    return f"{type(error).__name__}: {error}"
+    return f"{kind_of(error)}: {error}"
 
 
 class Throttled(PortError):

@@ -140,7 +140,7 @@ class StatusBoard:
         self._lock = threading.Lock()
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
         self._has_led = False
-        """Since the start, whoever asked; the election's thread tells it."""
+        """Whether this replica has led since it started; set by the thread of the election."""
         self.history = History(clock.now)
         self._failing: dict[tuple[str, str], PastAction] = {}
         """By the action's name and subject."""

@@ -111,7 +111,7 @@ def fleet_found(
         notes=unknown_types(own_size, types, catalogue),
     )
     boot = read_boot(user_data_of(fleet.template or _EMPTY_TEMPLATE) or "")
-    reason = unmanaged_because(fleet) or (SHARED if shared else "")
+    reason = unmanaged_because(fleet, cluster) or (SHARED if shared else "")
     if reason:
         return _left_to_others(found, fleet, boot, reason)
     return managed(found, fleet, boot, cluster)
@@ -165,7 +165,7 @@ def group_taken_over(found: AdoptedFleet, group: FleetDescription, cluster: str)
     """
     unfit = group.group.unfit if group.group is not None else ""
     boot = read_boot(user_data_of(group.template or _EMPTY_TEMPLATE) or "")
-    reason = unfit or unmanaged_because(group)
+    reason = unfit or unmanaged_because(group, cluster)
     if reason:
         return group_left(found, reason)
     entry = {key: value for key, value in found.entry.items() if key != "managed"}

@@ -24,16 +24,28 @@ _LOOKED_UP: Final = re.compile(r"(?<=[=:])\s*['\"]?[$`]\S*")
 """A value that a shell looks up at boot, such as a session token of IMDS; it is stored nowhere."""
 
 
-def unmanaged_because(fleet: FleetDescription) -> str | None:
-    """Return why a fleet cannot enter the Terraform state as it is; None when it can."""
-    return next(_hindrances(fleet), None)
+def unmanaged_because(fleet: FleetDescription, cluster: str) -> str | None:
+    """Return why a fleet cannot enter the Terraform state as it is; None when it can.
+
+    Args:
+        fleet: The fleet, or the group.
+        cluster: The EKS cluster's name.
+    """
+    return next(_hindrances(fleet, cluster), None)
 
 
-def _hindrances(fleet: FleetDescription) -> Iterator[str]:
+def _hindrances(fleet: FleetDescription, cluster: str) -> Iterator[str]:
     template = fleet.template
     if template is None:
         yield "its launch template is not known"
         return
+    for what, tags in (("it", fleet.tags), ("its launch template", template.tags)):
+        there = cluster if tags is None else tags.get("cluster", cluster)
+        if there != cluster:
+            yield (
+                f"{what} has the tag cluster={there}, so that ci plan refuses its import"
+                f" as another cluster's (cluster/foreign); set that tag to {cluster}, or remove it"
+            )
     unknown = {
         "launch template sets": without_a_variable(template),
         "overrides set": fleet.other_override_keys,

@@ -21,6 +21,8 @@ class CommitStatuses:
         self._forge = forge
         self._shown: dict[str, tuple[CommitId | None, CommitStatus]] = {}
         """The last one per config, so that a new commit does not cost one call per config."""
+        self._failed: list[str] = []
+        """Contexts with which a turn's failures began, the latest last: each had its try."""
 
     def show(
         self, tip: CommitId, ends: Iterable[tuple[CommitId | None, ClusterStatus]]
@@ -38,20 +40,31 @@ class CommitStatuses:
         """
         if self._forge is None:
             return ()
-        missed = []
-        for commit, end in ends:
-            status = _status(end)
+        missed: list[str] = []
+        wanted = [(commit, _status(end)) for commit, end in ends]
+        # A forge that hangs with one status is not asked about those after it in the same turn.
+        wanted.sort(key=lambda each: self._tried(each[1].context))
+        for commit, status in wanted:
             if self._known(commit, status):
                 continue
             try:
                 self._forge.set_status(commit or tip, status)
             except (Throttled, Unavailable, OutcomeUnknown, ToolError) as error:
+                if not missed:
+                    self._goes_last(status.context)
                 missed.append(str(error))
                 continue
             except PortError as error:
                 missed.append(str(error))
             self._shown[status.context] = (commit, status)
         return tuple(missed)
+
+    def _tried(self, context: str) -> int:
+        """Return the place in the order of a turn; the same for all that began no failures."""
+        return self._failed.index(context) + 1 if context in self._failed else 0
+
+    def _goes_last(self, context: str) -> None:
+        self._failed = [*(each for each in self._failed if each != context), context]
 
     def _known(self, commit: CommitId | None, status: CommitStatus) -> bool:
         """Return whether there is nothing to publish; old configs cost no call per commit."""

@@ -124,6 +124,23 @@ def test_fleet_whose_image_a_parameter_names_stays_out_of_terraform(desk: Desk) 
     assert any("resolve:ssm:/golden" in note for note in answer["notes"])
 
 
+def test_launch_template_with_another_clusters_tag_stays_out_of_terraform(desk: Desk) -> None:
+    """`cluster` is a common key for tags: the pipeline would refuse the import that was written."""
+    listed = {
+        "LaunchTemplates": [
+            {"LaunchTemplateId": "lt-1", "Tags": [{"Key": "cluster", "Value": "prod"}]}
+        ]
+    }
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template(), listed, SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    assert not root_module_of(load_config(desk.folder / "out/sectors.yaml")).fleets
+    assert any("its launch template has the tag cluster=prod" in note for note in answer["notes"])
+
+
 def test_groups_of_an_interface_are_understood(desk: Desk) -> None:
     """Launch templates of other modules name them there."""
     odd = template()

@@ -217,6 +217,10 @@ def test_group_that_the_module_can_describe_is_imported_as_it_is(desk: Desk) -> 
         ({"VPCZoneIdentifier": "subnet-a,subnet-a"}, "several subnets in one zone"),
         ({"AutoScalingGroupName": "a#b"}, "its name has characters"),
         (
+            {"Tags": [{"Key": "cluster", "Value": "prod"}, *group("x")["Tags"]]},
+            "it has the tag cluster=prod, so that ci plan refuses its import",
+        ),
+        (
             {"Tags": [{"Key": "eks:nodegroup-name", "Value": "x"}, *group("x")["Tags"]]},
             "EKS makes it",
         ),

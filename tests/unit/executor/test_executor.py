@@ -2,6 +2,7 @@
 
 import pytest
 
+from reconciler.adapters.kubernetes.errors import NotAccepted
 from reconciler.adapters.memory import MemoryCluster
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.model.actions import (
@@ -45,6 +46,13 @@ def test_termination_is_not_moved_ahead_of_a_step_on_its_own_node(scene: Scene) 
         "terminate_instances",
         "untaint_node",
     ]
+
+
+def test_outcome_names_a_class_that_everybody_knows(scene: Scene) -> None:
+    """With a class of an adapter the status did not say that the API server denies it."""
+    scene.world.fail_next("taint_node", NotAccepted("node", "401 Unauthorized"))
+    scene.run(scene.tainted())
+    assert [each.error for each in scene.reported] == ["Forbidden"]
 
 
 def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:

@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 
 import pytest
+from typing_extensions import override
 
 from reconciler.adapters.memory import ManualClock
+from reconciler.gitops.rendering.targets import RenderTarget
+from reconciler.gitops.repository.status import ClusterStatus
+from reconciler.loops.second_loop.commit_statuses import CommitStatuses
 from reconciler.loops.second_loop.turn_forge import TurnForge
 from reconciler.model.errors import NotFound, OutcomeUnknown, PortError, Throttled, Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
@@ -63,6 +67,39 @@ def turn(forge: TurnForge) -> list[type[PortError]]:
         except PortError as error:
             found.append(type(error))
     return found
+
+
+class HangsWithOne(SlowForge):
+    """A forge that takes the statuses of all but some commits."""
+
+    def __init__(self, clock: ManualClock, commits: frozenset[str]) -> None:
+        super().__init__(clock, Unavailable("forge", "no answer"), 30.0)
+        self._hangs_with = commits
+        self.taken: list[str] = []
+
+    @override
+    def set_status(self, commit: CommitId, status: CommitStatus) -> None:
+        """Fail for these commits."""
+        if commit in self._hangs_with:
+            self._fail()
+        self.taken.append(commit)
+
+
+def test_status_with_which_the_forge_hangs_keeps_the_others_out_of_no_later_turn() -> None:
+    """In one order for ever, no status after it would ever be published."""
+    clock = ManualClock()
+    hanging = HangsWithOne(clock, frozenset("ab"))
+    forge = TurnForge(hanging, clock)
+    statuses = CommitStatuses(forge)
+    targets = [RenderTarget(config_path=f"{name}.yaml", output_dir=name) for name in "abcd"]
+    ends = [
+        (CommitId(each.output_dir), ClusterStatus(target=each, state="unchanged"))
+        for each in targets
+    ]
+    for _ in range(3):
+        forge.begin()
+        assert statuses.show(CommitId("tip"), ends)
+    assert hanging.taken == ["c", "d"]
 
 
 @pytest.mark.parametrize(

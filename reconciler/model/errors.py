@@ -144,7 +144,7 @@ class PortError(ReconcilerError):
 def kind_of(error: PortError) -> str:
     """Return the name of the error's class among those of the ports, whatever an adapter made it.
 
-    Adapters have classes of their own below these, which nobody else knows.
+    Adapters have classes of their own below these; no other part of the program knows them.
     """
     return next(each.__name__ for each in type(error).__mro__ if each.__module__ == __name__)
 

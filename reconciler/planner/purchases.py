@@ -36,7 +36,7 @@ class Purchases:
     kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
     awaiting_pods: dict[NodeName, datetime] = field(default_factory=dict)
     """Nodes that were bought for pods which still wait, and until when kube-scheduler may bind
-    them there. A node that ended earlier would not count as bought in vain."""
+    them there. A node that ended earlier would not be counted as one that no pod used."""
     held_back: set[int] = field(default_factory=set)
     """Numbers of classes whose nodes would open a zone that refuses pods of higher priority."""
     places_taken: dict[int, PlacesTaken] = field(default_factory=dict)

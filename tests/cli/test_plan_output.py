@@ -177,7 +177,7 @@ def test_table_names_actions_and_what_waits(desk: Desk) -> None:
 
 
 def test_table_counts_pods_that_name_no_sector(desk: Desk) -> None:
-    """The words "0 unplaceable" beside a pod that waits for ever explains nothing."""
+    """Of pods that name no sector "0 unplaceable" alone does not say that they stay pending."""
     desk.write("sectors.yaml", CONFIG.replace("default_sector: primary\n", ""))
     cluster = desk.write("c.json", listing(pod("a")))
     text = desk.plan("--cluster", cluster, "--output", "table").out

@@ -222,8 +222,8 @@ def _is_short(group: Group) -> bool:
 def _keeps_running(group: Group) -> bool:
     """Return whether it has a warm pool of instances that run.
 
-    Only activities tell when one of them went into service: EC2 dates the launch of those that
-    were stopped anew. Kubelet may start then, and is not late.
+    Only activities say when one of them went into service, which is when its kubelet may start:
+    its launch time is older. (EC2 sets a new launch time for an instance that was stopped.)
     """
     pool = group.get("WarmPoolConfiguration") or {}
     return pool.get("PoolState") == "Running"

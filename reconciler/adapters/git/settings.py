@@ -42,8 +42,8 @@ class GitSettings:
     local_timeout_seconds: float = 30.0
     clone_bytes_max: int = 512 * 1024 * 1024
     copy_files_max: int = 10_000
-    """Of the local copy; with more it is fetched anew. Git keeps some of each commit, and every
-    fetch looks at all of them."""
+    """Of the local copy; with more it is deleted and fetched again. Git keeps some of each commit,
+    and every fetch looks at all of them."""
     file_bytes_max: int = 4 * 1024 * 1024
     files_max: int = 100_000
     """The limit of files of one commit; more are refused."""

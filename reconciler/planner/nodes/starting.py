@@ -72,7 +72,7 @@ def started_at(node: Node, instance: Instance | None) -> datetime | None:
 
     Args:
         node: The node.
-        instance: Its instance; None when it is not known. EC2 dates its launch anew at each start
+        instance: Its instance; None when it is not known. EC2 sets a new launch time at each start
             (API reference, Instance, LaunchTime, read 2026-11).
     """
     launched = instance.launched_at if instance is not None else None

@@ -145,10 +145,10 @@ class CounterTable:
             topology.count(part.numbers, rows, amounts)
             return
         kinds = self._kinds()[rows]
-        if part.same is not None:
-            counted = self._eligible.kinds(part.same)[kinds]
-        else:
+        if part.same is None:
             counted = np.ones(len(rows), dtype=np.bool_)
+        else:
+            counted = self._eligible.kinds(part.same)[kinds]
         for key in keys:
             counted &= self._topologies[key].domain[rows] >= 0
         if part.same is not None:

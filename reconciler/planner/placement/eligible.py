@@ -26,7 +26,7 @@ class EligibleKinds:
         self._numbers: dict[tuple[int, bool, bool], int] = {}
         self._asked: list[tuple[int, bool, bool]] = []
         self._answers = np.zeros((0, 0), dtype=np.int8)
-        """By number and node kind; `_UNKNOWN` where nobody asked."""
+        """By number and node kind; `_UNKNOWN` where it was not asked for yet."""
         self._known: list[int] = []
         """By number, how many kinds are answered about."""
 

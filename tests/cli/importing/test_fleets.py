@@ -44,7 +44,7 @@ def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -
 
 @pytest.mark.parametrize("told", [True, False])
 def test_spot_options_that_no_variable_has_are_told(desk: Desk, told: bool) -> None:
-    """A fleet made anew by Terraform would behave in another way, and nobody would know why."""
+    """A fleet that Terraform made in its place would behave differently, without a word."""
     rebalance = {"CapacityRebalance": {"ReplacementStrategy": "launch-before-terminate"}}
     options = {"InstanceInterruptionBehavior": "stop", "MaintenanceStrategies": rebalance}
     made = fleet("fleet-1", "small", SpotOptions=options if told else {})

@@ -18,7 +18,7 @@ def watched() -> Iterator[Watched]:
 
 
 def test_refresh_is_known_between_its_replacements(watched: Watched) -> None:
-    """While the new instance warmed up a drain began: its pods were evicted in vain."""
+    """While the new instance warmed up, pods of a node that could not be ended were evicted."""
     watched.account.refreshing = {"group-007"}
     watched.account.launching = "i-00703"
     assert watched.halted(130) == ["group-007"]

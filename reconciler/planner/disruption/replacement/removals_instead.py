@@ -8,19 +8,16 @@ replaced while other nodes could leave onto it and save as much.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Final
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd
 from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.conflict import OTHERS_MAX
 from reconciler.planner.disruption.replacement.consolidator import Consolidator
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.placement.classes import Group
-
-TRIED_MAX: Final = 20
-"""Candidates that are moved to find out about one node, as for conflicts between two."""
 
 
 class RemovalsInstead:
@@ -59,7 +56,7 @@ class RemovalsInstead:
         """
         row = self._context.view.row_of[candidate.node.name]
         able = (c for c in self._candidates if c is not candidate and self._may_leave(c))
-        coming = [c for c in islice(able, TRIED_MAX) if self._comes_to(c, row)]
+        coming = [c for c in islice(able, OTHERS_MAX) if self._comes_to(c, row)]
         return self.leaving(coming)
 
     def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:

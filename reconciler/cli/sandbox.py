@@ -15,7 +15,7 @@ from reconciler.cli.options.faults import read_faults
 from reconciler.cli.sandbox_interrupt import interrupt
 from reconciler.cli.terminal.output import Output, OutputOption, print_data, wanted
 from reconciler.model.errors import ToolError
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.requirements import check_packages

@@ -15,7 +15,7 @@ from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.events.queue import make_interruption_queue
 from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.process import AwsProcess
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.front.control_client import KubeControlClient
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.faults.script import FaultScript

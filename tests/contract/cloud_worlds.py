@@ -19,7 +19,7 @@ from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.clock import ManualClock
 from reconciler.sandbox.aws.faults.injected import CapacityLimit
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays as AwsDelays
+from reconciler.sandbox.aws.values import Delays as AwsDelays
 
 CLUSTER = "analytics"
 HOME = Region("us-west-2")

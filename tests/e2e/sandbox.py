@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Self
 
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.sandbox.control_plane.provisioner import Provisioner
 from reconciler.sandbox.joiner import Joiner, JoinerSettings

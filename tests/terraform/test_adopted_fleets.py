@@ -19,7 +19,7 @@ from reconciler.model.ids import Region
 from reconciler.records.aws import decode_cloud
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests import command
 from tests.terraform.others import OTHER_TERRAFORM, make_by_hand
 from tests.terraform.program import TerraformProgram, find_terraform

@@ -14,7 +14,7 @@ from reconciler.gitops.rendering.root_module import RootModule, S3Backend
 from reconciler.gitops.rendering.write import write_rendered
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests.terraform.program import find_terraform, mirror_option
 from tests.terraform.workspaces import Workspace
 

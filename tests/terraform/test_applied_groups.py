@@ -21,7 +21,7 @@ from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.ids import Region
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests import command
 from tests.terraform.program import find_terraform
 from tests.terraform.workspaces import Workspace

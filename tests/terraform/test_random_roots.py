@@ -17,7 +17,7 @@ from reconciler.gitops.rendering.write import write_rendered
 from reconciler.model.errors import ConfigError
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests.full_proofs import rounds
 from tests.properties.rendering.configs import drawn
 from tests.properties.rendering.hcl import STRING

@@ -12,7 +12,7 @@ from dataclasses import fields
 
 from reconciler.model.errors import ReconcilerError
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.processes import die_with_parent
 
 _ENDING = {signal.SIGTERM, signal.SIGINT}

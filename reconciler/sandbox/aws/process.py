@@ -9,7 +9,7 @@ from typing import Self
 
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.front.control_client import ControlClient
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.processes import start_child, stop_child
 
 

@@ -13,7 +13,7 @@ from reconciler.sandbox.aws.scaling_region import ScalingRegion
 from reconciler.sandbox.aws.state.fleet import Fleet
 from reconciler.sandbox.aws.state.launcher import EndReason, InstanceState, Launcher, Transition
 from reconciler.sandbox.aws.state.past import Past, View
-from reconciler.sandbox.aws.state.values import (
+from reconciler.sandbox.aws.values import (
     Delays,
     FleetChange,
     FleetRequest,

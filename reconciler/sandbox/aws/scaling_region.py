@@ -16,7 +16,7 @@ from reconciler.sandbox.aws.state.scaling_group import (
     Launched,
     ScalingGroup,
 )
-from reconciler.sandbox.aws.state.values import Announcement, Delays, LaunchRefusal, Lifecycle, Pool
+from reconciler.sandbox.aws.values import Announcement, Delays, LaunchRefusal, Lifecycle, Pool
 
 
 class Ec2(Protocol):

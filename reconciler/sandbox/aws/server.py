@@ -17,7 +17,7 @@ from reconciler.sandbox.aws.front.control import Control
 from reconciler.sandbox.aws.front.gateway import Gateway
 from reconciler.sandbox.aws.moto_server.http import MotoRequestHandler, create_application
 from reconciler.sandbox.aws.moto_server.surface import release_waiting_calls, reset_moto
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.aws.world import Ec2World
 
 _LOOPBACK = "127.0.0.1"

@@ -20,7 +20,7 @@ from reconciler.sandbox.aws.faults.injected import Faults
 from reconciler.sandbox.aws.moto_server.surface import MotoRegion
 from reconciler.sandbox.aws.region import Ec2Region
 from reconciler.sandbox.aws.state.launcher import EndReason
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.faults.aws import AwsFaults
 
 _LOG = logging.getLogger(__name__)

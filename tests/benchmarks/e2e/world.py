@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.adapters.kubernetes import Transport, connect
 from reconciler.sandbox.aws.process import AwsProcess
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.sandbox.joiner.node_object import InstanceFacts

@@ -11,7 +11,7 @@ from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.clock import ManualClock
 from reconciler.sandbox.aws.front.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from reconciler.sandbox.aws.state.allocation import choose_pool, choose_victim, unit_price
-from reconciler.sandbox.aws.state.values import LaunchTemplateRef, Lifecycle, Member, Pool
+from reconciler.sandbox.aws.values import LaunchTemplateRef, Lifecycle, Member, Pool
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.state.fleet import Fleet
-from reconciler.sandbox.aws.state.values import (
+from reconciler.sandbox.aws.values import (
     Delays,
     FleetChange,
     FleetRequest,

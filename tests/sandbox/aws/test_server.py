@@ -21,7 +21,7 @@ from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.process import AwsProcess
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.processes import start_child
 
 LONG_SECONDS = 60.0

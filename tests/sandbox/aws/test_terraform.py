@@ -10,7 +10,7 @@ import pytest
 from reconciler.adapters.terraform.mirror import VARIABLE
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests.terraform.program import TerraformProgram, find_terraform, mirror_directory
 
 pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]

@@ -14,7 +14,7 @@ from reconciler.model.errors import Forbidden
 from reconciler.model.ids import InstanceId, Region
 from reconciler.model.snapshot import CloudState
 from reconciler.sandbox.aws.front.control_client import ControlClient
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings

@@ -14,7 +14,7 @@ import boto3
 import pytest
 from kubernetes import client, config, watch
 
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.cluster.kube import is_ready

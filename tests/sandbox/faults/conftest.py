@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.faults.script import FaultScript
 from reconciler.sandbox.joiner import JoinerSettings

@@ -14,7 +14,7 @@ from reconciler.model.cluster import Taint
 from reconciler.model.errors import OutcomeUnknown, Throttled
 from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.server import ClusterServer
 from reconciler.sandbox.faults.aws import AwsFaults
 from reconciler.sandbox.faults.kubernetes import KubernetesFaults

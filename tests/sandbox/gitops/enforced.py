@@ -11,7 +11,7 @@ import boto3
 from reconciler.install.iam import PolicyName, policy, state_values
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests.sandbox.gitops.pipeline_on_aws import BUCKET, KEY, REGION, Account, make_bucket
 
 TEAM = "least"

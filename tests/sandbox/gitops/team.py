@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 from tests.sandbox.gitops.pipeline_on_aws import (
     REGION,
     Account,

@@ -12,7 +12,7 @@ from reconciler.sandbox.aws.region import Ec2Region
 from reconciler.sandbox.aws.state.fleet import Fleet
 from reconciler.sandbox.aws.state.launcher import EndReason
 from reconciler.sandbox.aws.state.requests import parse_create, parse_modify, parse_tags
-from reconciler.sandbox.aws.state.values import FleetState, LaunchRefusal, Lifecycle, Member, Pool
+from reconciler.sandbox.aws.values import FleetState, LaunchRefusal, Lifecycle, Member, Pool
 from reconciler.sandbox.aws.world import Ec2World
 
 Parameters = Mapping[str, Any]

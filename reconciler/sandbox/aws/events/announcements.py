@@ -12,7 +12,7 @@ from email.utils import format_datetime
 from typing import Final, Literal
 
 from reconciler.sandbox.aws.region import Ec2Region
-from reconciler.sandbox.aws.state.values import Announcement
+from reconciler.sandbox.aws.values import Announcement
 
 AnnouncementKind = Literal["rebalance", "scheduled-change"]
 

@@ -7,7 +7,7 @@ from threading import Lock
 from types import MappingProxyType
 
 from reconciler.sandbox.aws.faults.scripted import LaunchPlace, ScriptedFaults
-from reconciler.sandbox.aws.state.values import LaunchRefusal, Lifecycle, Pool
+from reconciler.sandbox.aws.values import LaunchRefusal, Lifecycle, Pool
 
 ANY = "*"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.sandbox.aws.call_log import AwsCall
 from reconciler.sandbox.aws.faults.throttling import Throttle
-from reconciler.sandbox.aws.state.values import Lifecycle, Pool
+from reconciler.sandbox.aws.values import Lifecycle, Pool
 from reconciler.sandbox.control_api import CLIENT
 from reconciler.sandbox.faults.aws import (
     AwsFaults,

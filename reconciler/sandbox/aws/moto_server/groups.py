@@ -14,7 +14,7 @@ from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, au
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.moto_server.surface import MotoRegion
 from reconciler.sandbox.aws.state.scaling_group import GroupMember, GroupShape, Hook, Transition
-from reconciler.sandbox.aws.state.values import LaunchTemplateRef, Pool
+from reconciler.sandbox.aws.values import LaunchTemplateRef, Pool
 
 GROUP_TAG = "aws:autoscaling:groupName"
 _TRANSITIONS: Mapping[str, Transition] = {

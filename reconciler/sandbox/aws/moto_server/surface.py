@@ -25,7 +25,7 @@ from reconciler.sandbox.aws.moto_server.images import know_images
 from reconciler.sandbox.aws.moto_server.lookups import look_instead
 from reconciler.sandbox.aws.moto_server.template_tokens import TemplateTokens
 from reconciler.sandbox.aws.state.launcher import EndReason, InstanceState
-from reconciler.sandbox.aws.state.values import Announcement, LaunchTemplateRef, Lifecycle, Pool
+from reconciler.sandbox.aws.values import Announcement, LaunchTemplateRef, Lifecycle, Pool
 
 _CODES: Mapping[InstanceState, int] = MappingProxyType(
     {

@@ -12,7 +12,7 @@ from reconciler.sandbox.aws.state.prices import (
     spot_depth,
     spot_usd_per_hour,
 )
-from reconciler.sandbox.aws.state.values import Lifecycle, Member, Pool
+from reconciler.sandbox.aws.values import Lifecycle, Member, Pool
 
 _Rank = tuple[float, ...]
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.state.allocation import choose_pool, choose_victim
 from reconciler.sandbox.aws.state.history import FleetHistory
-from reconciler.sandbox.aws.state.values import (
+from reconciler.sandbox.aws.values import (
     Delays,
     FleetChange,
     FleetRequest,

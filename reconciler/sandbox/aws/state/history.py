@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from reconciler.sandbox.aws.state.values import HistoryRecord, LaunchRefusal, Member, Pool
+from reconciler.sandbox.aws.values import HistoryRecord, LaunchRefusal, Member, Pool
 
 _SUB_TYPES: Mapping[str, str] = MappingProxyType(
     {"MaxSpotInstanceCountExceeded": "spotInstanceCountLimitExceeded"}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from reconciler.sandbox.aws.state.values import Delays
+from reconciler.sandbox.aws.values import Delays
 
 
 class InstanceState(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from reconciler.sandbox.aws.errors import Ec2Fault
-from reconciler.sandbox.aws.state.values import (
+from reconciler.sandbox.aws.values import (
     FleetChange,
     FleetRequest,
     FleetType,

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, Protocol
 
-from reconciler.sandbox.aws.state.values import Delays, LaunchRefusal, Lifecycle, Pool
+from reconciler.sandbox.aws.values import Delays, LaunchRefusal, Lifecycle, Pool
 
 Transition = Literal["launch", "terminate"]
 ACTIVITIES_KEPT: Final = 200

@@ -72,7 +72,7 @@ e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E
 full-proofs: setup ## The second loop's proofs with all the rounds that the project's goals name (an hour)
 	@RECONCILER_FULL_PROOFS=1 $(BIN)/python -m pytest -q -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/terraform/test_one_set_of_rules.py tests/sandbox/gitops
 
-worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (half an hour)
+worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (twenty minutes)
 	@RECONCILER_FULL_PROOFS=1 RECONCILER_E2E=1 $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_worst_tenant.py
 
 replayed-hour: setup ## An hour on a real control plane, recorded and replayed; the plot into docs/images (75 minutes)

@@ -1,1 +1,4 @@
-"""One engine for everything that takes a pod off a node; `engine` says in which order it works."""
+"""The disruption engine: every reason to take pods off a node, or to end it.
+
+Start at `engine.py`.
+"""

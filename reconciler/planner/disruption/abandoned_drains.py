@@ -1,9 +1,9 @@
-"""Drains of nodes that are no longer of a fleet of the config: they are given back.
+"""Gives back draining nodes whose fleet the config no longer has.
 
-Nobody else would take our taint off. Only what is certainly ours is touched: what EC2 shows in a
-fleet with the cluster's tag that the config does not name there, and what is left of our own fleets
-that are gone. Where EC2 is not asked any more, about a region or for one kind of fleet, nothing but
-the age of a drain tells.
+No method looks at such a node, so its taint would stay. A node is given back only if it is certain
+that this program drained it: EC2 shows it in a fleet that has the cluster's tag and that the config
+does not name in that region, or its fleet was ours and is gone. Where EC2 is no longer asked (about
+a region, or for one kind of fleet) only the age of the drain can tell.
 """
 
 from datetime import timedelta
@@ -26,7 +26,11 @@ from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.view import ClusterView
 
 _ABANDONED_AFTER = timedelta(days=1)
-"""No drain takes that long. Another program may have sooner begun one in a region of its own."""
+"""After this time a drain without a fleet counts as abandoned.
+
+No drain of ours takes so long; a younger one may belong to another program, which drains nodes in
+its own region.
+"""
 
 _ALL_PROVIDERS = frozenset[Provider](get_args(Provider))
 
@@ -51,13 +55,13 @@ def give_back_abandoned(builder: PlanBuilder, node: Node) -> None:
 
 
 def _why_abandoned(view: ClusterView, node: Node) -> str | None:
-    """Return why its drain is not continued; None where it may be, or where it is not ours."""
+    """Return why nobody continues the drain of the node; None if somebody may, or if in doubt."""
     if _is_of_unnamed_fleet(view, node):
         return "the config does not name its fleet there any more"
     orphans = view.inventory.orphans
     if node.name in orphans.nodes:
         certain = any(each.certain and each.node is node for each in orphans.found)
-        # As orphans, those that are drained voluntarily are ended or given back.
+        # Orphans that are drained voluntarily are ended or given back by the method `orphaned`.
         return "its fleet is gone" if certain and not is_draining_voluntarily(node) else None
     started = drain_started(view, node)
     if started is None or view.at - started <= _ABANDONED_AFTER or not _is_out_of_sight(view, node):
@@ -68,7 +72,7 @@ def _why_abandoned(view: ClusterView, node: Node) -> str | None:
 
 
 def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
-    """Whether its instance runs in a fleet that lives and that the config does not name there."""
+    """Return whether its instance is in a live fleet that the config lacks in that region."""
     instance, cloud = view.inventory.instance_of_node.get(node.name), view.snapshot.cloud
     if instance is None or instance.gone or cloud is None:
         return False
@@ -82,9 +86,9 @@ def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
 
 
 def _is_out_of_sight(view: ClusterView, node: Node) -> bool:
-    """Whether EC2 is not asked about its region, or one of the providers is not asked at all.
+    """Return whether EC2 is no longer asked about the node's region or about one kind of fleet.
 
-    What does not answer now is another matter.
+    A region that is asked and does not answer now (`silent`) is not out of sight.
     """
     region, cloud = node.labels.get(REGION), view.snapshot.cloud
     if region is None or cloud is None or not cloud.instances_known or region in cloud.silent:

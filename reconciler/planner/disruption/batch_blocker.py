@@ -1,4 +1,4 @@
-"""What keeps a node out of a batch that is emptied later, when its new node has come."""
+"""What keeps a node out of a batch whose nodes are drained once their replacements have joined."""
 
 from reconciler.model.cluster import Node
 from reconciler.model.text import duration
@@ -11,9 +11,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:
-    """Return what would keep the node from being emptied once its new node has come.
-
-    None when nothing.
+    """Return what would prevent the node's drain once its replacement has joined; None if nothing.
 
     Args:
         context: The limits of this plan.

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 
 class Blocker(NamedTuple):
-    """States one reason why a node stays."""
+    """One reason why a node may not be disrupted."""
 
     code: str
-    """The stable word, shown as `kept[].code`."""
+    """A stable code, shown as `kept[].code`."""
     detail: str
-    """A sentence for people, about the node as `it`."""
+    """A sentence for people in which the node is `it`."""
     until: datetime | None = None
-    """When it no longer holds, whatever else happens; None when time alone does not end it."""
+    """When the reason ends at the latest; None if time alone does not end it."""

@@ -1,4 +1,4 @@
-"""Which nodes with pods may be emptied, as far as use, annotations and pods say."""
+"""Which nodes with pods may be emptied, judged by their use, annotations and pods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,49 +40,52 @@ from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
-"""Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
+"""`bounce_deployment_pods` moves pods that have run this long, as in Kluster Fleet Manager."""
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """Describes a node that may be emptied, if its pods fit elsewhere."""
+    """A node that may be emptied if its pods fit elsewhere."""
 
     node: Node
     status: FleetStatus
     moving: list[Pod]
-    """Pods that would be evicted."""
+    """The pods that would be evicted."""
     placed: list[Pod]
-    """Pods that need a place elsewhere: these, and StatefulSets' that are stopping there."""
+    """The pods that need a place elsewhere: those that move, and StatefulSet pods being deleted."""
     share: float
     bounces: bool
-    """Whether its pods may be moved without a timer, as all have run for long."""
+    """Whether its pods may be moved without a timer, because all have run for `BOUNCE_AFTER`."""
     since: datetime | None
-    """Since when it has been unneeded; None when that begins now."""
+    """Since when it has been unneeded; None if its timer starts now."""
     settled_at: datetime | None
-    """From when its pods may be moved; None when that needs no waiting."""
+    """From when its pods may be moved; None if there is nothing to wait for."""
     failures_rank: int
-    """1 after a failed drain: others go first."""
+    """1 after a failed drain, else 0: other nodes are drained first."""
     policy: PolicyName
     because: str
     outdated: Outdated | None = None
-    """Why it is to be replaced whatever its use; None when only its use speaks."""
+    """Why it is to be replaced regardless of its use; None if it is a candidate by its use only."""
     ends_at: datetime | None = None
-    """When it is ended whatever its pods say (`terminate_after`); None when it is not."""
+    """When it is ended regardless of its pods (`terminate_after`); None if never."""
 
     @property
     def must_go(self) -> bool:
-        """Whether its pods move at any price: it is to be replaced, or its whole fleet is to go."""
+        """Return whether it is drained at any cost of the moves.
+
+        It is when it is to be replaced, or when its whole fleet departs.
+        """
         replaced = self.outdated is not None and not self.goes_back_to_spot
         return replaced or self.status.settings.departing
 
     @property
     def goes_back_to_spot(self) -> bool:
-        """Return whether it is to be replaced, by a spot node that costs less or not at all."""
+        """Return whether it is drained only if a cheaper spot node can replace it."""
         return self.outdated is not None and self.outdated.only_for_cheaper_spot
 
     @property
     def reason(self) -> DisruptionReason:
-        """Return what a disruption budget calls it."""
+        """Return the reason by which disruption budgets count it."""
         if self.outdated is not None:
             return self.outdated.reason
         if self.status.settings.departing:
@@ -91,15 +94,15 @@ class Candidate:
 
     @property
     def timed(self) -> bool:
-        """Return whether it has a timer that can be read."""
+        """Return whether it has a readable timer."""
         return UNNEEDED_SINCE in self.node.annotations and self.since is not None
 
     def overdue(self, at: datetime) -> bool:
-        """Return whether it has expired, and pods have kept it for longer than they may."""
+        """Return whether its `terminate_after` has passed."""
         return self.ends_at is not None and self.ends_at <= at
 
     def eligible(self, at: datetime) -> bool:
-        """Return whether it has been unneeded for `unneeded_time`, and its pods have settled."""
+        """Return whether it has been unneeded for `unneeded_time` and its pods have settled."""
         return self.settles_for(at) is None and self.unneeded_long_enough(at)
 
     def unneeded_long_enough(self, at: datetime) -> bool:
@@ -110,43 +113,44 @@ class Candidate:
         return at - (self.since or at) >= needed
 
     def settles_for(self, at: datetime) -> timedelta | None:
-        """Return how long its pods still settle; None when they have settled."""
+        """Return how long its pods still need to settle; None if they have settled."""
         if self.settled_at is None or self.settled_at <= at:
             return None
         return self.settled_at - at
 
     def order(self) -> tuple[object, ...]:
-        """Return its rank: the longest unneeded node comes first, then the least used one.
+        """Return the sort key: the longest unneeded node comes first, then the least used one.
 
         Nodes that are to be replaced come before all others, the one with the oldest reason first.
 
-        The choice stays the same from cycle to cycle. Of equally used nodes the one with fewer
-        moves comes first. (Fewer moves before less use was tried: over two days of docs/month.md
-        it moved a tenth more pods, for 3 % more node-hours.)
+        The order is the same from cycle to cycle. Of equally used nodes the one with fewer moves
+        comes first. (Fewer moves before less use was tried: over two days of docs/month.md it moved
+        a tenth more pods, to save 3 % of the node-hours.)
         """
         since = self.outdated.since if self.outdated is not None else self.since
         waited = self.outdated is None, since is None, since.timestamp() if since else 0.0
         return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
     def order_in_set(self) -> tuple[object, ...]:
-        """Return the rank by which nodes of a set leave, as when the set was checked."""
+        """Return the sort key by which nodes of a set are drained, as when the set was checked."""
         return (*moves_rank(self.moving), self.node.name)
 
 
 def find_candidates(context: DisruptionContext) -> list[Candidate]:
-    """Return every node that its use, its annotations and its pods allow to empty, in order."""
+    """Return every node whose use, annotations and pods allow it to be emptied, sorted."""
     builder = context.builder
     view = builder.view
     utilisation = Utilisation(builder)
     found: list[Candidate] = []
     for node, key in open_nodes(view):
         if not in_use(view.pods_on.get(node.name, ())):
-            # What keeps it next, be it a Job that has just started, has its whole time.
+            # Its pods are gone: whatever keeps it next, such as a new Job, has its full time.
             tend_clock(builder, node, view.statuses[key].settings, blocked=False)
         if is_empty(builder, node):
             continue
         if DRAIN_STARTED in node.annotations:
-            # Its taint came off; this plan notes the end of its drain, from which it rests.
+            # Its taint was removed. This plan notes the end of the drain, from which its rest
+            # counts.
             builder.block(node, "drain-cool-off", "its last drain has just ended")
             continue
         candidate = _candidate(context, utilisation, node, key)
@@ -161,13 +165,13 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
 def may_go_in_time(
     context: DisruptionContext, candidate: Candidate, *, when_others_moved: bool = False
 ) -> bool:
-    """Return whether it is only time, or its turn, that keeps the node from being emptied.
+    """Return whether the node can be emptied later, once its time or its turn has come.
 
     Args:
         context: The run.
         candidate: The node.
-        when_others_moved: Whether limits on pods count only if they do not end by themselves when
-            the pods that are moved now have come to their new nodes.
+        when_others_moved: Whether to ignore limits on pods that end by themselves once the pods
+            that are moved now run on their new nodes.
     """
     if not candidate.status.settings.scale_in.non_empty_at_once_max:
         return False
@@ -179,9 +183,9 @@ def may_go_in_time(
 def lasting_blocker(
     context: DisruptionContext, candidate: Candidate, *, when_others_moved: bool = False
 ) -> Blocker | None:
-    """Return what keeps the node from being emptied, and may do so for long.
+    """Return what keeps the node from being emptied and may do so for long; None if nothing.
 
-    See `may_go_in_time`.
+    The arguments are those of `may_go_in_time`.
     """
     view, overdue = context.view, candidate.overdue(context.view.at)
     more = until_end(view, candidate.ends_at)
@@ -203,13 +207,13 @@ def lasting_blocker(
 
 
 def _failed_before(view: ClusterView, candidate: Candidate) -> bool:
-    """Whether its last drain failed before pods were to be deleted: it need not rest for that."""
+    """Return whether its last drain failed before `terminate_after`, when it must not rest."""
     failure, end = last_failure(view, candidate.node), candidate.ends_at
     return failure is None or end is None or failure.latest < end
 
 
 def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None:
-    """Return a blocker when moves cost more than the node saves; None for one that must go."""
+    """Return a blocker if the moves cost more than the node saves; None if the node must go."""
     offer, settings = view.offers[candidate.status.key], candidate.status.settings
     if candidate.must_go or not offer.priced:
         return None
@@ -278,7 +282,9 @@ def _candidate(
 def as_outdated(
     context: DisruptionContext, node: Node, key: FleetKey, outdated: Outdated
 ) -> Candidate | Blocker:
-    """Return the candidate that the node will be when it is to be replaced; nothing is noted.
+    """Return the node as the candidate that it will be once it is to be replaced.
+
+    Nothing is noted in the plan.
 
     Args:
         context: The limits of this plan.
@@ -287,7 +293,7 @@ def as_outdated(
         outdated: Why it will be replaced.
 
     Returns:
-        What keeps it when one of its pods may not be moved.
+        The candidate, or the blocker if one of its pods may not be moved.
     """
     status = context.view.statuses[key]
     pods = context.view.pods_on.get(node.name, [])
@@ -315,10 +321,10 @@ def _tend_clock(
     moving: Sequence[Pod],
     blocked: Blocker | None,
 ) -> None:
-    """Note or clear on an expired node since when pods keep it.
+    """Note on an expired node since when pods have kept it, or clear that note.
 
-    A limit that holds at some hours, or until others are gone, must not clear it: what pods allow
-    only then would never be done.
+    A limit that applies at some hours, or only until other nodes are gone, does not clear it:
+    otherwise `terminate_after` would start again each time and never pass.
     """
     settings, view = status.settings, context.view
     if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
@@ -331,7 +337,7 @@ def _tend_clock(
 
 
 def _is_limited(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Return whether a disruption budget, or nodes that are being emptied, keep it for now."""
+    """Return whether a disruption budget or other draining nodes keep it for now."""
     outdated = context.view.inventory.outdated.get(node.name)
     if outdated is None:
         return False
@@ -342,7 +348,7 @@ def _is_limited(context: DisruptionContext, node: Node, status: FleetStatus) -> 
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
-    """Return whether every counted pod belongs to a ReplicaSet and has run for 30 minutes."""
+    """Return whether every counted pod belongs to a ReplicaSet and has run for `BOUNCE_AFTER`."""
     return all(
         pod.owner is not None
         and pod.owner.kind == "ReplicaSet"
@@ -353,7 +359,7 @@ def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
 
 
 def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """Return a blocker while the node is no older than the grace period in force; None after."""
+    """Return a blocker while the node is younger than the grace period in force; None after it."""
     grace = grace_seconds(status.settings.grace_periods, view.at, view.settings.timezone)
     if grace is None or node.created_at is None:
         return None

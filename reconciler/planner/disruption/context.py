@@ -1,4 +1,4 @@
-"""What all methods share: limits, rules, and which nodes are being emptied."""
+"""What all methods share: limits, rules, and the nodes that are being emptied."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(slots=True, eq=False)
 class DisruptionContext:
-    """Holds the limits of one plan; drains that were begun earlier have been dealt with."""
+    """The limits of one plan, made after the drains of earlier plans have been continued."""
 
     builder: PlanBuilder
     under_way: Sequence[Relocation]
@@ -35,35 +35,35 @@ class DisruptionContext:
     reserve: DemandReserve
     ledger: EvictionLedger
     kept_places: KeptPlaces
-    """Places of waiting pods that nodes in the place of others must not take away."""
+    """The places of pending pods, which must not be lost when nodes are replaced."""
     sets: SetsUnderWay
     """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
-    """Nodes that are being emptied, by whatever policy."""
+    """Nodes that are being emptied, by any policy."""
     draining_before: int
-    """How many of our nodes carried our taint when the plan was made, those that it ends too."""
+    """How many of our nodes carried our taint when planning began, including those ended since."""
     non_empty_draining: int
-    """How many of our draining nodes still have pods; those whose drain cannot go on left out."""
+    """How many draining nodes still have pods, without those whose drain cannot go on."""
     closed: set[NodeName] = field(default_factory=set)
-    """Empty nodes that are no destinations: about to go, waiting, or kept as spares."""
+    """Empty nodes that take no pods of others: about to go, waiting, or kept as spares."""
     waiting: set[NodeName] = field(default_factory=set)
-    """Empty nodes that wait for their time, for their turn, or for the pods of a dearer node."""
+    """Empty nodes that wait for their time, their turn, or the pods of a more expensive node."""
     spares: set[NodeName] = field(default_factory=set)
     """Empty nodes that stay as spares of their instance type."""
     unneeded: dict[NodeName, PolicyName] = field(default_factory=dict)
-    """Nodes that may go when their time comes, in that order, and for which policy."""
+    """Nodes that may go when their time comes, in this order, and the policy of each."""
     timed_for_later: set[NodeName] = field(default_factory=set)
-    """Of the nodes that had no turn in this plan those with a timer: they may leave in time."""
+    """Nodes of `not_looked_at` that have a timer: they may leave later."""
     chosen_now: set[NodeName] = field(default_factory=set)
-    """Nodes that may leave later, as this plan finds: their timers start, or they are marked."""
+    """Nodes that this plan found may leave later: it starts their timers, or marks them."""
     not_looked_at: set[NodeName] = field(default_factory=set)
-    """Candidates whose turn did not come in this plan."""
+    """Candidates that this plan had no time to examine."""
     empty_begun: int = 0
-    """Empty nodes that this plan begins to remove."""
+    """How many empty nodes this plan begins to remove."""
     non_empty_begun: int = 0
-    """Nodes with pods that this plan begins to drain."""
+    """How many nodes with pods this plan begins to drain."""
     _judges: dict[tuple[int, bool], Judge] = field(default_factory=dict)
-    """By identity of a fleet's settings, which the view keeps alive, and for overdue nodes."""
+    """By the `id` of a fleet's settings, which the view keeps alive, and by `overdue`."""
 
     @property
     def view(self) -> ClusterView:
@@ -72,15 +72,15 @@ class DisruptionContext:
 
     @property
     def idle(self) -> set[NodeName]:
-        """Empty nodes that are open to pods: kube-scheduler knows nothing of what they wait for."""
+        """Return the empty nodes that pods may still be scheduled on, as they carry no taint."""
         return self.waiting | self.spares
 
     def wait(self, name: NodeName, *, mark: bool = True) -> None:
-        """Keep an empty node for now; it takes no pods.
+        """Keep an empty node for now, and give it no pods of other nodes.
 
         Args:
             name: The node.
-            mark: Whether it gets the soft taint; not in the plan that starts its timer.
+            mark: Whether it gets the soft taint; False in the plan that starts its timer.
         """
         self.closed.add(name)
         self.waiting.add(name)
@@ -88,9 +88,9 @@ class DisruptionContext:
             self.unneeded[name] = "scale-in"
 
     def non_empty_at_once_max(self, fleet: FleetSettings, policy: PolicyName) -> int:
-        """Return how many nodes with pods may be drained at a time.
+        """Return how many nodes with pods may be drained at once.
 
-        A rolling update has its `max_batch`.
+        For a rolling update that is at least its `max_batch`.
         """
         most, rules = fleet.scale_in.non_empty_at_once_max, self.view.settings.rolling_update
         if policy != "rolling-update" or rules is None:
@@ -98,11 +98,11 @@ class DisruptionContext:
         return max(most, rules.batch_max)
 
     def judge(self, fleet: FleetSettings, *, overdue: bool = False) -> Judge:
-        """Return the rules on moving pods as the fleet's settings have them.
+        """Return the rules on moving pods under the fleet's settings.
 
         Args:
             fleet: The settings.
-            overdue: Whether they are about a node whose `terminate_after` has passed.
+            overdue: Whether the node's `terminate_after` has passed.
         """
         key = id(fleet), overdue
         known = self._judges.get(key)
@@ -113,7 +113,7 @@ class DisruptionContext:
 
 
 def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
-    """Yield the nodes of our fleets that are neither draining nor leaving nor interrupted."""
+    """Yield the nodes of our fleets that are not draining, leaving or interrupted."""
     for node in view.nodes.values():
         key = view.inventory.fleet_of_node.get(node.name)
         if key is None or is_draining(node) or node.name in view.inventory.interrupted:
@@ -123,7 +123,7 @@ def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
 
 
 def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> DisruptionContext:
-    """Return the context of a run: actions planned so far and drains under way are counted in."""
+    """Return the context of a run, with planned actions and drains under way counted in."""
     view = builder.view
     draining, ours = still_draining(builder), view.inventory.fleet_of_node
     return DisruptionContext(
@@ -146,9 +146,9 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
 
 
 def _is_being_emptied(view: ClusterView, node: Node, key: FleetKey) -> bool:
-    """Return whether pods leave the draining node.
+    """Return whether pods are leaving the draining node.
 
-    They do not while a voluntary drain cannot go on, nor where a person set the taint.
+    They are not while a voluntary drain cannot go on, or if a person set the taint.
     """
     if not is_draining_by_us(node) or not in_use(view.pods_on.get(node.name, ())):
         return False

@@ -57,7 +57,7 @@ def find_outages(
 
 
 def _fell_silent_early(node: Node, init_seconds: float) -> bool:
-    """Whether a node that is not Ready has never been, or not for long."""
+    """Return whether a node that is not Ready has never been, or not for long."""
     if node.created_at is None or node.ready_changed_at is None:
         return True
     return node.ready_changed_at - node.created_at < timedelta(seconds=init_seconds)

@@ -268,7 +268,7 @@ def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:
 
 
 def fewer(left: Sequence[Want], than: Sequence[Want]) -> bool:
-    """Whether these are fewer pods than those, the highest priority first."""
+    """Return whether these are fewer pods than those, the highest priority first."""
     balance: dict[int, int] = {}
     for sign, wants in ((1, left), (-1, than)):
         for pod_class, count in wants:

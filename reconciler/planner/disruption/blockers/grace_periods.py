@@ -9,7 +9,7 @@ from reconciler.planner.settings import FleetSettings, GracePeriod
 
 
 def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -> float | None:
-    """Return the first period that holds, in seconds; None when none does."""
+    """Return the length in seconds of the first grace period in force at `at`; None if none is."""
     if not periods:
         return None
     local = at.astimezone(ZoneInfo(timezone))
@@ -18,7 +18,7 @@ def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -
 
 
 def idle_seconds_required(fleet: FleetSettings, at: datetime, timezone: str) -> float:
-    """Return how long a node of the fleet must have been empty now (docs/scale-in.md)."""
+    """Return for how many seconds a node of the fleet must have been empty (docs/scale-in.md)."""
     grace = grace_seconds(fleet.grace_periods, at, timezone)
     idle = fleet.scale_in.idle_threshold_seconds
     if grace is None:

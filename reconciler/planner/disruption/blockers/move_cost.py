@@ -1,8 +1,8 @@
-"""What it costs to move pods: a voluntary move has to save more than that within an hour.
+"""The cost of moving pods: a voluntary move must save more than its cost within an hour.
 
-`scale_in.move_cost_usd` prices the move of one pod: a restart, cold caches, lost connections. The
-price is compared with what the move saves per hour, so that many pods are not restarted for a
-cent, and of two nodes that save the same the one with fewer pods to move goes first.
+`scale_in.move_cost_usd` is the price of moving one pod: a restart, cold caches, lost connections.
+It is compared with what the move saves per hour, so that pods are not restarted to save a cent, and
+so that of two nodes that save the same the one with fewer pods to move goes first.
 """
 
 from collections.abc import Collection
@@ -15,12 +15,12 @@ from reconciler.planner.money import NANO
 
 
 def move_cost_nano_usd(pods: Collection[Pod], move_cost_usd: Decimal) -> int:
-    """Return what moving the pods costs, in billionths of a dollar."""
+    """Return what moving the pods costs, in nano-USD."""
     return int(move_cost_usd * NANO) * len(pods)
 
 
 def moves_rank(pods: Collection[Pod]) -> tuple[int, int, int]:
-    """Return the order of nodes that save the same: fewer moves first, then cheaper ones.
+    """Return the sort key of nodes that save the same: fewer pods to move first.
 
     Of equally many pods those of lower priority come first, then those that end sooner.
     """
@@ -32,12 +32,12 @@ def moves_rank(pods: Collection[Pod]) -> tuple[int, int, int]:
 def not_worth_moving(
     pods: Collection[Pod], nano_usd_per_hour: int, move_cost_usd: Decimal
 ) -> Blocker | None:
-    """Return a blocker when moving the pods costs more than it saves in an hour; None when it pays.
+    """Return a blocker if moving the pods costs more than it saves in an hour; None if it pays.
 
     Args:
         pods: The pods that would be moved.
-        nano_usd_per_hour: What is saved.
-        move_cost_usd: What the move of one pod costs.
+        nano_usd_per_hour: The saving, in nano-USD per hour.
+        move_cost_usd: The cost of moving one pod, in USD.
     """
     cost = move_cost_nano_usd(pods, move_cost_usd)
     if cost <= nano_usd_per_hour:
@@ -51,7 +51,7 @@ def not_worth_moving(
 
 
 def moves_and_saving(pods: Collection[Pod], nano_usd_per_hour: int, move_cost_usd: Decimal) -> str:
-    """Return what the moves cost and what they save, as a part of `because`."""
+    """Return the cost of the moves and the saving in words, as a part of `because`."""
     cost = move_cost_nano_usd(pods, move_cost_usd) / NANO
     moves = counted_noun(len(pods), "move")
     return f"saves {nano_usd_per_hour / NANO:.4g} USD/h for {moves} counted as {cost:.4g} USD"

@@ -1,7 +1,7 @@
-"""Why a node may not be disrupted: one ordered list, asked by every policy that ends nodes.
+"""Why a node may not be disrupted: one ordered list that every method asks before it ends a node.
 
-What a node's pods say about being moved is in `planner.rules`; limits over several nodes (budgets,
-minima, how many at once) are asked by the policy that has them.
+Whether a pod may be moved is decided in `planner.rules`. Limits over several nodes (budgets,
+minima, how many at once) are asked by the method that has them.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ TERMINATION_PROTECTED: Final = "termination-protected"
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
-    """Return what protects the instance; None when nothing does, or when there is none."""
+    """Return what protects the instance; None if nothing does, or if there is no instance."""
     if instance is not None and instance.set_aside:
         return Blocker("protected", "its instance is in standby, or is being detached")
     if instance is not None and instance.protected:
@@ -34,9 +34,7 @@ def instance_protection(instance: Instance | None) -> Blocker | None:
 def termination_protection(
     view: ClusterView, instance: InstanceId | None, *, has_pods: bool = False
 ) -> Blocker | None:
-    """Return a blocker while EC2 is not asked again to end the instance; else None.
-
-    It has refused that.
+    """Return a blocker after EC2 has refused to end the instance, until it is to be asked again.
 
     Args:
         view: The facts.
@@ -58,7 +56,7 @@ def termination_protection(
 
 
 def protection(view: ClusterView, node: Node) -> Blocker | None:
-    """Return what somebody has said to protect the node or its instance; None when nothing."""
+    """Return the protection of the node or of its instance; None if there is none."""
     has_pods = in_use(view.pods_on.get(node.name, ()))
     return stated_protection(view, node) or termination_protection(
         view, node.instance_id, has_pods=has_pods
@@ -66,9 +64,9 @@ def protection(view: ClusterView, node: Node) -> Blocker | None:
 
 
 def stated_protection(view: ClusterView, node: Node) -> Blocker | None:
-    """Return the same without what EC2 refuses: what the node and DescribeInstances tell.
+    """Return the protection by an annotation or by an attribute of the instance; None if none.
 
-    None when nothing does.
+    Unlike `protection` this does not count a refusal of EC2 to end the instance.
     """
     found = forbidding(node.annotations)
     if found:
@@ -77,7 +75,7 @@ def stated_protection(view: ClusterView, node: Node) -> Blocker | None:
 
 
 def unreadable(node: Node) -> Blocker | None:
-    """Return why nothing can be said of the node; None when it can be read."""
+    """Return a blocker if the node has no instance, is being deleted or could not be decoded."""
     if node.unreadable or node.deleting or node.instance_id is None:
         return Blocker("unreadable", "it cannot be read or has no instance")
     return None
@@ -85,7 +83,7 @@ def unreadable(node: Node) -> Blocker | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The node that is asked about."""
+    """The arguments of one blocker."""
 
     view: ClusterView
     node: Node
@@ -101,7 +99,7 @@ def _unreadable(asked: _Asked) -> Blocker | None:
 
 
 def _fleet_missing(asked: _Asked) -> Blocker | None:
-    """Return a blocker while EC2 does not show the node's fleet."""
+    """Return a blocker while EC2 does not show the node's fleet, or does not answer for it."""
     if not asked.status.out_of_reach:
         return None
     what = "have" if asked.status.silent_since is None else "tell of"
@@ -139,19 +137,20 @@ BLOCKERS = (
     _unseen,
     _duplicate,
 )
-"""Everything about the node itself that keeps it; the first that holds is shown."""
+"""Everything about the node itself that can keep it; the first that applies is shown."""
 
 
 def first_blocker(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """Return the first of `BLOCKERS` that holds; None when nothing about the node keeps it."""
+    """Return the first of `BLOCKERS` that applies; None if nothing about the node keeps it."""
     asked = _Asked(view, node, status)
     return next((found for blocker in BLOCKERS if (found := blocker(asked)) is not None), None)
 
 
 def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """Return why the node's instance cannot be ended now, whatever its pods are; None when it can.
+    """Return why the node's instance cannot be ended now, regardless of its pods; None if it can.
 
-    No pod is moved meanwhile. Until a drain that began before is given back, its node shows this.
+    While it cannot be ended no pod is moved either. A drain that began earlier shows this blocker
+    until it is given back.
     """
     if node.instance_id is None:
         return Blocker("unreadable", "it has no instance")
@@ -160,9 +159,9 @@ def cannot_end(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | 
 
 
 def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
-    """Return a blocker while pods run on the node's instance under another name; None when none do.
+    """Return a blocker while pods run on the instance under another node name; None if none do.
 
-    A pod that is being deleted on a node that does not answer stays there without an end.
+    A pod that is being deleted does not count if its node is not Ready: it may stay there forever.
     """
     for name in view.inventory.duplicate_nodes.get(node.name, ()):
         answers = view.nodes[name].ready
@@ -176,13 +175,16 @@ def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
 def empty_node_blocker(
     view: ClusterView, judge: Judge, node: Node, status: FleetStatus
 ) -> Blocker | None:
-    """Return what keeps a node on which no pod counts, limits over several nodes aside."""
+    """Return what keeps a node without counted pods; limits over several nodes are not asked."""
     pods = view.pods_on.get(node.name, ())
     return first_blocker(view, node, status) or irreplaceable_pod(judge, pods)
 
 
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
-    """Return the first pod that must not end with the node, though it may not keep it by itself."""
+    """Return a blocker for the first pod that must not end with the node; None if there is none.
+
+    Such a pod need not count otherwise, so that the node may be empty but for it.
+    """
     found = first_irreplaceable(judge, pods)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Blockers that lie outside the node: its fleet's minimum, other nodes' pods, its own pods."""
+"""Blockers outside the node itself: its fleet's minimum, pods of other nodes, its own pods."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it
 
 
 def at_minimum(status: FleetStatus) -> Blocker:
-    """Return the blocker of a fleet that cannot do without one more node."""
+    """Return the blocker of a node without which its fleet would be below its minimum."""
     return Blocker("min-capacity", f"the fleet is at its min_capacity of {status.min}")
 
 
@@ -26,9 +26,10 @@ def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
 
 
 def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Blocker | None]:
-    """Return the pods that have to move and those that come again, or the first blocker.
+    """Return the pods to move and the pods that will be recreated (`comes_again`), or a blocker.
 
-    A node is asked about with every plan, so the first answer that blocks it is the last one.
+    The tuple is (to move, to be recreated, blocker); both lists are empty if there is a blocker. It
+    is asked for every node in every plan, so it stops at the first pod that may not be moved.
     """
     moving: list[Pod] = []
     again: list[Pod] = []
@@ -44,9 +45,10 @@ def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Bl
 
 
 def comes_again(pod: Pod, ruling: Ruling) -> bool:
-    """Return whether the pod is stopping and its successor comes only when it is gone.
+    """Return whether the pod is being deleted and its successor is created only after its end.
 
-    Without a place kept for it another node would be ended, and one bought for it.
+    It needs a reserved place: without one, another node could be removed now and a node bought
+    again when the successor is pending.
     """
     return ruling.verdict is Verdict.WAIT and waits_for_its_end(pod)
 

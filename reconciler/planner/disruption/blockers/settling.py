@@ -1,8 +1,8 @@
 """Nodes that received a pod recently: their pods are not moved yet.
 
-A new replica starts where kube-scheduler put it a moment ago, often after this program moved the
-one before it. A node that received a pod within `settle_time` is therefore no candidate for a
-voluntary move, and for one that only saves money not within `consolidate_after`.
+A new replica starts where kube-scheduler has just put it, often after this program evicted its
+predecessor. A node is therefore no candidate for a voluntary move until `settle_time` after it
+received a pod, and for a move that only saves money until `consolidate_after`.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ from reconciler.planner.settings import ScaleInSettings
 def settled_at(
     pods: Iterable[Pod], policy: PolicyName, settings: ScaleInSettings, at: datetime
 ) -> datetime | None:
-    """Return the moment from which a node's pods may be moved; None when nothing tells their age.
+    """Return the time from which a node's pods may be moved; None if their ages are unknown.
 
     Args:
         pods: The pods on the node.
         policy: `scale-in`, or `consolidation` for a move that only saves money.
         settings: The scale-in settings of the node's fleet.
-        at: The clock.
+        at: The time of the plan.
     """
     latest = last_bound(pods, at)
     if latest is None:
@@ -36,20 +36,21 @@ def settled_at(
 
 
 def last_bound(pods: Iterable[Pod], at: datetime) -> datetime | None:
-    """Return when the last of the pods came to its node; None when nothing tells."""
+    """Return when the newest of the pods was bound to the node; None if that is not known."""
     bound = (bound_at(pod, at) for pod in pods if counts(pod))
     return max((each for each in bound if each is not None), default=None)
 
 
 def bound_at(pod: Pod, at: datetime) -> datetime | None:
-    """Return when the pod came to its node, as far as its times tell; None when they do not.
+    """Return when the pod was bound to its node; None if its timestamps do not tell.
 
-    The API server dates its creation and when it was bound, which may be much later. Its start is
-    dated by the clock of its node: it was not before these, and one in the future tells nothing.
+    The API server dates the pod's creation and its binding, which may be much later. The start is
+    dated by the node's clock: the pod cannot have been bound after it, and a start in the future is
+    ignored.
 
     Args:
         pod: A pod on a node.
-        at: The clock.
+        at: The time of the plan.
     """
     times = [pod.created_at, pod.scheduled_at]
     if pod.started_at is not None and pod.started_at <= at:
@@ -58,6 +59,6 @@ def bound_at(pod: Pod, at: datetime) -> datetime | None:
 
 
 def settles(left: timedelta, at: datetime) -> Blocker:
-    """Return the blocker of a node whose pods may be moved in `left`."""
+    """Return the blocker of a node whose pods may be moved after `left`."""
     detail = f"a pod was placed there a short time ago; {duration(left)} to go"
     return Blocker("settling", detail, at + left)

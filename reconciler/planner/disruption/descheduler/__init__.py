@@ -1,1 +1,1 @@
-"""The descheduler: policies yield pods, one evictor says which of them go."""
+"""The descheduler: policies propose pods, and one evictor decides which of them are evicted."""

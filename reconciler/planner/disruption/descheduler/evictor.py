@@ -1,4 +1,4 @@
-"""The one place that says which proposed pods are evicted: filters, place, limits, budgets."""
+"""Decides which proposed pods are evicted, by filters, places, limits and budgets."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,13 +17,13 @@ from reconciler.planner.removal import KeptPod
 
 
 class Evictor:
-    """Takes proposals, keeps the pods that may not go, and evicts the others.
+    """Evicts the proposed pods that may go, and notes why the others stay.
 
     Args:
         context: The limits of this plan.
         facts: What the policies read.
         places: Where evicted pods would be placed.
-        settings: The descheduler's.
+        settings: The descheduler's settings.
     """
 
     def __init__(
@@ -50,7 +50,11 @@ class Evictor:
                 continue
 
     def _decided(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | None:
-        """Evict the pod, or note why it stays; return where it is expected, None when it stays."""
+        """Evict the pod, or note why it stays.
+
+        Returns:
+            The node on which the pod is expected; None if it stays.
+        """
         pod = proposal.pod
         if pod.key in self._facts.moved:
             return self._facts.moved[pod.key]
@@ -66,7 +70,7 @@ class Evictor:
         return place or pod.node_name
 
     def _blocker(self, proposal: Proposal, blockers: PodBlockers) -> Blocker | None:
-        """Return the first reason for which the pod stays, whatever place there is for it."""
+        """Return the first reason why the pod stays, before a place is looked for."""
         checks: tuple[Callable[[Proposal], Blocker | None], ...] = (
             blockers.first,
             self._unsettled,
@@ -91,7 +95,10 @@ class Evictor:
         return self._context.ledger.pod_blocker(proposal.pod, self._settings)
 
     def _place(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | Blocker | None:
-        """Return where the pod would be placed; None for a pod that has ended."""
+        """Return the node on which the pod would be placed, or why it has to stay.
+
+        None for a pod that has ended: it needs no place.
+        """
         if proposal.pod.finished:
             return None
         return self._places.take(proposal, blockers.destinations)

@@ -1,4 +1,4 @@
-"""What the policies of the descheduler read, and what they say."""
+"""What the policies of the descheduler read (`Facts`) and return (`Proposal`)."""
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -20,72 +20,81 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Shows one moment of the cluster, as the policies read it."""
+    """The cluster at one moment, as the policies read it."""
 
     view: ClusterView
     sim: Simulation
-    """The what-if cluster with all that the plan has decided; only asked."""
+    """The what-if cluster with everything that the plan has decided.
+
+    Policies must not change it.
+    """
     nodes: Sequence[Node]
-    """The nodes whose pods are looked at, by name: ours, Ready, and none that leaves."""
+    """The nodes whose pods may be proposed: ours, Ready and not leaving; sorted by name."""
     pods_on: Mapping[NodeName, Sequence[Pod]]
-    """Pods that run there or start, by name; DaemonSets' too."""
+    """The pods that run or start on each node, sorted by name, including those of DaemonSets."""
     replicas: Sequence[Sequence[Pod]]
     """The pods of all nodes, without those of DaemonSets and those being deleted, in groups that
     share namespace, spec, labels and phase."""
     moved: dict[PodKey, NodeName] = field(default_factory=dict)
-    """The pods that this plan's policies evict, and where each is expected; more are added."""
+    """The pods evicted so far in this plan, and the node on which each is expected. It grows."""
 
     @property
     def at(self) -> datetime:
-        """Return the clock."""
+        """Return the time of the plan."""
         return self.view.at
 
     def staying(self, pods: Sequence[Pod]) -> Sequence[Pod]:
-        """Return those of the pods that no policy of this plan has evicted yet."""
+        """Return the pods that no policy of this plan has evicted yet."""
         return [pod for pod in pods if pod.key not in self.moved] if self.moved else pods
 
     def expected_on(self, pods: Sequence[Pod]) -> Iterable[NodeName | None]:
-        """Return the node of each pod, or where it is expected."""
+        """Yield the node on which each pod runs or, if it was evicted, is expected."""
         nodes = map(attrgetter("node_name"), pods)
         if not self.moved:
             return nodes
         return (self.moved.get(pod.key, node) for pod, node in zip(pods, nodes, strict=True))
 
     def class_of(self, pod: Pod) -> PodClass:
-        """Return the class of a pod that runs."""
+        """Return the class of a running pod."""
         return self.view.table.of(pod, bound=True)
 
     def classes(self, replicas: Sequence[Pod]) -> Iterable[tuple[PodClass, Sequence[Pod]]]:
-        """Return pods of one of `replicas` by class; only volumes may tell them apart."""
+        """Return the pods of one group of `replicas` by class.
+
+        The classes of such pods can differ by their volumes only.
+        """
         if not replicas[0].traits.volumes:
             return ((self.class_of(replicas[0]), replicas),)
         return self.view.table.grouped(replicas)
 
     def labels_by_node(self) -> Mapping[NodeName, Labels]:
-        """Return the labels of the nodes, the names of the zone label that are missing added."""
+        """Return the labels of all nodes, with the missing ones of the two zone labels added."""
         return {name: with_zone_aliases(node.labels) for name, node in self.view.nodes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Names one pod that a policy would evict, and why."""
+    """One pod that a policy would evict, and why."""
 
     pod: Pod
     policy: PodPolicy
     reason: str
-    """A sentence for people, about the pod as `it`."""
+    """A sentence for people in which the pod is `it`."""
     better: BoolArray | None = field(default=None, compare=False)
-    """Rows of the nodes that would be better; None: any other node that takes it."""
+    """The rows of the nodes that would be better; None if any other node will do."""
     leaves: bool = False
-    """Whether kube-scheduler has to choose one of the better nodes; else it only has to exist."""
+    """Whether kube-scheduler has to choose one of the better nodes; else it is enough that one has
+    room."""
     balances: bool = False
-    """Whether it is about where pods are and not about the pod: its node has to have settled."""
+    """Whether it is about how pods are distributed, not about the pod: then its node has to have
+    settled."""
 
 
 def find_replicas(view: ClusterView, nodes: Iterable[Node]) -> list[Sequence[Pod]]:
     """Return the pods of these nodes in groups of equals; see `Facts.replicas`.
 
-    Policies then ask once for hundreds of pods. Replicas share one object for their labels.
+    A policy can then decide once for hundreds of pods. Replicas share one object for their labels,
+    so comparing by identity is enough.
     """
     names = {node.name for node in nodes}
     located = sum(map(len, chain(view.pods_on.values(), view.stuck_terminating_on.values())))
@@ -111,16 +120,17 @@ def find_replicas(view: ClusterView, nodes: Iterable[Node]) -> list[Sequence[Pod
 
 
 def by_first_name(pods: Sequence[Pod]) -> tuple[str, str]:
-    """Return what groups of pods of one namespace are ordered by."""
+    """Return the sort key of a group of pods of one namespace: that and the first name."""
     return pods[0].key.namespace, min(map(attrgetter("key.name"), pods))
 
 
 Proposals = Generator[Proposal, NodeName | None, None]
-"""Policies yield proposals, and are told where the pod is expected, or None when it stays."""
+"""How a policy works: it yields a proposal and receives the node on which the pod is expected, or
+None if the pod stays."""
 
 
 def eviction_order(pod: Pod) -> tuple[object, ...]:
-    """Return the order in which pods that are equal to a policy go.
+    """Return the sort key in which pods that are equal to a policy are evicted.
 
     By priority, then BestEffort before Burstable before Guaranteed, then the oldest.
     """
@@ -130,5 +140,5 @@ def eviction_order(pod: Pod) -> tuple[object, ...]:
 
 
 def age_seconds(pod: Pod, at: datetime) -> float:
-    """Return how long ago the pod was made; 0 when that is not known, or in the future."""
+    """Return the age of the pod in seconds; 0 if it is unknown or negative."""
     return max(0.0, (at - pod.created_at).total_seconds()) if pod.created_at is not None else 0.0

@@ -1,4 +1,4 @@
-"""The function of each policy, by the type of its arguments."""
+"""Maps the type of a policy's arguments to the policy's function."""
 
 from typing import assert_never
 
@@ -21,7 +21,7 @@ from reconciler.planner.disruption.descheduler.policies import (
 def proposals_of(  # noqa: C901, PLR0911 - one case per policy
     policy: arguments.PolicyArguments, facts: Facts
 ) -> Proposals:
-    """Return what a policy proposes."""
+    """Return the proposals of a policy."""
     match policy:
         case arguments.FailedPods():
             return failed_pods.proposals(policy, facts)

@@ -1,4 +1,4 @@
-"""Where an evicted pod would be placed: kube-scheduler's filters and scores over what is free."""
+"""Where an evicted pod would be placed, by kube-scheduler's filters and scores."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,7 @@ from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import MOVES
 
 _FULL = 100.0
-"""The best score of one plugin of kube-scheduler."""
+"""The highest score that one plugin of kube-scheduler gives."""
 
 
 class Places:
@@ -36,7 +36,7 @@ class Places:
         self._headroom = LiftedHeadroom(builder)
 
     def take(self, proposal: Proposal, destinations: BoolArray) -> NodeName | Blocker:
-        """Take a place for the pod on the node where it is expected, off its own.
+        """Reserve room for the pod on the node where it is expected, other than its own.
 
         Args:
             proposal: The pod, and which nodes would be better for it.
@@ -70,13 +70,14 @@ class Places:
     ) -> int | Blocker:
         """Return the row where the pod is expected, or why it has to stay.
 
-        kube-scheduler does not know which room is headroom: it may choose a node that has no other.
+        kube-scheduler does not know about headroom, so it may choose a node where only headroom is
+        free.
         """
         if not allowed.any():
             better = " that would be better" if proposal.better is not None else ""
             return Blocker("no-destination", f"it fits on no other node{better}")
         with self._headroom.lifted():
-            # Thousands of pods are asked about: without headroom the nodes are the same as before.
+            # Thousands of pods are asked about. Without headroom the answer is the same as before.
             takes = self._takes(pod_class) if self._headroom.rows else takes
             scores = self._scores(pod_class)
         chosen = int(np.where(allowed, scores, -np.inf).argmax())

@@ -1,4 +1,4 @@
-"""Why a pod may not be descheduled: one ordered list, for the pods of one profile."""
+"""Why a pod may not be descheduled: an ordered list of checks for the pods of one profile."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,12 +31,12 @@ _Controller = tuple[str, str, str, str]
 
 
 class PodBlockers:
-    """Asks a pod's annotations, its node's, owner and age, and the DefaultEvictor's arguments.
+    """Checks a pod's annotations, node, owner and age, and the arguments of the DefaultEvictor.
 
     Args:
         context: The limits of this plan.
-        settings: The descheduler's.
-        evictor: The profile's.
+        settings: The descheduler's settings.
+        evictor: The arguments of the profile's DefaultEvictor.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PodBlockers:
             )
 
     def first(self, proposal: Proposal) -> Blocker | None:
-        """Return the first reason for which the pod stays; None when nothing about it keeps it."""
+        """Return the first reason why the pod stays; None if nothing about it keeps it."""
         checks: tuple[Callable[[Pod], Blocker | None], ...] = (
             self._rules,
             self._node,
@@ -75,7 +75,7 @@ class PodBlockers:
         return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
 
     def _rules(self, pod: Pod) -> Blocker | None:
-        """Return what scale-in asks of a pod as well."""
+        """Return a blocker if scale-in would not move the pod either."""
         view = self._context.view
         assert pod.node_name is not None
         status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
@@ -100,7 +100,7 @@ class PodBlockers:
         )
 
     def _node(self, pod: Pod) -> Blocker | None:
-        """Return a blocker when somebody has protected the pod's node."""
+        """Return a blocker if the pod's node is protected."""
         assert pod.node_name is not None
         found = forbidding(self._context.view.nodes[pod.node_name].annotations)
         return Blocker("do-not-disrupt", f"its node is annotated {found}") if found else None
@@ -138,7 +138,7 @@ class PodBlockers:
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
     def _young(self, pod: Pod) -> Blocker | None:
-        """Return a blocker for a new replica, so that none is evicted again and again."""
+        """Return a blocker for a new replica, so that replicas are not evicted again and again."""
         evictor, at = self._evictor, self._context.view.at
         assert pod.node_name is not None
         least = max(self._settings.interval_seconds, evictor.age_min_seconds)

@@ -1,4 +1,4 @@
-"""What the pods of each node ask for, in percent of what the node offers."""
+"""The requests of the pods on each node, in percent of the node's allocatable resources."""
 
 from collections.abc import Collection, Mapping
 from itertools import repeat
@@ -16,15 +16,14 @@ Percents = Mapping[str, float]
 
 
 class Usage:
-    """Adds up what all pods of some nodes request, DaemonSets' included; moved pods are followed.
+    """The requests of all pods on some nodes, DaemonSets included.
 
-    Those that this plan has evicted count where they are expected.
-
-    Arrays have a row for each node of the view, in its order.
+    Pods that this plan has evicted count on the node where they are expected. Arrays have a row for
+    each node of the view, in its order.
 
     Args:
         facts: The cluster.
-        resources: Those that thresholds name.
+        resources: The resources that thresholds name.
     """
 
     def __init__(self, facts: Facts, resources: Collection[str]) -> None:
@@ -34,7 +33,7 @@ class Usage:
         shape = len(view.nodes), len(self._names)
         self._offers = np.zeros(shape, dtype=np.int64)
         self.looked_at = np.zeros(len(view.nodes), dtype=np.bool_)
-        """The rows of the looked-at nodes."""
+        """The rows of the examined nodes."""
         for node in facts.nodes:
             row = self._row_of[node.name]
             self._offers[row] = [node.allocatable.get(name, 0) for name in self._names]
@@ -56,22 +55,19 @@ class Usage:
         return [pod.spec.requests.get(name, 0) for name in self._names]
 
     def _percents(self, more: Pod | None = None) -> FloatArray:
-        """Return the percents of all nodes, with one pod more on each if given.
-
-        0 of what none offers.
-        """
+        """Return the percents of all nodes, as if each had one pod `more`; 0 if it offers none."""
         used = self._used if more is None else self._used + self._asked(more)
         offered = np.where(self._offered, self._offers, 1)
         return np.asarray(np.where(self._offered, 100.0 * used / offered, 0.0))
 
     def percents(self, node: NodeName) -> dict[str, float]:
-        """Return the percents of a node by resource that it offers."""
+        """Return the percents of a node by resource, without those that it does not offer."""
         row = self._row_of[node]
         values = zip(self._names, self._used[row], self._offers[row], strict=True)
         return {name: 100.0 * float(used) / float(offer) for name, used, offer in values if offer}
 
     def below(self, thresholds: Percents) -> BoolArray:
-        """Return the looked-at nodes that are below all thresholds, or at them."""
+        """Return the examined nodes that are at or below all thresholds."""
         percents, found = self._percents(), self.looked_at.copy()
         for name, most in thresholds.items():
             found &= percents[:, self._names.index(ResourceName(name))] <= most

@@ -181,7 +181,7 @@ def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
 
 
 def _is_next(view: ClusterView, status: FleetStatus, node: Node) -> bool:
-    """Whether the node's batch has its new node, or waits for one that may be on its way.
+    """Return whether the node's batch has its new node, or waits for one that may be on its way.
 
     A fleet that cannot give it holds up no other one: its node serves on until then, and the
     budgets are asked again before it drains.

@@ -282,7 +282,7 @@ class Consolidator:
         self._context.builder.mark(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
-        """Whether one more node of the fleet may come in its place."""
+        """Return whether one more node of the fleet may come in its place."""
         if not (self._is_proven(candidate, status.key) and self._may_grow(candidate, status)):
             return False
         return not self._context.kept_places.taken_by(status.key)

@@ -28,7 +28,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _in_use(builder: PlanBuilder, node: Node) -> bool:
-    """Whether a node of the target holds pods that count, gets some now, or is to be kept.
+    """Return whether a node of the target holds pods that count, gets some now, or is to be kept.
 
     What its group replaces by itself is not: its new node has come beyond the target, or will.
     """

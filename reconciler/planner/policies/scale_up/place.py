@@ -179,7 +179,7 @@ def _attempt(
 
 
 def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
-    """Whether places of other classes may open one for its pods."""
+    """Return whether places of other classes may open one for its pods."""
     links = builder.sim.links(waiting.pod_class)
     return bool(links.spread or links.affinity)
 

@@ -184,7 +184,7 @@ def _competing(
 
 
 def nodes_are_short(builder: PlanBuilder) -> bool:
-    """Whether `raise_limits` may allow fewer nodes than the waiting pods need."""
+    """Return whether `raise_limits` may allow fewer nodes than the waiting pods need."""
     nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
     return nodes is not None and sum(w.left for w in builder.waiting) > nodes
 

@@ -1,1 +1,1 @@
-"""One file per policy of the descheduler: which pods it would evict, and why."""
+"""The policies of the descheduler, one file each: which pods it would evict, and why."""

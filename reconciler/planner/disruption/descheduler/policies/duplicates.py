@@ -1,4 +1,4 @@
-"""RemoveDuplicates: replicas of one owner on fewer nodes than they could be on."""
+"""RemoveDuplicates: proposes replicas of one owner that could be spread over more nodes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from reconciler.planner.disruption.descheduler.facts import (
 from reconciler.planner.placement.arrays import BoolArray
 
 _Group = tuple[str, Owner, int]
-"""Namespace, owner and what the pods are made of: a rollout's two kinds of pods are two groups."""
+"""Namespace, owner and traits. The two ReplicaSets of a rollout are two groups."""
 
 
 def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
-    """Yield the replicas beyond an even share of the nodes that could take them.
+    """Yield the replicas above an even share on the nodes that could take them.
 
     Source: descheduler README, RemoveDuplicates, read 2026-11.
     """
@@ -40,7 +40,7 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
 
 
 def _by_owner(pods: Sequence[Pod]) -> Iterable[tuple[Owner, Sequence[Pod]]]:
-    """Return pods by owner, those without one left out; mostly there is one object for all."""
+    """Return the pods by owner, without those that have none. Replicas usually share the object."""
     if len(set(map(id, map(attrgetter("owner"), pods)))) == 1:
         owner = pods[0].owner
         return () if owner is None else ((owner, pods),)
@@ -81,14 +81,14 @@ def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
 
 
 def _move(held: Counter[NodeName | None], node: NodeName, place: NodeName | None) -> None:
-    """Count a pod at the place where it is expected; None: it stays."""
+    """Count a pod at the node where it is expected; `place` is None if it stays."""
     if place is not None:
         held[node] -= 1
         held[place] += 1
 
 
 def _possible(pod: Pod, facts: Facts) -> BoolArray:
-    """Return rows of looked-at nodes that would take such a pod if they had room."""
+    """Return the rows of examined nodes that would take such a pod if they had room."""
     admitted = facts.sim.admitted(facts.class_of(pod))
     looked_at = {node.name for node in facts.nodes}
     known = np.array([name in looked_at for name in facts.view.nodes], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""RemoveFailedPods: pods that failed and that nothing has removed."""
+"""RemoveFailedPods: proposes failed pods that nothing has removed."""
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.descheduler_settings import FailedPods
@@ -12,7 +12,7 @@ from reconciler.planner.disruption.descheduler.facts import (
 
 
 def proposals(arguments: FailedPods, facts: Facts) -> Proposals:
-    """Yield the failed pods of the reasons, exit codes, owners and age that are asked for.
+    """Yield the failed pods with the reasons, exit codes, owners and age that are asked for.
 
     Source: descheduler README, RemoveFailedPods, read 2026-11.
     """

@@ -1,4 +1,4 @@
-"""HighNodeUtilization: pods from under-used nodes to fuller ones, so that the first get empty."""
+"""HighNodeUtilization: proposes the pods of under-used nodes, so that these become empty."""
 
 from reconciler.model.cluster import Node
 from reconciler.planner.descheduler_settings import HighNodeUtilization
@@ -42,7 +42,8 @@ def nodes_to_empty(
 ) -> list[Node]:
     """Return the nodes at or below all thresholds, the emptiest first.
 
-    None where these are no more than `numberOfNodes`, or all nodes: their pods have no fuller one.
+    None of them if there are at most `numberOfNodes`, or if all nodes are: then there is no fuller
+    one.
     """
     asked = usage or Usage(facts, arguments.thresholds)
     below, full, row_of = asked.below(arguments.thresholds), asked.fullness(), facts.view.row_of

@@ -1,4 +1,4 @@
-"""RemovePodsViolatingInterPodAntiAffinity: pods beside others that they must not run beside."""
+"""RemovePodsViolatingInterPodAntiAffinity: proposes pods next to others that they exclude."""
 
 from collections.abc import Mapping
 
@@ -15,13 +15,14 @@ from reconciler.planner.placement.classes import PodClass
 
 
 def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
-    """Yield the pods whose own required anti-affinity another pod in the same domain breaks.
+    """Yield the pods whose own required anti-affinity is broken by another pod in the same domain.
 
-    Once one of two pods is gone, the other one may stay: each is looked at as things are then.
+    Once one of two pods is evicted the other may stay: each is checked after those before it.
+
     Source: descheduler README, RemovePodsViolatingInterPodAntiAffinity, read 2026-11.
     """
     broken: dict[int, Mapping[int, str]] = {}
-    """By class: the rows where a term does not hold, with its key; as things are now."""
+    """By class: the rows where a term is broken now, with the topology key of that term."""
     row_of = facts.view.row_of
     pods: list[tuple[Pod, NodeName]] = []
     for replicas in facts.replicas:

@@ -1,4 +1,4 @@
-"""LowNodeUtilization: pods from over-used to under-used nodes."""
+"""LowNodeUtilization: proposes pods of over-used nodes while under-used nodes have room."""
 
 from collections.abc import Mapping
 
@@ -18,9 +18,10 @@ _WHOLE = 100.0
 
 
 def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
-    """Yield pods of over-used nodes, the fullest first, until each is at its target.
+    """Yield pods of over-used nodes, the fullest node first, until each is at its target.
 
-    They are expected on nodes that were under-used and that stay at their target with them.
+    They are expected on nodes that were under-used and that stay within their target.
+
     Source: descheduler README, LowNodeUtilization, read 2026-11.
     """
     usage = Usage(facts, {*arguments.thresholds, *arguments.target_thresholds})
@@ -66,7 +67,7 @@ def _relieved(
 
 
 def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
-    """Return the pods of a node that the policy looks at."""
+    """Return the pods of a node that the policy may propose."""
     return [
         pod
         for pod in facts.staying(facts.pods_on.get(node.name, ()))
@@ -77,11 +78,10 @@ def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
 def _thresholds(
     arguments: LowNodeUtilization, usage: Usage
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return where under-used ends and over-used begins, in percent.
+    """Return the thresholds of under-use and of over-use, in percent by resource.
 
-    As distances from the mean if asked.
-
-    A distance of 0 below the mean leaves the resource out on both sides, as upstream does.
+    They may be given as distances from the mean. A distance of 0 below the mean leaves the resource
+    out on both sides, as upstream does.
     """
     if not arguments.deviation:
         return arguments.thresholds, arguments.target_thresholds

@@ -1,4 +1,4 @@
-"""RemovePodsViolatingNodeAffinity: pods on nodes that their node affinity would not choose now."""
+"""RemovePodsViolatingNodeAffinity: proposes pods whose node affinity no longer fits their node."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from reconciler.planner.placement.filters.node_affinity import selects
 
 
 def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
-    """Yield the pods whose required, on request preferred, node affinity speaks for other nodes.
+    """Yield the pods whose required (on request also preferred) node affinity favours other nodes.
 
     Source: descheduler README, RemovePodsViolatingNodeAffinity, read 2026-11.
     """
@@ -45,7 +45,7 @@ def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
 
 
 def _holds(pod: Pod, name: NodeName, labels: Labels) -> bool:
-    """Return whether nodeSelector and required node affinity choose the node as it is now."""
+    """Return whether nodeSelector and required node affinity allow the node as it is now."""
     affinity = pod.spec.node_affinity
     return selects(pod.spec.node_selector, labels) and (
         affinity is None or affinity.matches(labels, name)
@@ -55,7 +55,7 @@ def _holds(pod: Pod, name: NodeName, labels: Labels) -> bool:
 def _preferring_others(
     node: Node, pod: Pod, facts: Facts, labels: Mapping[NodeName, Labels]
 ) -> Proposals:
-    """Yield the pod when it prefers other nodes to its own."""
+    """Yield the pod if it prefers other nodes to its own."""
     weights = np.array([_weight(pod, name, labels[name]) for name in facts.view.nodes])
     own = weights[facts.view.row_of[node.name]]
     if (weights > own).any():

@@ -1,4 +1,4 @@
-"""RemovePodsViolatingNodeTaints: pods that do not tolerate a taint of their node."""
+"""RemovePodsViolatingNodeTaints: proposes pods that do not tolerate a taint of their node."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,15 @@ from reconciler.planner.disruption.descheduler.facts import (
 from reconciler.planner.placement.arrays import BoolArray
 
 _OURS = frozenset({DRAINING_TAINT, UNNEEDED_TAINT})
-"""They say what this program does with the node, and it moves the pods itself."""
+"""Our own taints. They mark what this program does with a node, and it moves the pods itself."""
 
 
 def proposals(arguments: NodeTaints, facts: Facts) -> Proposals:
-    """Yield the pods that do not tolerate a NoSchedule taint, on request a PreferNoSchedule one.
+    """Yield the pods that do not tolerate a NoSchedule (on request also PreferNoSchedule) taint.
 
-    They are expected on nodes whose taints of that kind they all tolerate: on others they would
-    be proposed again. NoExecute taints are the node lifecycle controller's.
+    They are expected on nodes whose taints of that kind they all tolerate: on others they would be
+    proposed again. NoExecute taints are left to Kubernetes' node lifecycle controller.
+
     Source: descheduler README, RemovePodsViolatingNodeTaints, read 2026-11.
     """
     tainted = _Tainted(arguments, facts)
@@ -46,7 +47,7 @@ def proposals(arguments: NodeTaints, facts: Facts) -> Proposals:
 
 
 class _Tainted:
-    """The taints of all nodes that count for the policy."""
+    """The taints of all nodes that the policy considers."""
 
     def __init__(self, arguments: NodeTaints, facts: Facts) -> None:
         self._arguments = arguments
@@ -59,11 +60,11 @@ class _Tainted:
         self._tolerated: dict[tuple[Toleration, ...], BoolArray] = {}
 
     def of(self, node: Node) -> tuple[Taint, ...]:
-        """Return the taints of a node that count."""
+        """Return the taints of a node that the policy considers."""
         return tuple(taint for taint in node.taints if _counts(taint, self._arguments))
 
     def tolerated_by(self, tolerations: tuple[Toleration, ...]) -> BoolArray:
-        """Return the rows of the nodes all of whose taints these tolerations tolerate."""
+        """Return the rows of the nodes whose taints are all tolerated."""
         if tolerations not in self._tolerated:
             tolerated = [_untolerated(tolerations, taints) is None for taints in self._sets]
             self._tolerated[tolerations] = np.array(tolerated)[self._number_of_row]

@@ -1,4 +1,4 @@
-"""PodLifeTime: pods that are older than they should get, the oldest first."""
+"""PodLifeTime: proposes pods older than `maxPodLifeTimeSeconds`, the oldest first."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,9 +20,10 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
-    """Yield the pods older than `maxPodLifeTimeSeconds`, in one of the states where any is named.
+    """Yield the pods older than `maxPodLifeTimeSeconds`; if `states` are named, only those in one.
 
-    Pods that have ended are among them only where a state names how they did.
+    Pods that have ended are proposed only if a state names how they ended.
+
     Source: descheduler README, PodLifeTime, read 2026-11.
     """
     before = facts.at - timedelta(seconds=arguments.seconds_max)
@@ -42,7 +43,7 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
 
 
 def _ended(arguments: PodLifeTime, facts: Facts, before: datetime) -> Iterator[Pod]:
-    """Yield the pods that have ended, were made before that time and are in a state asked for."""
+    """Yield the pods that have ended, are older than that and are in one of the states."""
     for node in facts.nodes:
         for pod in facts.view.finished_on.get(node.name, ()):
             old = pod.created_at is not None and pod.created_at < before
@@ -52,13 +53,16 @@ def _ended(arguments: PodLifeTime, facts: Facts, before: datetime) -> Iterator[P
 
 
 def _first_made(pods: Sequence[Pod]) -> datetime:
-    """Return when the oldest of the pods was made; long ago where that is not known of one."""
+    """Return when the oldest of the pods was created; `datetime.min` if unknown for one of them."""
     made = list(map(attrgetter("created_at"), pods))
     return _LONG_AGO if None in made else min(made)
 
 
 def _is_in_state(pod: Pod, arguments: PodLifeTime) -> bool:
-    """Whether its phase, its reason, or why a container waits or ended is among the states."""
+    """Return whether the pod is in one of the states.
+
+    A state is a phase, a reason, or why a container waits or was terminated.
+    """
     if not arguments.states or arguments.states & {pod.phase, pod.reason}:
         return True
     kinds = {"container"}

@@ -1,4 +1,4 @@
-"""RemovePodsHavingTooManyRestarts: pods whose containers keep restarting on their node."""
+"""RemovePodsHavingTooManyRestarts: proposes pods whose containers keep restarting."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -14,7 +14,7 @@ from reconciler.planner.disruption.descheduler.facts import (
 
 
 def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
-    """Yield the pods with at least `podRestartThreshold` restarts, those with most first.
+    """Yield the pods with at least `podRestartThreshold` restarts, those with the most first.
 
     Source: descheduler README, RemovePodsHavingTooManyRestarts, read 2026-11.
     """
@@ -45,10 +45,7 @@ def _restarts(pod: Pod, arguments: TooManyRestarts) -> int:
 
 
 def _is_in_state(pod: Pod, arguments: TooManyRestarts) -> bool:
-    """Return whether its phase, or why a container waits, is among the states.
-
-    Without any, always.
-    """
+    """Return whether its phase, or why a container waits, is in `states`; True without any."""
     if not arguments.states or pod.phase in arguments.states:
         return True
     kinds = {"container", "init"} if arguments.init_containers else {"container"}

@@ -1,4 +1,4 @@
-"""RemovePodsViolatingTopologySpreadConstraint: pods that make a spread more uneven than allowed."""
+"""RemovePodsViolatingTopologySpreadConstraint: proposes pods of domains with too many of them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ def _constraints(
 
 
 class _Domains:
-    """The nodes by topology domain, worked out once per key."""
+    """The nodes by topology domain, computed once per key."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -57,7 +57,7 @@ class _Domains:
         self._known: dict[str, tuple[IntArray, list[str]]] = {}
 
     def of(self, key: str) -> tuple[IntArray, list[str]]:
-        """Return the number of each row's domain, -1 for none, and the domains' values."""
+        """Return each row's domain number (-1 for none), and the values of the domains."""
         if key not in self._known:
             stated = [label_of(n.labels, key) or "" for n in self._facts.view.nodes.values()]
             values = sorted(set(stated) - {""})
@@ -76,13 +76,13 @@ class _Domains:
 
 
 class _Balance:
-    """The domains of one constraint.
+    """The pods of one constraint by domain.
 
     Args:
-        constraint: As the pods' classes have it.
-        pods: The pods that have it, and so may go for it.
+        constraint: The constraint, as the pods' classes have it.
+        pods: The pods that have it, which may therefore be evicted.
         facts: The cluster.
-        domains: Of its nodes.
+        domains: The domains of its nodes.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class _Balance:
         self._present = nodes.nonzero()[0]
 
     def proposals(self) -> Proposals:
-        """Yield one pod after the other, each from the fullest domain that can still give one."""
+        """Yield one pod at a time, each from the fullest domain that can still give one."""
         if not self._is_uneven():
             return
         movable = self._movable()
@@ -141,7 +141,7 @@ class _Balance:
         return bool(len(self._present)) and most - self._least() > self._constraint.max_skew
 
     def _movable(self) -> dict[int, list[Pod]]:
-        """Return the pods of each domain that the constraint counts, the first to go last."""
+        """Return the pods of each domain that the constraint counts; the last of each go first."""
         found: dict[int, list[Pod]] = defaultdict(list)
         selector, row_of = self._constraint.selector, self._facts.view.row_of
         for pod in sorted(self._facts.staying(self._pods), key=eviction_order, reverse=True):
@@ -151,7 +151,7 @@ class _Balance:
         return found
 
     def _least(self) -> int:
-        """Return what the emptiest domain holds; nothing while there are fewer than minDomains."""
+        """Return the number of pods in the emptiest domain; 0 below minDomains domains."""
         if len(self._present) < self._constraint.min_domains:
             return 0
         return int(self._sizes[self._present].min(initial=0 if not len(self._present) else 2**31))

@@ -1,4 +1,4 @@
-"""Drains that earlier plans began: continued, ended with the node, or given back when needed."""
+"""Drains that earlier plans began: each is continued, ended with its node, or given back."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -68,7 +68,9 @@ from reconciler.planner.view import ClusterView
 
 
 def continue_drains(builder: PlanBuilder) -> list[Relocation]:
-    """Delete Node objects of ended instances; end, drain on or give back draining nodes.
+    """Decide the next step of every draining node, and delete the Node objects of ended instances.
+
+    A drain continues, ends with the node's instance, or is given back.
 
     Returns:
         Where the pods of the drains that continue go.
@@ -88,7 +90,7 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
         elif is_draining(node):
             under_way.append((node, key))
         elif DRAIN_STARTED in node.annotations:
-            # The taint came off, and then the program was killed or its call failed.
+            # The taint was removed, then the program was stopped or the next call failed.
             ended = end_of_drain(view, node, "scale-in", "its drain is over")
             builder.cancel_drain(ended)
     if not under_way:
@@ -102,7 +104,7 @@ def continue_drains(builder: PlanBuilder) -> list[Relocation]:
 
 
 class _Drains:
-    """Takes the next step of drains, one node after the other.
+    """Decides the next step of drains, one node after the other.
 
     Args:
         builder: The plan.
@@ -116,12 +118,12 @@ class _Drains:
         self.begun: list[Relocation] = []
         """The moves of the drains that continue."""
         self._going_on: dict[FleetKey, int] = {}
-        """Draining nodes per fleet that are not ended yet: they will lower its target too."""
+        """Draining nodes per fleet whose end will lower the fleet's target in a later plan."""
         self._undecided = set(names)
-        """Nodes whose next step has not been taken."""
+        """Nodes whose next step is not decided yet."""
 
     def finish(self, node: Node, key: FleetKey, drain: Disruption) -> None:
-        """Take the next step of the node's drain, or give it back."""
+        """Decide the next step of the node's drain, or give it back."""
         builder, status = self._builder, self._builder.view.statuses[key]
         self._undecided.discard(node.name)
         view = builder.view
@@ -153,7 +155,7 @@ class _Drains:
             _end(builder, node, key, drain)
 
     def _rules(self, drain: Disruption) -> SpotRescheduler | None:
-        """Return how pods are moved to spot nodes, where that is what empties the node."""
+        """Return the settings of the spot rescheduler if it drains the node; None otherwise."""
         is_theirs = drain.policy == POLICY
         return self._builder.view.settings.spot_rescheduler if is_theirs else None
 
@@ -169,17 +171,17 @@ class _Drains:
         return judge_of(terms, self._builder.budgets.coverage, self._builder.view.at)
 
     def _is_overdue(self, node: Node, key: FleetKey) -> bool:
-        """Return whether pods have kept it for so long that they are deleted."""
+        """Return whether `terminate_after` has passed, so that its pods are deleted."""
         view = self._builder.view
         return is_overdue(view, node, view.statuses[key].settings)
 
     def _too_long(
         self, node: Node, key: FleetKey, drain: Disruption, left: tuple[int, int]
     ) -> Blocker | None:
-        """Return a blocker when the drain has failed by the clock; None while there is time left.
+        """Return a blocker if the drain has taken too long; None while there is time left.
 
-        Pods of an overdue node have their whole grace period, and what keeps its instance from
-        being ended may last a moment: it has `terminate_after` besides.
+        An overdue node has `terminate_after` as additional time: its pods keep their full grace
+        period, and what prevents the end of its instance may last only a moment.
         """
         settings = self._settings(drain, key)
         if self._is_overdue(node, key):
@@ -190,9 +192,9 @@ class _Drains:
         return _too_long(self._builder.view, drain, settings, *left)
 
     def _was_refused(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
-        """Return whether pods of an overdue node were asked to leave for as long as drains take.
+        """Return whether evictions from an overdue node have been refused for the time of a drain.
 
-        A budget may allow their eviction and a webhook refuse it, each time.
+        A budget may allow an eviction that a webhook refuses each time.
         """
         view, status = self._builder.view, self._builder.view.statuses[key]
         end = ends_at(view, node, status.settings)
@@ -201,10 +203,11 @@ class _Drains:
         return view.at - since > timedelta(seconds=seconds)
 
     def _evicted_lately(self, node: Node, key: FleetKey, drain: Disruption) -> bool:
-        """Return whether pods that seem stuck have not had their time by our clock.
+        """Return whether the grace period of pods that seem stuck has not passed by our clock yet.
 
-        Their deletion is dated by the API server's, which may be far behind ours. An eviction gives
-        a pod no more than the fleet's limit, however long it asks for; a deletion does.
+        The API server dates their deletion, and its clock may be far behind ours. An eviction
+        grants a pod at most the fleet's limit, however long it asks for; a deletion grants all of
+        it.
         """
         view = self._builder.view
         stuck = view.stuck_terminating_on.get(node.name, ())
@@ -216,7 +219,7 @@ class _Drains:
         return view.at - drain.started <= timedelta(seconds=seconds) + STUCK_AFTER
 
     def _stays_afterwards(self, node: Node, key: FleetKey, drain: Disruption) -> Blocker | None:
-        """Return why a node stays whose pods have moved to spot nodes; None for other drains."""
+        """Return why a node stays that the spot rescheduler drained; None for other drains."""
         if drain.policy != POLICY:
             return None
         if self._rules(drain) is None:
@@ -227,7 +230,7 @@ class _Drains:
         return Blocker("rescheduled", "its pods have moved to spot nodes")
 
     def _moves(self, node: Node, pods: Sequence[Pod], drain: Disruption) -> Relocation | None:
-        """Return where its pods go; None when they fit nowhere."""
+        """Return where its pods go; None if they fit nowhere."""
         builder, rules = self._builder, self._rules(drain)
         if rules is None:
             with_it = self._sets.set_of(node.name)
@@ -239,9 +242,9 @@ class _Drains:
         return self._simulator.move_onto(node, by_cpu(builder.view, pods), rows)
 
     def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], drain: Disruption) -> None:
-        """Evict what is still there, unless time is up or the end is no longer in sight.
+        """Evict the pods that are left, or give the drain up if it took too long or cannot end.
 
-        While its instance cannot be ended no pod is evicted, and the time runs on.
+        While the instance cannot be ended no pod is evicted, and the time of the drain runs on.
         """
         builder = self._builder
         view = builder.view
@@ -277,7 +280,8 @@ class _Drains:
             gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
             builder.continue_drain(gone, placements_of(builder, moves))
             return
-        # A budget may allow some now and the rest later: as after a 429, those are asked again.
+        # Budgets may allow only some of the pods now: the others are asked for again, as after a
+        # 429.
         refused = builder.budgets.refusal(left)
         now = builder.budgets.take_now(left)
         allowed = {pod.key for pod in now}
@@ -292,10 +296,10 @@ class _Drains:
         )
 
     def _wait_empty(self, node: Node, key: FleetKey, drain: Disruption, halted: Blocker) -> None:
-        """Keep an empty node that cannot be ended now, and give it back when its time is over.
+        """Keep an empty node that cannot be ended now; give it back if that takes too long.
 
-        The drain of a node that was empty from the start has no time noted: it runs from here, as
-        where what is noted cannot be read.
+        The start of the drain is noted now if the node was empty from the start or the note is
+        unreadable.
         """
         builder = self._builder
         if self._too_long(node, key, drain, (0, 0)) is not None:
@@ -309,7 +313,7 @@ class _Drains:
 def _too_long(
     view: ClusterView, drain: Disruption, settings: ScaleInSettings, to_evict: int, ending: int
 ) -> Blocker | None:
-    """Return a blocker when the drain has failed by the clock; None while there is time left."""
+    """Return a blocker if the drain has taken too long; None while there is time left."""
     started, progress = drain.started or view.at, drain.progress
     if progress is not None:
         return timed_out(progress.after(view.at, to_evict, ending), started, view.at, settings)
@@ -325,9 +329,9 @@ def _too_long(
 def _noted(
     view: ClusterView, node: Node, drain: Disruption, left: tuple[int, int]
 ) -> list[AnnotateNode]:
-    """Return what has changed of the drain's marks: how far it is, or a start that cannot be read.
+    """Return the drain's annotations that change: its progress, or a start that is unreadable.
 
-    Such a start is written again, as one that is missing, so that the drain can time out.
+    An unreadable or missing start is written again as now, so that the drain can time out.
     """
     marks: list[tuple[str, str, str]] = []
     text = node.annotations.get(DRAIN_STARTED, "")
@@ -357,12 +361,12 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> 
 
 
 def _already_lowered(builder: PlanBuilder, key: FleetKey) -> bool:
-    """Return whether the target was lowered for this node before, but the node was not ended.
+    """Return whether an earlier plan lowered the target for this node but could not end it.
 
-    More nodes than the target asks for, when all that this plan ends are gone, say so: after a
-    crash between the two steps the target must not go down twice. A target that this plan raises
-    for nodes to come asks for them on top of all that have joined. Nodes and instances that are
-    replaced do not count: the target still asks for them.
+    It did if there are more nodes than the target asks for once all that this plan ends are gone.
+    After a crash between the two steps the target must not be lowered twice. A target that this
+    plan raises asks for nodes on top of all that have joined. Nodes and instances that are replaced
+    do not count, as the target still asks for them.
     """
     ending = sum(
         1

@@ -1,4 +1,4 @@
-"""Which nodes without pods may go: their timers, and the spares that stay."""
+"""Which nodes without pods may be removed: their timers, and the spares that stay."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -25,21 +25,21 @@ Eligible = tuple[timedelta, Node, FleetStatus]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EligibleNodes:
-    """Lists nodes that have been empty long enough."""
+    """The nodes that have been empty long enough to be removed."""
 
     nodes: tuple[Eligible, ...]
-    """Those that are to be replaced first, then those that have been empty longest."""
+    """Nodes that are to be replaced come first, then those that have been empty longest."""
     spares: frozenset[NodeName]
-    """Those of them that are kept all the same."""
+    """Those of `nodes` that are kept as spares."""
 
     @property
     def removable(self) -> frozenset[NodeName]:
-        """Return those that may go."""
+        """Return the nodes that may be removed."""
         return frozenset(node.name for _, node, _ in self.nodes) - self.spares
 
 
 def find_eligible(context: DisruptionContext) -> EligibleNodes:
-    """Start timers of empty nodes, and tell which have been empty long enough."""
+    """Return the nodes that have been empty long enough, and start the timers of the others."""
     builder = context.builder
     view = builder.view
     eligible: list[Eligible] = []
@@ -59,7 +59,10 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
 
 
 def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
-    """Return how long the node has been empty; None: something forbids its end, which is noted."""
+    """Return how long the node has been empty; None if something forbids its end.
+
+    What forbids it is noted in the plan.
+    """
     builder = context.builder
     view = builder.view
     found = (
@@ -85,15 +88,15 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
 
 
 def _required(view: ClusterView, status: FleetStatus) -> timedelta:
-    """Return how long a node of the fleet has to be empty before it goes."""
+    """Return how long a node of the fleet has to be empty before it is removed."""
     seconds = idle_seconds_required(status.settings, view.at, view.settings.timezone)
     return timedelta(seconds=seconds)
 
 
 def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: EligibleNodes) -> None:
-    """Note what the nodes whose time has not come wait for.
+    """Note for each node that has not been empty long enough what it waits for.
 
-    Those that would go last stay all the same where the fleet's minimum needs them.
+    Nodes beyond what the fleet's minimum lets go are kept by the minimum and not by their time.
     """
     builder, view = context.builder, context.view
     going = Counter(status.key for _, node, status in found.nodes if node.name in found.removable)
@@ -110,9 +113,9 @@ def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: Eligib
 
 
 def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """Return a blocker when pods will come from nodes that a rolling update replaces.
+    """Return a blocker if the node is to take the pods of a rolling update's batch.
 
-    Ended as idle, it would be asked for again, and again, until those pods may be moved.
+    If it were ended as idle, it would be bought again and again until those pods may be moved.
     """
     update = view.inventory.updates.get(status.key)
     if update is None or not update.awaits(node):
@@ -125,7 +128,7 @@ def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Block
 
 
 def _spares(eligible: Sequence[Eligible], outdated: Collection[NodeName]) -> frozenset[NodeName]:
-    """Per fleet and instance type as many as are asked for, idle below `type_idle_threshold`."""
+    """Return the spares: `type_spares` per fleet and instance type, idle for a short time only."""
     counts: dict[tuple[object, str], int] = {}
     kept: set[NodeName] = set()
     for idle, node, status in eligible:

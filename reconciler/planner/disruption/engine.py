@@ -1,7 +1,7 @@
-"""The order of disruptions (docs/scale-in.md).
+"""The disruption engine: the methods in the order in which they run (docs/scale-in.md).
 
-Forced methods run before demand is placed, so that demand does not use the nodes they remove.
-Voluntary ones run after it, on what demand leaves.
+Forced methods run before demand is placed, so that no demand is placed on nodes that they remove.
+Voluntary ones run after it, on what demand leaves free.
 """
 
 from collections.abc import Callable
@@ -32,20 +32,23 @@ from reconciler.planner.disruption.set_drains import continue_sets
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 Method = Callable[[PlanBuilder], None]
-"""Reads what was decided before, and writes through the builder."""
+"""A method: it reads the plan so far and adds its decisions through the builder."""
 
 VoluntaryMethod = Callable[[VoluntaryRun], None]
-"""The same for methods that share one run over the candidates."""
+"""A method that shares one run over the candidates with others."""
 
 FORCED: tuple[Method, ...] = (stuck.propose, unhealthy.propose)
-"""Held by no disruption budget; what they take away counts against them."""
+"""Forced methods: no disruption budget limits them, but what they take away counts against it."""
 
 AFTER_DEMAND: tuple[Method, ...] = (interrupted.propose,)
-"""Forced as well. Their nodes are closed and their pods are demand from the opening of the plan;
-they note which of the purchases stand in for a node."""
+"""Forced methods that run after demand.
+
+Their nodes are closed from the start of the plan and the pods of these are demand; the methods note
+which purchases replace a node.
+"""
 
 EMPTY: tuple[VoluntaryMethod, ...] = (empty.propose,)
-"""They leave without a move. They come first: what is about to go takes no pods of others."""
+"""Methods for nodes without pods. They run first, as such nodes must not take pods of others."""
 
 VOLUNTARY: tuple[VoluntaryMethod, ...] = (
     rebalance.propose,
@@ -58,35 +61,39 @@ VOLUNTARY: tuple[VoluntaryMethod, ...] = (
     underutilized.propose,
     consolidation.propose,
 )
-"""For nodes with pods, one after the other. Nodes for which others were bought come before those
-for which none were: behind them they would wait beside idle new nodes."""
+"""Methods for nodes with pods, in order.
+
+Nodes whose replacements were bought come before those without: otherwise the new nodes would stand
+idle.
+"""
 
 AT_REST: tuple[VoluntaryMethod, ...] = (composition.propose,)
-"""For sectors in which no node by itself could leave, now or when its time comes."""
+"""Methods for sectors in which no single node could leave, now or when its time comes."""
 
 LAST: tuple[VoluntaryMethod, ...] = (spot_reschedule.propose,)
-"""For nodes that stay: they know what leaves, and what may leave in time."""
+"""Methods for nodes that stay: they must know which nodes leave now or later."""
 
 PODS: tuple[VoluntaryMethod, ...] = (deschedule.propose,)
-"""They evict pods off nodes that stay, and know which nodes leave or may leave in time."""
+"""Methods that evict single pods from nodes that stay, after all nodes that leave are known."""
 
 AFTERWARDS: tuple[Method, ...] = (
     orphaned.propose,
     fallback.propose,
     interrupted.explain_notices,
 )
-"""For nodes without a fleet, which no limit of a fleet knows, and for what is only noted. Notices
-are explained last, since of several reasons why a node stays the last one is shown."""
+"""Methods for nodes without a fleet, to which no limit of a fleet applies, and methods that only
+note something. Notices are explained last, because of several reasons why a node stays the last
+one is shown."""
 
 
 def propose_forced(builder: PlanBuilder) -> None:
-    """Remove what is broken."""
+    """End the instances that did not join and the nodes that do not work any more."""
     for method in FORCED:
         method(builder)
 
 
 def propose_voluntary(builder: PlanBuilder) -> None:
-    """Empty what EC2 takes back, go on with earlier drains, then remove what nothing needs."""
+    """Empty interrupted nodes, continue the drains of earlier plans, then begin new ones."""
     for forced in AFTER_DEMAND:
         forced(builder)
     context = make_context(builder, continue_drains(builder))

@@ -1,4 +1,4 @@
-"""Why a drain that is under way is given back: what began it holds no more."""
+"""When a drain is given back because the reason for which it began no longer applies."""
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
@@ -8,7 +8,9 @@ from reconciler.planner.view import ClusterView
 
 
 def reason_gone(view: ClusterView, node: Node, key: FleetKey, drain: Disruption) -> Blocker | None:
-    """Return why the reason of a drain holds no more; None while it holds, and for other drains.
+    """Return why the reason for the drain no longer applies; None while it does.
+
+    Only drains for a notice and for a rolling update have a reason that can end.
 
     Args:
         view: The facts.
@@ -22,10 +24,10 @@ def reason_gone(view: ClusterView, node: Node, key: FleetKey, drain: Disruption)
 
 
 def _notice_gone(view: ClusterView, node: Node) -> Blocker | None:
-    """Return why a node stays that EC2 had recommended to leave, or was to change later.
+    """Return why a node is not drained any more for EC2's recommendation or a scheduled change.
 
-    AWS Health has cancelled the change, or its time has passed; the notice was taken off the node;
-    or recommendations are passed over now.
+    AWS Health has cancelled the change, or its time has passed; the notice was removed from the
+    node; or the config now ignores recommendations.
     """
     if node.name in view.inventory.noticed:
         return None
@@ -33,10 +35,10 @@ def _notice_gone(view: ClusterView, node: Node) -> Blocker | None:
 
 
 def _update_halted(view: ClusterView, key: FleetKey) -> Blocker | None:
-    """Return why a node stays whose drain a rolling update began that was halted since.
+    """Return why a node is not drained any more for a rolling update; None unless that was halted.
 
-    What is left there would move to nodes that do not work; given back, the node can take again
-    what has moved.
+    The pods that are left would move to nodes that do not work. Once given back, the node can take
+    its pods again.
     """
     update = view.inventory.updates.get(key)
     if update is None or not update.halted:

@@ -1,4 +1,4 @@
-"""Sets of nodes that earlier plans decided to replace: emptied node after node, or given up."""
+"""Replacement sets of earlier plans: their nodes are drained one by one, or the set is given up."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ from reconciler.planner.nodes.drain_taints import is_draining
 
 
 def continue_sets(run: VoluntaryRun) -> None:
-    """Begin the next drains of each set, as far as the limits allow; give up what cannot go on."""
+    """Begin the next drains of each set, as far as limits allow; give up sets that cannot go on."""
     builder, sets = run.context.builder, run.context.sets
     for node in sets.unreadable:
         because = "which nodes were to be replaced together cannot be read"
@@ -30,7 +30,7 @@ def continue_sets(run: VoluntaryRun) -> None:
 
 
 def _why_over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
-    """Return why the set is not gone on with; None while it may be."""
+    """Return why the set is given up; None while it may go on."""
     view = run.context.view
     if not view.settings.consolidation:
         return "consolidation is switched off"
@@ -42,9 +42,10 @@ def _why_over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
 
 
 def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
-    """Return why the set is given up by the clock; None while it has time, or waits for its turn.
+    """Return why the set is given up for lack of time; None while it has time.
 
-    Given up behind the drains of others, what it bought would be undone.
+    It also has time while a drain of it is running, or while only limits on the number of disrupted
+    nodes keep its nodes: giving it up then would undo its purchase.
     """
     context = run.context
     lasted = context.view.at - each.at - _patience(run)
@@ -63,7 +64,10 @@ def _patience(run: VoluntaryRun) -> timedelta:
 
 
 def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
-    """Begin the drains that may begin now; return why no node of the set can leave any more."""
+    """Begin the drains that may begin now; return why no node of the set can leave any more.
+
+    None while one of them can, or while new nodes of the set are still to join.
+    """
     context = run.context
     builder, at = context.builder, context.view.at
     staying = [node for node in each.members if not is_draining(node)]
@@ -88,7 +92,7 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
 def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     """Begin the drain if the limits allow it; return whether the node can leave, now or later.
 
-    What its pods take is seen by those after it either way.
+    Either way the nodes after it see where its pods would go.
     """
     builder = run.context.builder
     why = run.limit_of(candidate, decided=True)
@@ -100,7 +104,7 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     if why is not None:
         builder.block(candidate.node, *why)
         run.simulator.note(moves)
-        # Every other limit may allow it later; its fleet's minimum holds it for good.
+        # Any other limit may allow it later; only its fleet's minimum may keep it for good.
         in_time = run.context.room.may_leave_in_time(candidate.status.key, candidate.node.name)
         return in_time or why.code != "min-capacity"
     run.begin(candidate, moves)
@@ -110,8 +114,8 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
 def _give_up(run: VoluntaryRun, each: ReplacementSet, because: str) -> None:
     """Keep the nodes that do not drain yet; they rest before they may join another set.
 
-    So do its new nodes: for a day they belong to no set that buys the same again. Those that were
-    to leave may go in another way soon, and would take with them that it failed.
+    The new nodes get the same mark: for a day they belong to no set that would buy the same again.
+    The old nodes may soon leave in another way, and the note of the failure would go with them.
     """
     builder, view = run.context.builder, run.context.view
     failures = [failed_again(view, node) for node in each.members]

@@ -1,4 +1,4 @@
-"""The rules of the spot rescheduler: which nodes it means, and when their pods may move."""
+"""The rules of the spot rescheduler: which nodes it drains and fills, and when pods may move."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ def is_spot(node: Node, rules: SpotRescheduler) -> bool:
 
 
 def is_on_demand(node: Node, rules: SpotRescheduler) -> bool:
-    """Return whether pods are moved off the node; one with both labels is a spot node."""
+    """Return whether pods may be moved off the node; a node with both labels is a spot node."""
     return rules.on_demand.matches(node.labels) and not is_spot(node, rules)
 
 
 def drain_settings(settings: ScaleInSettings, rules: SpotRescheduler) -> ScaleInSettings:
-    """Return a fleet's scale-in with the times of the rescheduler, and its word on bare pods."""
+    """Return a fleet's scale-in settings with the rescheduler's times and its rule on bare pods."""
     return replace(
         settings,
         pod_eviction_timeout_seconds=rules.pod_eviction_timeout_seconds,
@@ -50,19 +50,19 @@ def judge_for(builder: PlanBuilder, settings: ScaleInSettings) -> Judge:
 
     Args:
         builder: The plan.
-        settings: What `drain_settings` returned.
+        settings: The result of `drain_settings`.
     """
     terms = replace(terms_of(settings), critical_pods_stay=True)
     return judge_of(terms, builder.budgets.coverage, builder.view.at)
 
 
 def by_cpu(view: ClusterView, pods: Sequence[Pod]) -> list[Group]:
-    """Return pods by class, in the order in which they get their places: the most CPU first."""
+    """Return the pods by class, in the order in which they are placed: the most CPU first."""
     return sorted(grouped(view, pods), key=lambda group: -int(group[0].requests[0]))
 
 
 def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[int]) -> list[int]:
-    """Return those of the rows that are spot nodes, the one with the most free CPU first."""
+    """Return the spot nodes among the rows, the one with the most free CPU first."""
     view = builder.view
     found = [
         row for name, row in view.row_of.items() if row in rows and is_spot(view.nodes[name], rules)
@@ -72,7 +72,7 @@ def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[in
 
 
 def nodes_by_kind(view: ClusterView) -> tuple[NodesByKind, ...]:
-    """Return how many nodes and pods the rescheduler looks at; nothing while it is off."""
+    """Return how many nodes and pods the rescheduler considers; empty while it is off."""
     rules = view.settings.spot_rescheduler
     if rules is None:
         return ()

@@ -38,32 +38,32 @@ _REQUESTED: tuple[tuple[str, PolicyName], ...] = (
     (SPOT_RETURN, "spot-return"),
     (REPLACEMENT_SET, "consolidation"),
 )
-"""Annotations with which a method chooses a node before it is drained."""
+"""Annotations with which a method marks a node before it is drained, with the method's policy."""
 _LAUNCHES_FOR = timedelta(minutes=15)
-"""Time for which a replacement that was asked for counts as launching."""
+"""A replacement counts as launching for this long after it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disruption:
-    """Says how a node is or will be disrupted, or that it rests after a failed disruption."""
+    """How a node is or will be disrupted, or that it rests after a failed drain."""
 
     reason: str
     """The value of its draining taint; before there is one, the policy that chose the node."""
     policy: PolicyName
-    """The policy of the actions that go on with it."""
+    """The policy of the actions that continue it."""
     kind: DisruptionClass
-    """Forced: the node goes whatever is done. Graceful: it is given back when it is needed."""
+    """Forced: the node goes in any case. Graceful: it is given back if it is needed."""
     stage: Stage
     started: datetime | None = None
-    """When the drain began; None before it, and where what is written cannot be read."""
+    """When the drain began; None before it, or if the annotation is unreadable."""
     deadline: datetime | None = None
     """When EC2 ends the instance of a forced disruption."""
     progress: DrainProgress | None = None
-    """How far a drain in rounds has come."""
+    """How far a drain in rounds has come; None for a drain in one round."""
     failures: int = 0
     """How many drains of the node failed in a row."""
     rests_until: datetime | None = None
-    """Until when a cancelled one is not tried again."""
+    """Until when a cancelled drain is not tried again."""
 
     def __str__(self) -> str:
         """Return the state of the disruption in words."""
@@ -81,7 +81,7 @@ class Disruption:
 
 
 def disruption_of(view: ClusterView, node: Node) -> Disruption | None:
-    """Return what is happening to the node; None when nothing is, and it does not rest."""
+    """Return what is happening to the node; None if nothing is, and it does not rest."""
     if any(taint.key == DRAINING_TAINT for taint in node.taints):
         return _under_way(view, node)
     notice = view.inventory.interrupted.get(node.name)
@@ -118,7 +118,7 @@ def _under_way(view: ClusterView, node: Node) -> Disruption:
 
 
 def _chosen(view: ClusterView, node: Node) -> Disruption | None:
-    """Return what awaits a node that a method has chosen and that is not drained yet."""
+    """Return what will happen to a node that a method has marked and that is not drained yet."""
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _LAUNCHES_FOR)
     launching = asked is not None
     chosen = (policy for key, policy in _REQUESTED if key in node.annotations)
@@ -131,14 +131,17 @@ def _chosen(view: ClusterView, node: Node) -> Disruption | None:
 
 
 def _is_in_batch(view: ClusterView, node: Node) -> bool:
-    """Whether a rolling update replaces it: the mark alone may be one of an update that is over."""
+    """Return whether the node is in the batch of a rolling update that is going on.
+
+    The annotation alone may be left from an update that is over.
+    """
     key = view.inventory.fleet_of_node.get(node.name)
     update = None if key is None else view.inventory.updates.get(key)
     return update is not None and node.name in update.batch
 
 
 def _resting(view: ClusterView, node: Node) -> Disruption | None:
-    """Return the rest of a node whose last drain failed a short time ago."""
+    """Return the rest of a node whose last drain failed recently; None if it does not rest."""
     failure, rests = last_failure(view, node), rests_until(view, node)
     if failure is None or rests is None:
         return None

@@ -1,6 +1,6 @@
 """Which candidates this plan examines, and which wait for a later plan.
 
-Nothing is remembered of earlier plans: whose turn it is follows from the clock.
+No state is kept between plans: whose turn it is follows from the clock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,27 +20,28 @@ T = TypeVar("T")
 EXAMINED_MIN = 20
 EXAMINED_SHARE = 20
 EXAMINED_MAX = 50
-"""Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
-once, up to 50 (with 100 a plan for 200 nodes took six seconds, and with a twentieth of 2,500 one
-took 17). The others keep their timers and have their turn ten seconds later. With 50 instead of 20
-the benchmark `disturbance` evicts and costs the same and plans for half as long again."""
+"""How many nodes one plan simulates the drain of: a twentieth of all (EXAMINED_SHARE), at least 20,
+at least as many as may go at once, and at most 50. The others keep their timers and have their
+turn ten seconds later. Measured: with 100 a plan for 200 nodes took 6 s, and with a twentieth of
+2,500 nodes one took 17 s. With 50 instead of 20 the benchmark `disturbance` has the same
+evictions and cost, and takes half as long again to plan."""
 EXAMINED_WHILE_BUYING = 10
-"""Pods that wait for a launch come first: a plan that buys for them must not take long."""
+"""The limit while pods wait for nodes: a plan that buys for them must not take long."""
 TRIED_MAX = 20
-"""Of so many nodes of a fleet one plan finds out whether a batch could have them."""
+"""For how many nodes of a fleet one plan tries whether they can join a batch."""
 TURN_SECONDS = 10
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 _COMES_WITHIN = 2
-"""Times `instance_init_time`: so long a node that was asked for may take to come and take pods."""
+"""In multiples of `instance_init_time`: how long a replacement may take to join and take pods."""
 
 
 def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for: eligible ones, and of the others some in turn.
+    """Return as many candidates as one plan has time for.
 
-    Those in turn are looked at in the first plan of every ten seconds: together, as the answer for
-    one depends on the others, and not again in the plans after it. At least half of the places are
-    for them: some have no timer yet. Those that may not go whatever the answer come after all
-    others: however many a budget keeps, the rest have their turn.
+    Those are eligible ones and, in the first plan of every ten seconds, others in turn. The others
+    are examined together because the answer for one depends on the rest. At least half of the
+    places are for them, as some have no timer yet. Candidates that a limit keeps in any case come
+    last, so that they do not use up the places of the rest.
     """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
     share = len(context.view.nodes) // EXAMINED_SHARE
@@ -66,11 +67,11 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
 def _eligible_in_turn(
     context: DisruptionContext, eligible: Sequence[Candidate], places: int, most: int
 ) -> list[Candidate]:
-    """Up to `most` of the eligible that may go; where they are more, half of `places` in turn.
+    """Return up to `most` eligible candidates that may go, half of `places` in turn if too many.
 
-    Nodes that are to be replaced and whose pods fit nowhere are the first in every plan, for good:
-    without turns they would keep all after them from being looked at. A node in whose place another
-    was asked for comes before all: that one would stand idle, and more be asked for meanwhile.
+    Nodes that are to be replaced and whose pods fit nowhere are first in every plan: without turns
+    the nodes after them would never be examined. A node whose replacement was asked for comes
+    before all: the replacement would stand idle, and more would be bought meanwhile.
     """
     ordered = sorted(eligible, key=lambda c: not _waits_for_new(context.view, c.node))
     able = list(islice(_able(context, ordered), most + 1))
@@ -84,7 +85,7 @@ def _eligible_in_turn(
 
 
 def _waits_for_new(view: ClusterView, node: Node) -> bool:
-    """Return whether a node was asked for in its place, and may still come or has just come."""
+    """Return whether its replacement was asked for, and may still come or has just come."""
     lasts = timedelta(seconds=_COMES_WITHIN * view.settings.instance_init_seconds)
     return read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, lasts) is not None
 
@@ -94,13 +95,13 @@ def _able(context: DisruptionContext, candidates: Sequence[Candidate]) -> Iterat
 
 
 def begins_a_turn(view: ClusterView) -> bool:
-    """Return whether the plan before this one was made in an earlier turn, or is not known."""
+    """Return whether this is the first plan of a turn; also if the last plan's time is unknown."""
     previous_at = view.snapshot.previous_at
     return previous_at is None or _turn_of(previous_at) != _turn_of(view.at)
 
 
 def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
-    """Return the nodes in order; of more than a plan tries, the later ones take turns."""
+    """Return the nodes to try: the first of them, and of a longer list the later ones in turn."""
     if len(ordered) <= TRIED_MAX:
         return ordered
     first, others = ordered[: TRIED_MAX // 2], ordered[TRIED_MAX // 2 :]
@@ -110,9 +111,9 @@ def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
 def _turned(view: ClusterView, ordered: Sequence[T]) -> Sequence[T]:
     """Return the sequence rotated, so that it begins with the one whose turn it is.
 
-    By multiples of the golden ratio the turns begin evenly all over them, however far apart plans
-    are: if each began where the one before ended, plans at the time that a round takes would always
-    look at the same nodes.
+    The start of each turn is a multiple of the golden ratio, so that the starts spread evenly
+    however far apart plans are. If each turn began where the one before ended, plans whose interval
+    equals a whole round would always examine the same nodes.
     """
     turn = int(_turn_of(view.at) * _GOLDEN_RATIO % 1 * len(ordered))
     return [*ordered[turn:], *ordered[:turn]]

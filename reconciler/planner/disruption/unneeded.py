@@ -1,9 +1,10 @@
-"""Which nodes are unneeded together: timers that start or stop change the answer for others.
+"""Which nodes are unneeded at the same time, so that their timers can run together.
 
-The nodes whose timers have run longest are looked at first, and kube-scheduler fills nodes with the
-soft taint last. So a timer that starts may make another node needed, whose timer stops, which makes
-the first one needed: timers would start and stop with every plan, and no node would ever go. A
-timer is started only when all that run are right with it as well.
+Timers influence each other: nodes whose timers have run longest are examined first, and
+kube-scheduler fills nodes with the soft taint last. A timer that starts may thus make a second node
+needed; that node's timer stops, which makes the first node needed. Timers would start and stop with
+every plan, and no node would ever be removed. So a timer is started only if all timers that run
+stay valid with it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,21 +17,22 @@ from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 
 ROUNDS_MAX = 4
-"""So often other timers are tried; then none is started in this plan."""
+"""How many sets of timers are tried; after that no timer is started in this plan."""
 _OTHERS_NEEDED = Blocker("in-use", "without it, another node that is to leave would be needed")
 
 Needed = dict[NodeName, Blocker | None]
-"""Why each node is needed; None where it is not."""
+"""Why each node is needed; None if it is not."""
 
 
 class UnneededNodes:
-    """Finds timers that stay as they are when nothing else changes.
+    """Finds a set of timers that is valid as long as nothing else changes.
 
     Args:
-        simulator: The what-if cluster, as it is when no candidate leaves.
+        simulator: The what-if cluster in which no candidate has left.
         every: All candidates, in order.
         at: The time of the plan.
-        needed: Why a candidate is needed, with the pods of those asked about before it elsewhere.
+        needed: Returns why a candidate is needed, given that the pods of those asked about before
+            it have moved; None if it is not needed.
     """
 
     def __init__(
@@ -46,9 +48,9 @@ class UnneededNodes:
         self._needed = needed
 
     def among(self, waiting: Sequence[Candidate]) -> Needed:
-        """Return why each of these candidates is needed, and has no timer.
+        """Return for each of these candidates why it is needed; None if its timer may run.
 
-        The simulator is unchanged.
+        The simulator is unchanged afterwards.
         """
         timed = frozenset(c.node.name for c in waiting if c.timed)
         found = self._with_timers(waiting, timed)
@@ -72,7 +74,7 @@ class UnneededNodes:
         return found | dict.fromkeys(starting, _OTHERS_NEEDED)
 
     def _with_timers(self, waiting: Sequence[Candidate], timed: Collection[NodeName]) -> Needed:
-        """Return the answers if these of the candidates had timers, and the soft taint."""
+        """Return the answers as if exactly the nodes `timed` had timers and soft taints."""
         untimed = {c.node.name for c in waiting} - set(timed)
         last = [c.node.name for c in reversed(self._in_order(self._every, timed, untimed))]
         with self._simulator.expecting(last, marked=timed, unmarked=untimed):
@@ -88,7 +90,7 @@ class UnneededNodes:
         timed: Collection[NodeName],
         untimed: Collection[NodeName],
     ) -> list[Candidate]:
-        """The candidates in the order of a plan in which these have timers, and those have not."""
+        """Return the candidates in the order that they have if exactly `timed` have timers."""
         found = []
         for each in candidates:
             since = each.since
@@ -96,7 +98,7 @@ class UnneededNodes:
                 since = since or self._at
             elif each.node.name in untimed:
                 since = None
-            # Most stay as they are, and a copy takes as long as all the rest of this.
+            # Most are unchanged, and copying one takes as long as the rest of this loop.
             found.append(each if since == each.since else replace(each, since=since))
         return sorted(found, key=Candidate.order)
 

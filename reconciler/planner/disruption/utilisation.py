@@ -1,4 +1,4 @@
-"""How much of each node its pods ask for, DaemonSet and mirror pods left out on both sides."""
+"""The share of each node that its pods request, without DaemonSet and mirror pods."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from reconciler.planner.placement.dimensions import BASIC
 
 
 class Utilisation:
-    """Divides what pods request by what daemons leave, per node and resource."""
+    """Divides the requests of pods by what DaemonSets leave, per node and resource."""
 
     def __init__(self, builder: PlanBuilder) -> None:
         view = builder.view
@@ -38,11 +38,11 @@ class Utilisation:
         return total
 
     def highest(self, name: NodeName) -> float:
-        """Return the share of the resource of which most is asked for."""
+        """Return the highest share of any resource."""
         return max(self._share[self._at[name]])
 
     def shown(self, name: NodeName) -> str:
-        """For people: `cpu 20 %, memory 35 %`."""
+        """Return the shares for people, such as `cpu 20 %, memory 35 %`."""
         shares = self._share[self._at[name]]
         return ", ".join(
             f"{what} {share:.0%}".replace("%", " %")
@@ -52,11 +52,11 @@ class Utilisation:
 
 
 def _is_extended(name: str) -> bool:
-    """Return whether it is a device of a vendor; host ports and attachments are columns too."""
+    """Return whether the column is a vendor's device, and no host port or attachment."""
     return name not in BASIC and "/" in name and not name.startswith(("host-port:", "attach:"))
 
 
 def _share(used: IntArray, offered: IntArray) -> FloatArray:
-    """Return used over offered; 1 when DaemonSets leave nothing."""
+    """Return used over offered; 1 if DaemonSets leave nothing."""
     share = np.maximum(used, 0) / np.maximum(offered, 1)
     return np.where(offered > 0, share, 1.0)

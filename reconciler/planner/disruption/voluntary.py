@@ -1,4 +1,4 @@
-"""Drain candidates that have pods, when the pods fit on other nodes or on replacements."""
+"""Drains candidates that have pods, if the pods fit on other nodes or on replacements."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -43,17 +43,17 @@ from reconciler.planner.removal import Removal
 
 ENOUGH_AT_ONCE: Final = Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
 _LIMITS: Final = frozenset({ENOUGH_AT_ONCE.code, "disruption-budget"})
-"""They say how many nodes may be disrupted at the same time, and nothing of any one node."""
+"""Codes of limits on the number of disrupted nodes, which say nothing about one node."""
 
 
 class VoluntaryRun:
-    """Holds what voluntary methods share: candidates, the what-if cluster, the limits.
+    """What the voluntary methods share: candidates, the what-if cluster, the limits.
 
-    Each method begins drains of the candidates that it selects; each candidate sees what those
-    before it took.
+    Each method begins drains of the candidates that it selects; each candidate sees where the pods
+    of those before it went.
 
     Args:
-        context: The limits of this plan; drains under way are dealt with.
+        context: The limits of this plan, made after earlier drains were continued.
     """
 
     def __init__(self, context: DisruptionContext) -> None:
@@ -64,13 +64,13 @@ class VoluntaryRun:
         self._rest: list[Candidate] = []
         """Candidates that no method has begun to drain."""
         self.held_by_limits: dict[NodeName, str] = {}
-        """Candidates that nothing of their own keeps, as far as it was looked at: only so many
-        nodes may be disrupted at the same time. By the code of what says so."""
+        """Candidates that only a limit on the number of disrupted nodes keeps, as far as they were
+        examined, and the code of that limit."""
         self.turns_at_once_max = 0
-        """The highest `max_non_empty_at_once` of the fleets whose nodes it holds; else 0."""
+        """The highest `max_non_empty_at_once` of the fleets of such candidates; 0 if there is none."""
 
     def open(self) -> None:
-        """Take the what-if cluster as it is now: empty nodes have been dealt with."""
+        """Build the what-if cluster, after empty nodes have been dealt with."""
         context, candidates = self.context, self.candidates
         self._examined = examined(context, candidates) if candidates else []
         self._rest = self._examined
@@ -103,7 +103,7 @@ class VoluntaryRun:
         ]
 
     def tend_timers(self) -> None:
-        """Start and stop the timers of the candidates; what is simulated is undone."""
+        """Start and stop the timers of the candidates; the simulated moves are undone."""
         sets = self.context.sets
         waiting = [c for c in self._rest if sets.set_of(c.node.name) is None]
         at = self.context.view.at
@@ -113,12 +113,12 @@ class VoluntaryRun:
             self._tend_timer(candidate, needed[candidate.node.name])
 
     def limit_of(self, candidate: Candidate, *, decided: bool = False) -> Blocker | None:
-        """Return what keeps a candidate from being drained in this plan, for now.
+        """Return what keeps a candidate from being drained in this plan, for now; None if nothing.
 
         Args:
             candidate: The node.
-            decided: Whether it goes with others of a set: it has no timer then, and the disruption
-                budgets for consolidation hold.
+            decided: Whether it leaves as one of a set: then it has no timer, and the disruption
+                budgets for consolidation apply.
         """
         why = _limit(self.context, self.simulator, candidate, decided=decided)
         if why is not None and why.code in _LIMITS and self._at_once_max(candidate):
@@ -129,11 +129,11 @@ class VoluntaryRun:
         return why
 
     def _at_once_max(self, candidate: Candidate) -> int:
-        """Return how many nodes like this one may be drained at a time; with none it never goes."""
+        """Return how many nodes like this one may be drained at a time; with 0 it never leaves."""
         return self.context.non_empty_at_once_max(candidate.status.settings, candidate.policy)
 
     def _begin(self, candidate: Candidate) -> bool:
-        """Begin the drain if everything allows it now; why not is noted."""
+        """Begin the drain, or note why it cannot begin; return whether it is dealt with."""
         builder, node = self.context.builder, candidate.node
         if candidate.outdated is not None and candidate.outdated.waits:
             builder.block(node, "replacement", candidate.outdated.waits)
@@ -154,7 +154,7 @@ class VoluntaryRun:
         return True
 
     def begin(self, candidate: Candidate, moves: Relocation) -> None:
-        """Begin the drain; the moves were made in the what-if cluster."""
+        """Begin the drain whose moves were made in the what-if cluster."""
         context, builder = self.context, self.context.builder
         self.simulator.begin(moves)
         builder.reserve_moves(moves.rows)
@@ -170,10 +170,13 @@ class VoluntaryRun:
         builder.begin_removal(_removal(context, candidate, moves))
 
     def _ask_for_successor(self, candidate: Candidate) -> bool:
-        """Ask its fleet, which is at its minimum, for one more node; whether one was asked for.
+        """Ask the candidate's fleet, which is at its minimum, for one more node.
 
-        None is asked for that its pods could not use: it would be ended as idle, and asked for
+        No node is asked for that its pods could not use: that would be ended as idle, and asked for
         again.
+
+        Returns:
+            Whether the candidate is dealt with: a node was asked for, now or earlier.
         """
         status, outdated = candidate.status, candidate.outdated
         if outdated is not None and outdated.replaced_by_group:
@@ -192,10 +195,10 @@ class VoluntaryRun:
         return asked
 
     def _replace(self, candidate: Candidate) -> bool:
-        """Ask for the cheaper node that could take its pods, once; whether one is to be had.
+        """Ask for the cheaper nodes that could take its pods; return whether it is dealt with.
 
-        Its pods keep their places until the node has come: given to others meanwhile, they would
-        make the purchase vain.
+        Its pods keep their places until these have joined: if other pods took the places, the
+        purchase would be useless.
         """
         builder, node, departures = self.context.builder, candidate.node, self.departures
         answer: Relocation | NewNodes | Blocker | None = departures.leave_in_time(candidate)
@@ -216,7 +219,7 @@ class VoluntaryRun:
                 joined = "has joined" if answer.count == 1 else "have joined"
                 builder.block(node, code, f"it is drained when {text} {joined} to take its pods")
             case None:
-                if candidate.outdated is not None:  # what has a timer is told when that is tended
+                if candidate.outdated is not None:  # a node with a timer is told in `_tend_timer`
                     waits = _waits_for_its_batch(builder, candidate)
                     builder.block(node, *(waits or _no_destination(builder, candidate)))
                 return False
@@ -239,10 +242,10 @@ class VoluntaryRun:
             self.context.unneeded[node.name] = candidate.policy
 
     def _block(self, candidate: Candidate, why: Blocker) -> None:
-        """Say why the node stays.
+        """Note why the node stays.
 
-        What only its use says of a drifted node does not hide what its update waits for: of several
-        reasons the last one is shown.
+        For a drifted node outside the batch nothing is noted: of several reasons the last one is
+        shown, and it should show what its update waits for.
         """
         builder, name = self.context.builder, candidate.node.name
         update = builder.view.inventory.updates.get(candidate.status.key)
@@ -251,7 +254,7 @@ class VoluntaryRun:
             builder.block(candidate.node, *why)
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
-        """Return why the node is needed; None when it is not, or in this plan only."""
+        """Return why the node is needed; None if it is not, or not beyond this plan."""
         builder, status, departures = self.context.builder, candidate.status, self.departures
         if builder.view.row_of[candidate.node.name] in self.simulator.receiving:
             return IN_USE
@@ -269,21 +272,22 @@ class VoluntaryRun:
             return _no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):
             return None
-        # What demand needs back it needs for as long as this burst: its time need not begin again.
+        # Demand needs it only as long as this burst lasts: its time need not start again
+        # afterwards.
         return None if found == NEEDED_BACK else found
 
 
 def _code(candidate: Candidate) -> str:
-    """Return the code of a node that goes when other nodes have come for its pods."""
+    """Return the code of a node that leaves when new nodes have joined for its pods."""
     if candidate.outdated is not None:
         return "replacement"
     return "removal" if candidate.status.settings.departing else "consolidation"
 
 
 def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker | None:
-    """Return a blocker while new nodes of its rolling update are still to come.
+    """Return a blocker while new nodes of its rolling update are still to join.
 
-    None of other nodes.
+    None if the node is in no batch.
     """
     update = builder.view.inventory.updates.get(candidate.status.key)
     if update is None or candidate.node.name not in update.batch:
@@ -294,7 +298,7 @@ def _waits_for_its_batch(builder: PlanBuilder, candidate: Candidate) -> Blocker 
 
 
 def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
-    """Return the blocker of a node whose pods fit nowhere, and say what would have to change."""
+    """Return the blocker of a node whose pods fit nowhere, with what would have to change."""
     nowhere = "its pods fit on no other node"
     if candidate.outdated is not None:
         nowhere = f"{candidate.because}; {nowhere}"
@@ -312,9 +316,9 @@ def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
 
 
 def _waits_for_a_set(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """Return a blocker while nodes of its sector are replaced together; None when it need not wait.
+    """Return a blocker while nodes of its sector are replaced as a set; None if it need not wait.
 
-    What goes only to save money waits, and nothing is asked for in the place of other nodes.
+    Only nodes that leave to save money wait.
     """
     if candidate.must_go or candidate.status.settings.sector not in context.sets.sectors:
         return None
@@ -328,7 +332,7 @@ def _limit(
     *,
     decided: bool,
 ) -> Blocker | None:
-    """See `VoluntaryRun.limit_of`."""
+    """Return what `VoluntaryRun.limit_of` returns; nothing is noted."""
     view = context.view
     if view.row_of[candidate.node.name] in simulator.receiving:
         return IN_USE
@@ -349,7 +353,7 @@ def _limit(
 
 
 def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
-    """Return a blocker until it has been unneeded for `unneeded_time`; None when it has been."""
+    """Return a blocker until it has been unneeded for `unneeded_time`; None afterwards."""
     at = context.view.at
     if candidate.unneeded_long_enough(at):
         return None
@@ -360,7 +364,7 @@ def _waits_for_its_time(context: DisruptionContext, candidate: Candidate) -> Blo
 
 
 def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation) -> Removal:
-    """Return the removal with the evictions that budgets allow now; they are used up with it."""
+    """Return the removal with the evictions that budgets allow now; the ledger counts them."""
     builder, view = context.builder, context.view
     node, settings = candidate.node, candidate.status.settings.scale_in
     key = candidate.status.key

@@ -1,4 +1,4 @@
-"""What the approved removal of a fleet waits for."""
+"""What a fleet whose removal was approved still waits for."""
 
 from collections.abc import Iterable, Mapping
 
@@ -18,7 +18,7 @@ _REASONS_MAX = 3
 
 
 def removal_of(view: ClusterView, status: FleetStatus, kept: Mapping[NodeName, Kept]) -> str:
-    """Return what is left of a fleet whose removal was approved, and why; empty when nothing is.
+    """Return what is left of a fleet whose removal was approved, and why; empty if nothing is.
 
     Args:
         view: The facts.
@@ -39,10 +39,7 @@ def removal_of(view: ClusterView, status: FleetStatus, kept: Mapping[NodeName, K
 
 
 def selects_only_what_goes(settings: PlannerSettings, specs: Iterable[PodSpec]) -> str:
-    """Return the label by which one of the pods can run on no fleet that stays.
-
-    Empty when all can.
-    """
+    """Return the label that lets one of the pods run on departing fleets only; empty if none."""
     staying = [fleet for fleet in settings.fleets() if not fleet.departing]
     sectors = {fleet.sector for fleet in staying}
     names = {SECTOR: sectors, FLEET: {f.name for f in staying}, SIZE: {f.size for f in staying}}
@@ -55,7 +52,7 @@ def selects_only_what_goes(settings: PlannerSettings, specs: Iterable[PodSpec]) 
 
 
 def why_nothing_is_bought(builder: PlanBuilder, specs: Iterable[PodSpec]) -> str:
-    """Return why no fleet that stays grows by a node for such pods, one reason for each fleet."""
+    """Return for each staying fleet of the pods' sectors why it buys no node for such pods."""
     view = builder.view
     finder = SectorFinder(view.settings)
     served = {sector for spec in specs for sector in finder.served_by(spec)}

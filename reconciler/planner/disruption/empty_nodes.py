@@ -54,7 +54,7 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
     outdated = view.inventory.outdated
     eligible.sort(key=lambda each: (each[1].name not in outdated, -each[0], each[1].name))
     found = EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible, outdated))
-    _let_wait(context, waiting, found)
+    _note_waiting(context, waiting, found)
     return found
 
 
@@ -93,7 +93,9 @@ def _required(view: ClusterView, status: FleetStatus) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def _let_wait(context: DisruptionContext, waiting: list[Eligible], found: EligibleNodes) -> None:
+def _note_waiting(
+    context: DisruptionContext, waiting: list[Eligible], found: EligibleNodes
+) -> None:
     """Note for each node that has not been empty long enough what it waits for.
 
     Nodes beyond what the fleet's minimum lets go are kept by the minimum and not by their time.

@@ -48,7 +48,7 @@ def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     nodes keep its nodes: giving it up then would undo its purchase.
     """
     context = run.context
-    lasted = context.view.at - each.at - _patience(run)
+    lasted = context.view.at - each.at - _join_time(run)
     names = {node.name for node in each.members}
     going_on = names & {removal.node for removal in context.builder.removals}
     waiting = names & run.held_by_limits.keys()
@@ -58,7 +58,7 @@ def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     return "its nodes have not all gone within the time that a set has"
 
 
-def _patience(run: VoluntaryRun) -> timedelta:
+def _join_time(run: VoluntaryRun) -> timedelta:
     """Return how long the new nodes may take to join."""
     return timedelta(seconds=run.context.view.settings.instance_init_seconds)
 
@@ -73,7 +73,7 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     staying = [node for node in each.members if not is_draining(node)]
     for node in staying:
         context.unneeded[node.name] = "consolidation"
-    if not each.complete and at - each.at < _patience(run):
+    if not each.complete and at - each.at < _join_time(run):
         coming = counted_noun(sum(each.wanted.values()) - len(each.came), "new node")
         for node in staying:
             nodes = counted_noun(len(each.members), "node")

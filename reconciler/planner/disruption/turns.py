@@ -31,7 +31,7 @@ TRIED_MAX = 20
 """For how many nodes of a fleet one plan tries whether they can join a batch."""
 TURN_SECONDS = 10
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
-_COMES_WITHIN = 2
+_REPLACEMENT_COMES_WITHIN = 2
 """In multiples of `instance_init_time`: how long a replacement may take to join and take pods."""
 
 
@@ -53,15 +53,15 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     eligible = [c for c in candidates if c.eligible(context.view.at)]
     others = [c for c in candidates if not c.eligible(context.view.at)]
     places = max(most // 2, most - len(others))
-    able = _eligible_in_turn(context, eligible, places, most)
-    first = able[:places]
+    allowed = _eligible_in_turn(context, eligible, places, most)
+    first = allowed[:places]
     if not begins_a_turn(context.view):
         return first
-    in_turn = _able(context, _turned(context.view, others))
-    able = [*first, *islice(in_turn, most - len(first)), *able[len(first) :]][:most]
-    chosen = {c.node.name for c in able}
+    in_turn = _able_in_time(context, _rotated(context.view, others))
+    allowed = [*first, *islice(in_turn, most - len(first)), *allowed[len(first) :]][:most]
+    chosen = {c.node.name for c in allowed}
     blocked = (c for c in candidates if c.node.name not in chosen)
-    return [*able, *islice(blocked, most - len(able))]
+    return [*allowed, *islice(blocked, most - len(allowed))]
 
 
 def _eligible_in_turn(
@@ -74,23 +74,25 @@ def _eligible_in_turn(
     before all: the replacement would stand idle, and more would be bought meanwhile.
     """
     ordered = sorted(eligible, key=lambda c: not _waits_for_new(context.view, c.node))
-    able = list(islice(_able(context, ordered), most + 1))
-    if len(able) <= places:
-        return able
-    in_order = able[: (places + 1) // 2]
+    allowed = list(islice(_able_in_time(context, ordered), most + 1))
+    if len(allowed) <= places:
+        return allowed
+    in_order = allowed[: (places + 1) // 2]
     later = ordered[ordered.index(in_order[-1]) + 1 :]
-    in_turn = islice(_able(context, _turned(context.view, later)), places - len(in_order))
+    in_turn = islice(_able_in_time(context, _rotated(context.view, later)), places - len(in_order))
     chosen = [*in_order, *in_turn]
-    return [*chosen, *(c for c in able if c not in chosen)][:most]
+    return [*chosen, *(c for c in allowed if c not in chosen)][:most]
 
 
 def _waits_for_new(view: ClusterView, node: Node) -> bool:
     """Return whether its replacement was asked for, and may still come or has just come."""
-    lasts = timedelta(seconds=_COMES_WITHIN * view.settings.instance_init_seconds)
+    lasts = timedelta(seconds=_REPLACEMENT_COMES_WITHIN * view.settings.instance_init_seconds)
     return read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, lasts) is not None
 
 
-def _able(context: DisruptionContext, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+def _able_in_time(
+    context: DisruptionContext, candidates: Sequence[Candidate]
+) -> Iterator[Candidate]:
     return (c for c in candidates if may_go_in_time(context, c))
 
 
@@ -105,10 +107,10 @@ def in_turn(view: ClusterView, ordered: Sequence[Node]) -> Sequence[Node]:
     if len(ordered) <= TRIED_MAX:
         return ordered
     first, others = ordered[: TRIED_MAX // 2], ordered[TRIED_MAX // 2 :]
-    return [*first, *_turned(view, others)]
+    return [*first, *_rotated(view, others)]
 
 
-def _turned(view: ClusterView, ordered: Sequence[T]) -> Sequence[T]:
+def _rotated(view: ClusterView, ordered: Sequence[T]) -> Sequence[T]:
     """Return the sequence rotated, so that it begins with the one whose turn it is.
 
     The start of each turn is a multiple of the golden ratio, so that the starts spread evenly

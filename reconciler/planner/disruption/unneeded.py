@@ -54,21 +54,21 @@ class UnneededNodes:
         """
         timed = frozenset(c.node.name for c in waiting if c.timed)
         found = self._with_timers(waiting, timed)
-        right = frozenset(name for name, why in found.items() if why is None)
-        running, starting = timed & right, right - timed
+        unneeded = frozenset(name for name, why in found.items() if why is None)
+        running, starting = timed & unneeded, unneeded - timed
         for _ in range(ROUNDS_MAX):
             if running | starting == timed:
                 return found
-            again = self._with_timers(waiting, running | starting)
-            refused = _needed_among(again, starting)
-            hurt = _needed_among(again, running)
-            if not refused and not hurt:
+            checked = self._with_timers(waiting, running | starting)
+            refused = _needed_among(checked, starting)
+            newly_needed = _needed_among(checked, running)
+            if not refused and not newly_needed:
                 return found
-            if hurt and starting and not refused:
+            if newly_needed and starting and not refused:
                 refused = dict.fromkeys(starting, _OTHERS_NEEDED)
             if not starting:
-                running -= hurt.keys()
-                found |= hurt
+                running -= newly_needed.keys()
+                found |= newly_needed
             starting -= refused.keys()
             found |= refused
         return found | dict.fromkeys(starting, _OTHERS_NEEDED)

@@ -67,7 +67,7 @@ class VoluntaryRun:
         """Candidates that only a limit on the number of disrupted nodes keeps, as far as they were
         examined, and the code of that limit."""
         self.turns_at_once_max = 0
-        """The highest `max_non_empty_at_once` of the fleets of such candidates; 0 if there is none."""
+        """The highest `max_non_empty_at_once` of those candidates' fleets; 0 if there are none."""
 
     def open(self) -> None:
         """Build the what-if cluster, after empty nodes have been dealt with."""

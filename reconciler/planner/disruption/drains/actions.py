@@ -36,11 +36,11 @@ from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.view import ClusterView
 
 _FORGOTTEN_AFTER = timedelta(hours=6)
-"""A failure this long ago no longer makes the next cool-off longer."""
+"""After this long a failure no longer lengthens the next cool-off."""
 
 
 def terms_of(settings: ScaleInSettings, *, overdue: bool = False) -> Terms:
-    """Return what a fleet's scale-in may do with pods, those of an overdue node perhaps."""
+    """Return what a fleet's scale-in settings allow to do with pods; `overdue` widens it."""
     return Terms(
         move_bare_pods=settings.move_bare_pods,
         move_local_storage=settings.move_local_storage,
@@ -53,13 +53,14 @@ def terms_of(settings: ScaleInSettings, *, overdue: bool = False) -> Terms:
 def annotate(
     node: Node, key: str, value: str | None, policy: PolicyName, because: str
 ) -> AnnotateNode:
-    """Return the action that writes one annotation of a node; None as the value removes it."""
+    """Return the action that writes one annotation of a node; the value None removes it."""
     return AnnotateNode(node=node.name, key=key, value=value, policy=policy, because=because)
 
 
 def taint(node: Node, policy: PolicyName, because: str, *, forced: bool = False) -> TaintNode:
     """Return the action that adds our draining taint."""
-    # An interruption ends with the node; what only EC2's recommendation begins may be given back.
+    # A forced drain ends with the node. One that only follows EC2's recommendation may be given
+    # back.
     graceful = policy == "interruption" and not forced
     value = "rebalance" if graceful else policy
     return TaintNode(
@@ -98,12 +99,12 @@ def begin_drain(
     policy: PolicyName,
     because: str,
 ) -> tuple[AnyAction, ...]:
-    """Return the actions that begin the drain of a node with pods, each safe to crash after.
+    """Return the actions that begin the drain of a node with pods; a crash between them is safe.
 
     Args:
         view: The facts.
         node: The node.
-        evicted: The evictions that budgets allow now, and what is to be noted of those to come.
+        evicted: The evictions that budgets allow now, and the annotations about those to come.
         policy: Whose decision it is.
         because: Why.
     """
@@ -116,9 +117,9 @@ def begin_drain(
 
 
 def drain_started(view: ClusterView, node: Node) -> datetime | None:
-    """Return when its drain began.
+    """Return when the node's drain began; None if no start is noted.
 
-    A time in the future, or one that cannot be read, counts as now.
+    A time in the future, or one that is unreadable, counts as now.
     """
     text = node.annotations.get(DRAIN_STARTED)
     if text is None:
@@ -127,21 +128,21 @@ def drain_started(view: ClusterView, node: Node) -> datetime | None:
 
 
 def last_failure(view: ClusterView, node: Node, since: datetime | None = None) -> Attempts | None:
-    """Return when its last drain failed, and how many failed in a row.
+    """Return when the node's last drain failed, and how many failed in a row.
 
-    None when none is remembered.
+    None if no failure is noted, or only one that is forgotten by now.
 
     Args:
         view: The facts.
         node: The node.
-        since: A failure that was remembered then, or came later, is remembered still; None: now.
+        since: Count a failure that was not forgotten at this time; None for the time of the plan.
     """
     within = _FORGOTTEN_AFTER + (view.at - (since or view.at))
     return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, within)
 
 
 def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
-    """Return annotations that correct the times of failures and purchases in the future."""
+    """Return the annotations that correct future times of failures and purchases."""
     found: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
         text = node.annotations.get(key, "")
@@ -153,7 +154,7 @@ def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
 
 
 def rests_until(view: ClusterView, node: Node) -> datetime | None:
-    """Until when its drain is not tried again; None when it may be."""
+    """Return until when the node's drain is not tried again; None if it may be."""
     failure = last_failure(view, node)
     if failure is None:
         return None
@@ -164,11 +165,11 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
 def give_up(
     view: ClusterView, node: Node, policy: PolicyName, because: str
 ) -> tuple[AnnotateNode | UntaintNode, ...]:
-    """Return the actions that cancel a drain: the taint goes, and a cool-off begins.
+    """Return the actions that cancel a drain: the taint is removed and a cool-off begins.
 
-    In this order, each step safe to crash after: the failure is noted while the taint still says
-    what failed, and a taint without a begun drain is taken off by the next plan. A failure that
-    is noted already, for this very drain, is not counted twice.
+    The order makes each step safe to crash after: the failure is noted while the taint still shows
+    what failed, and the next plan removes a taint without the start of a drain. A failure that is
+    already noted for this drain is not counted twice.
     """
     return (*end_of_drain(view, node, policy, because), untaint(node, policy, because))
 
@@ -182,7 +183,7 @@ def end_of_drain(
     if failure is None or started is None or failure.latest < started:
         noted = Attempts(latest=view.at, count=1 if failure is None else failure.count + 1)
         actions.append(annotate(node, DRAIN_FAILED, str(noted), policy, because))
-    # The start goes last: while it is there the next plan takes off what a crash has left.
+    # The start is removed last: while it is there the next plan cleans up after a crash.
     marks = [key for key in (DRAIN_PROGRESS, DRAIN_STARTED) if key in node.annotations]
     actions += [annotate(node, key, None, policy, because) for key in marks]
     return tuple(actions)
@@ -191,7 +192,7 @@ def end_of_drain(
 def give_back(
     node: Node, policy: PolicyName, because: str
 ) -> tuple[AnnotateNode | UntaintNode, ...]:
-    """Return the actions that put an emptied node to use again: taint and timers go."""
+    """Return the actions that put a drained node back to use: its taint and timers are removed."""
     marks = (DRAIN_PROGRESS, DRAIN_STARTED, UNNEEDED_SINCE)
     timers = [key for key in marks if key in node.annotations]
     return (
@@ -209,13 +210,14 @@ def end_empty_node(
     policy: PolicyName,
     because: str,
 ) -> TerminateInstance:
-    """Return the action that ends an emptied node; the executor checks again that it is empty.
+    """Return the action that ends an empty node; the executor checks once more that it is empty.
 
     Args:
         view: The facts.
         node: The node; it has an instance.
         status: Its fleet.
-        lower_target: Whether the fleet's target goes down with it; else the fleet replaces it.
+        lower_target: Whether the fleet's target is lowered too; otherwise the fleet replaces the
+            node.
         policy: Whose decision it is.
         because: Why.
     """
@@ -237,10 +239,11 @@ def end_empty_node(
 
 
 def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
-    """Delete the Node object when EC2 shows its instance as terminated: the last step.
+    """Delete the Node object once EC2 shows its instance as terminated: the last step of a drain.
 
-    Not while another machine may be at work under it: its pods would be lost with the object. With
-    the taint of a drain and no pod it is not: it would stay closed for good.
+    It is not deleted while another machine may run pods under the name, which would be lost with
+    the object. With the taint of a drain and no pods it is deleted: otherwise the node would stay
+    closed for good.
     """
     inventory = builder.view.inventory
     instance = inventory.instance_of_node[node.name]

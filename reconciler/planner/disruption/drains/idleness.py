@@ -1,4 +1,4 @@
-"""Which pods keep a node in use, and since when there are none."""
+"""Which pods keep a node in use, and since when a node has had none of them."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -12,17 +12,17 @@ from reconciler.planner.view import ClusterView
 
 
 def counted(pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods that keep their node."""
+    """Return the pods that count, that is, that keep their node in use."""
     return [pod for pod in pods if counts(pod)]
 
 
 def in_use(pods: Iterable[Pod]) -> bool:
-    """Return whether any of these pods keeps its node."""
+    """Return whether any of the pods counts."""
     return any(map(counts, pods))
 
 
 def is_empty(builder: PlanBuilder, node: Node) -> bool:
-    """Return whether no counted pod runs there and none is reserved to come in this plan."""
+    """Return whether the node has no counted pods and this plan reserves it for none."""
     view = builder.view
     if view.row_of[node.name] in builder.used_rows:
         return False
@@ -30,17 +30,18 @@ def is_empty(builder: PlanBuilder, node: Node) -> bool:
 
 
 def holds_only_headroom(builder: PlanBuilder, node: Node) -> bool:
-    """Return whether no counted pod runs there, and room of it is kept free for pods to come."""
+    """Return whether the node has no counted pods, and some of its room is kept as headroom."""
     if builder.view.row_of[node.name] not in builder.kept_free:
         return False
     return not in_use(builder.view.pods_on.get(node.name, ()))
 
 
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return the latest of the annotation and the Ready transition, never later than now.
+    """Return since when the node has been unneeded; None if its timer has to start now.
 
-    None without an annotation that can be read, or with one of the future, written by a clock
-    that was ahead: the timer starts now, and is written again.
+    That is the later one of the annotation and the Ready transition, but never later than now. An
+    annotation that is unreadable or in the future (written by a clock that was ahead) starts the
+    timer again.
     """
     noted = parse_rfc3339(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None or noted > view.at:
@@ -49,10 +50,10 @@ def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
 
 
 def idle_since(view: ClusterView, node: Node) -> datetime | None:
-    """Since when the node has been empty; None when nothing tells and the timer starts now.
+    """Return since when the node has been empty; None if its timer has to start now.
 
-    The latest of the annotation (or, without it, the end of its last finished pod) and the Ready
-    transition. A transition in the future counts as now; so do the others, and the timer is noted.
+    That is the later one of the annotation (or, without it, the end of the last finished pod) and
+    the Ready transition. Times in the future count as now, and the timer is noted.
     """
     noted = parse_rfc3339(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None:
@@ -66,6 +67,6 @@ def idle_since(view: ClusterView, node: Node) -> datetime | None:
 
 
 def idle_for(view: ClusterView, node: Node) -> timedelta | None:
-    """Return how long the node has been empty; None when the timer starts now."""
+    """Return how long the node has been empty; None if its timer has to start now."""
     since = idle_since(view, node)
     return None if since is None else view.at - since

@@ -1,8 +1,9 @@
-"""Expired nodes that pods keep for longer than their fleet's `terminate_after`.
+"""Expired nodes that pods have kept for longer than their fleet's `terminate_after`.
 
-Since when pods keep a node is written on it, so that a restart does not begin the time again. It
-begins again when the node could be emptied for once. While no pod keeps it but a limit does, as a
-disruption budget that is closed at this hour, the time stands still: since when is written too.
+Since when pods keep a node is written on it, so that a restart does not begin the time again. The
+time begins again once the node could have been emptied. While a limit keeps the node and its pods
+do not (such as a disruption budget for other hours), the time stands still; since when is written
+too.
 """
 
 from collections.abc import Sequence
@@ -23,12 +24,12 @@ POLICY: Final = "expiry"
 
 
 def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime | None:
-    """Return when the node is ended whatever its pods say; None when it is not.
+    """Return when the node is ended regardless of its pods; None if never.
 
     Args:
         view: The facts.
         node: The node.
-        settings: Its fleet's.
+        settings: The settings of its fleet.
     """
     since = noted_since(view, node)
     if since is None or settings.terminate_after_seconds is None:
@@ -39,16 +40,16 @@ def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime 
 
 
 def noted_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return since when pods keep it, as noted on it; a time in the future counts as now.
+    """Return since when pods keep the node, as noted on it; a time in the future counts as now.
 
-    The time for which the clock stands still is left out: it is as if they had begun later.
+    Time during which the clock stood still is subtracted, as if the pods had begun later.
     """
     since, stopped = _noted(view, node)
     return since if since is None or stopped is None else since + (view.at - stopped)
 
 
 def _noted(view: ClusterView, node: Node) -> tuple[datetime | None, datetime | None]:
-    """Return since when pods keep it, and since when that time stands still, if it does."""
+    """Return since when pods keep it, and since when that time stands still; None for neither."""
     first, _, second = node.annotations.get(PODS_BLOCK_SINCE, "").partition("/")
     since, stopped = parse_rfc3339(first), parse_rfc3339(second)
     if since is None or stopped is None:
@@ -58,7 +59,7 @@ def _noted(view: ClusterView, node: Node) -> tuple[datetime | None, datetime | N
 
 
 def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
-    """Return whether pods have kept the expired node for longer than its fleet allows."""
+    """Return whether `terminate_after` of the expired node has passed."""
     end = ends_at(view, node, settings)
     return end is not None and end <= view.at
 
@@ -71,14 +72,14 @@ def tend_clock(
     blocked: bool,
     limited: bool = False,
 ) -> None:
-    """Note since when pods keep an expired node, or that they do not any more.
+    """Note since when pods keep an expired node, or that they no longer do.
 
     Args:
         builder: The plan.
         node: A node that is not being drained.
-        settings: Its fleet's.
+        settings: The settings of its fleet.
         blocked: Whether its pods keep it now, or `failed_since_expiry`.
-        limited: Whether a limit keeps it that says nothing of its pods: its time stands still then.
+        limited: Whether a limit keeps it that is not about its pods: then its time stands still.
     """
     view, text = builder.view, node.annotations.get(PODS_BLOCK_SINCE)
     counts = settings.terminate_after_seconds is not None
@@ -96,23 +97,23 @@ def tend_clock(
 
 
 def failed_since_expiry(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
-    """Return whether the node's last drain failed, and failed when the node had expired.
+    """Return whether the node's last drain failed after the node had expired.
 
-    Such a drain may be tried again only in the next window of a budget, or the next day: until then
-    nothing shows that the node could be emptied. A drain that failed before, for another reason,
-    says nothing of what keeps the expired node.
+    Such a drain may not be tried again before the next window of a budget, or the next day: until
+    then nothing shows that the node could be emptied. A drain that failed earlier, for another
+    reason, says nothing about what keeps the expired node.
 
     Args:
         view: The facts.
         node: A node that is not being drained.
-        settings: Its fleet's.
+        settings: The settings of its fleet.
     """
     failure = last_failure(view, node, since=noted_since(view, node))
     return failure is not None and _is_expired(view, node, settings, failure.latest)
 
 
 def until_end(view: ClusterView, end: datetime | None) -> str:
-    """Return what is said beside a reason that keeps an expired node; empty without an end."""
+    """Return the text to append to the reason that keeps an expired node; empty without an end."""
     if end is None or end <= view.at:
         return ""
     return f"; it is ended all the same in {duration(end - view.at)} (terminate_after)"
@@ -121,12 +122,14 @@ def until_end(view: ClusterView, end: datetime | None) -> str:
 def evictions_and_deletions(
     coverage: Coverage, node: Node, pods: Sequence[Pod], now: Sequence[Pod], because: str
 ) -> list[EvictPod | DeletePod]:
-    """Evict what budgets allow, and delete the other pods, each with its own grace period.
+    """Return evictions for the pods that budgets allow and deletions for the others.
+
+    Each pod has its own grace period.
 
     Args:
-        coverage: Which budgets cover a pod: the Eviction API refuses pods under two.
+        coverage: Which budgets cover a pod: the Eviction API refuses pods that two budgets cover.
         node: The node.
-        pods: All that have to leave it.
+        pods: All pods that have to leave it.
         now: Those that every budget allows to evict now.
         because: Why.
     """
@@ -149,7 +152,7 @@ def evictions_and_deletions(
 
 
 def _is_expired(view: ClusterView, node: Node, settings: FleetSettings, at: datetime) -> bool:
-    """Return whether it is too old at that time, whatever else it is to be replaced for."""
+    """Return whether the node is older than `expire_after` at that time."""
     instance = view.inventory.instance_of_node.get(node.name)
     expired = outdated_by_age(node, instance, settings, at) is not None
     return expired and not settings.departing

@@ -1,7 +1,7 @@
-"""Decisions to replace several nodes together by cheaper ones, as they are kept on the nodes.
+"""Replacement sets: decisions to replace several nodes together, as they are kept on the nodes.
 
 Every node of a set carries the same annotation: when it was decided, which new nodes were asked
-for, and what that saves. Any replica can go on with it, after a restart too.
+for, and what that saves. So any replica can continue it, after a restart too.
 """
 
 import json
@@ -22,39 +22,42 @@ from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)
-"""A set whose nodes have not gone so long after the new ones should have come is given up."""
+"""A set is given up if its nodes have not gone this long after the new ones should have joined."""
 HELD_MAX = timedelta(days=1)
-"""It has so long while nothing keeps its nodes but how many may be disrupted at the same time: what
-a budget for office hours holds goes on in the evening."""
+"""The same while only limits on the number of disrupted nodes keep its nodes: what a budget for
+office hours holds continues in the evening."""
 TEXT_MAX = 2_000
-"""Longer annotations are not read."""
+"""Longer annotations are not decoded."""
 LONGER_EACH_TIME = 4
-"""A set that failed bought nodes that were not used: it rests longer than what cost a call only."""
+"""How long the nodes of a set that failed belong to no other set.
+
+It is longer than for single nodes, as the failed set bought nodes that were not used.
+"""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacementSet:
-    """Joins nodes that leave together, and the new nodes that take their pods."""
+    """Nodes that are removed together, and the new nodes that take their pods."""
 
     at: datetime
     """When it was decided."""
     sector: str
     wanted: Mapping[FleetKey, int]
-    """How many new nodes of which fleets were asked for."""
+    """How many new nodes of each fleet were asked for."""
     members: tuple[Node, ...]
-    """The nodes of the set that are still there, those that drain among them."""
+    """The nodes of the set that still exist, including those that drain."""
     came: tuple[NodeName, ...]
-    """The new nodes that have joined and take pods."""
+    """Those of the new nodes that have joined and take pods."""
 
     @property
     def complete(self) -> bool:
-        """Return whether all new nodes take pods."""
+        """Return whether all new nodes have joined and take pods."""
         return len(self.came) >= sum(self.wanted.values())
 
 
 class SetsUnderWay:
-    """Lists the sets that earlier plans decided on and that are not finished.
+    """The sets of earlier plans that are not finished.
 
     Args:
         view: The facts.
@@ -67,7 +70,7 @@ class SetsUnderWay:
             if text is not None:
                 noted.setdefault(text, []).append(view.nodes[name])
         self.unreadable: list[Node] = []
-        """Nodes whose annotation says nothing: it is taken off."""
+        """Nodes whose annotation cannot be decoded; it is removed."""
         self.found: list[ReplacementSet] = []
         for text, nodes in noted.items():
             decided = _decode(text, view.at)
@@ -79,11 +82,11 @@ class SetsUnderWay:
         self._new = {name: each for each in self.found for name in each.came}
 
     def set_of(self, name: NodeName) -> ReplacementSet | None:
-        """Return the set that the node is to leave with; None where it belongs to none."""
+        """Return the set with which the node is to leave; None if it belongs to none."""
         return self._set_of.get(name)
 
     def blocker(self, name: NodeName) -> Blocker | None:
-        """Return why a new node stays: it is to take the pods of a set; None for all others."""
+        """Return a blocker if the node is new and is to take the pods of a set; else None."""
         each = None if name in self._set_of else self._new.get(name)
         if each is None:
             return None
@@ -92,7 +95,7 @@ class SetsUnderWay:
 
     @property
     def sectors(self) -> frozenset[str]:
-        """Sectors in which a set is under way: no other begins there."""
+        """Return the sectors in which a set is under way: no other set begins there."""
         return frozenset(each.sector for each in self.found)
 
 
@@ -104,16 +107,16 @@ def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -
 
 
 def last_failure(view: ClusterView, node: Node) -> Attempts | None:
-    """Return when a set of the node's was last given up, and how many were.
+    """Return when sets of the node were given up last, and how often in a row.
 
-    None when none in a day.
+    None if that was more than a day ago, or never.
     """
     noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
     return read_attempts(noted, view.at, _FORGOTTEN_AFTER)
 
 
 def rests_until(view: ClusterView, node: Node) -> datetime | None:
-    """Until when the node belongs to no new set, after one that failed; None when it may."""
+    """Return until when the node must not belong to a new set; None if it may now."""
     failed = last_failure(view, node)
     if failed is None:
         return None
@@ -123,13 +126,13 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
 
 
 def failed_again(view: ClusterView, node: Node) -> Attempts:
-    """Return one more failure of a set that the node belonged to."""
+    """Return the record of one more failed set of the node."""
     failed = last_failure(view, node)
     return Attempts(latest=view.at, count=1 if failed is None else failed.count + 1)
 
 
 def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | None:
-    """Return when it was decided and what was asked for; None where that cannot be read."""
+    """Return when the set was decided and what it asked for; None if the text cannot be decoded."""
     try:
         noted = json.loads(text) if len(text) <= TEXT_MAX else None
     except (ValueError, RecursionError):
@@ -165,7 +168,7 @@ def _read(
 def _came(
     view: ClusterView, key: FleetKey, at: datetime, most: int, members: Iterable[Node]
 ) -> list[NodeName]:
-    """Return the first nodes of the fleet that joined after the decision and take pods."""
+    """Return the first `most` nodes of the fleet that joined after the decision and take pods."""
     status = view.statuses.get(key)
     if status is None:
         return []

@@ -1,6 +1,6 @@
-"""Drains in rounds: budgets that allow some of a node's pods now and the rest later.
+"""Drains in rounds: budgets allow some of a node's pods now and the rest later.
 
-How far such a drain has come is kept on the node, so that any replica can go on with it.
+How far such a drain has come is kept on the node, so that any replica can continue it.
 """
 
 from dataclasses import dataclass, replace
@@ -13,40 +13,40 @@ from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import ScaleInSettings
 
 DRAIN_ROUNDS_MAX = 3
-"""A drain begins when no more rounds are needed: each may take minutes, and the node is closed to
-other pods meanwhile."""
+"""The most rounds for which a drain begins: each may take minutes, and the node takes no other
+pods meanwhile."""
 _NUMBERS = 3
 _DIGITS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainProgress:
-    """Says how far a drain in rounds has come; written as `<RFC 3339>/<rounds>/<pods>/<ending>`."""
+    """How far a drain in rounds has come; written as `<RFC 3339>/<rounds>/<pods>/<ending>`."""
 
     at: datetime
-    """When it last came further."""
+    """When it last made progress."""
     rounds: int
-    """How many it was begun for."""
+    """The number of rounds for which it began."""
     to_evict: int
-    """Pods that were still to be evicted then."""
+    """The number of pods that were still to be evicted then."""
     ending: int
-    """Pods that were being deleted then."""
+    """The number of pods that were being deleted then."""
 
     def __str__(self) -> str:
         return f"{rfc3339(self.at)}/{self.rounds}/{self.to_evict}/{self.ending}"
 
     def after(self, at: datetime, to_evict: int, ending: int) -> "DrainProgress":
-        """Return the progress, with the current time when one more pod is deleted or gone."""
+        """Return the progress; it has the time `at` if one more pod is being deleted or is gone."""
         if (to_evict, ending) >= (self.to_evict, self.ending):
             return self
         return replace(self, at=at, to_evict=to_evict, ending=ending)
 
 
 def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
-    """Return what the node's annotation says; None for a drain in one round.
+    """Return the progress noted on the node; None for a drain in one round.
 
-    A value that cannot be read counts as noted now, for as many rounds as there may be: the drain
-    then has its whole time again, once.
+    A value that cannot be decoded counts as noted now, with the most rounds: the drain then has its
+    whole time again, once.
     """
     text = node.annotations.get(DRAIN_PROGRESS)
     if text is None:
@@ -64,10 +64,7 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
 def timed_out(
     progress: DrainProgress, started: datetime, at: datetime, settings: ScaleInSettings
 ) -> Blocker | None:
-    """Return a blocker when a drain in rounds has failed by the clock.
-
-    None while there is time left.
-    """
+    """Return a blocker if a drain in rounds has taken too long; None while there is time left."""
     timeout = timedelta(seconds=settings.pod_eviction_timeout_seconds)
     grace = timedelta(seconds=settings.graceful_termination_max_seconds)
     still = at - progress.at

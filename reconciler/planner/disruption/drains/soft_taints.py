@@ -27,8 +27,10 @@ from reconciler.planner.nodes.drain_taints import is_draining, is_marked
 from reconciler.planner.view import ClusterView
 
 CHANGES_MAX = 10
-"""Taints that one plan puts on and takes off, so that a large cluster is not patched all at once.
-Source: Cluster Autoscaler's --max-bulk-soft-taint-count."""
+"""How many taints one plan adds and removes at most, to limit the patches in a large cluster.
+
+Source: Cluster Autoscaler's --max-bulk-soft-taint-count.
+"""
 
 
 def mark_unneeded(
@@ -37,16 +39,15 @@ def mark_unneeded(
     unknown: AbstractSet[NodeName],
     room: Mapping[FleetKey, int],
 ) -> None:
-    """Put the soft taint on unneeded nodes, and take it off all others.
+    """Put the soft taint on unneeded nodes, and remove it from all others.
 
-    Nodes that are being drained keep what they have: the hard taint says more.
+    Nodes that are being drained are left as they are: they have the hard taint.
 
     Args:
         builder: The plan; the drains that it begins are among its removals.
-        unneeded: Nodes that may go when their time comes, in that order, and for which policy.
-        unknown: Nodes that this plan did not look at: nothing is changed about them.
-        room: How many nodes each fleet can do without beside those that leave; of more nodes than
-            that none is asked to stay empty.
+        unneeded: Nodes that may go when their time comes, in that order, and the policy of each.
+        unknown: Nodes that this plan did not examine: they are left as they are.
+        room: How many more nodes each fleet can do without; only so many are asked to stay empty.
     """
     view = builder.view
     draining = {name for name, node in view.nodes.items() if is_draining(node)}
@@ -75,8 +76,8 @@ def mark_unneeded(
 def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
     """Return the empty nodes that are headroom.
 
-    kube-scheduler would fill them before others, moved pods too: headroom would be bought again,
-    and the node with the few pods that went there emptied again, without an end.
+    Without the soft taint kube-scheduler would prefer them, for moved pods too: the headroom would
+    be bought again, and the node with the few pods emptied again, without end.
     """
     view = builder.view
     return frozenset(n for n in view.row_of if holds_only_headroom(builder, view.nodes[n]))
@@ -85,7 +86,7 @@ def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
 def _within_room(
     view: ClusterView, names: Iterable[NodeName], room: Mapping[FleetKey, int]
 ) -> frozenset[NodeName]:
-    """As many nodes per fleet as it can do without; those that are marked already come first."""
+    """Return per fleet as many nodes as it can do without; marked ones come first."""
     left = dict(room)
     found: list[NodeName] = []
     for name in sorted(names, key=lambda each: not is_marked(view.nodes[each])):

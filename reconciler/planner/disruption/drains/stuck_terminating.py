@@ -1,8 +1,8 @@
-"""Pods that are stuck terminating: they keep no node whose kubelet answers.
+"""Pods that are stuck terminating: they do not keep a node whose kubelet answers.
 
-After the grace period the kubelet has killed a pod's containers. What keeps the object then is a
-finalizer or a volume, without an end. On a node that does not answer pods may still run.
-kube-scheduler goes on counting what such a pod asks for.
+After the grace period the kubelet has killed a pod's containers. What keeps the object after that
+is a finalizer or a volume, possibly forever. On a node that does not answer the pod may still run.
+kube-scheduler continues to count the requests of such a pod.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,16 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.pod_groups import PodGroup
 
 STUCK_AFTER = timedelta(seconds=60)
-"""After the end of the grace period. Source: Karpenter takes a pod for stuck after as long,
-Cluster Autoscaler after 30 s (read 2026-11)."""
+"""How long after the end of its grace period a pod counts as stuck.
+
+Source: Karpenter uses the same time, Cluster Autoscaler 30 s (read 2026-11).
+"""
 
 
 def parted_by_stuck_terminating(
     groups: Iterable[PodGroup], nodes: Mapping[NodeName, Node], at: datetime
 ) -> tuple[list[PodGroup], list[PodGroup]]:
-    """Return the pods that run or end in time, and those that are stuck terminating."""
+    """Return the pods that run or still have time to end, and those stuck terminating."""
     alive: list[PodGroup] = []
     stuck: list[PodGroup] = []
     for group in groups:

@@ -1,4 +1,4 @@
-"""The timer `unneeded-since`: started when a node is first unneeded, removed when it is needed."""
+"""The timer `unneeded-since`: started when a node becomes unneeded, removed once it is needed."""
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node
@@ -8,7 +8,7 @@ from reconciler.planner.disruption.drains.actions import annotate
 
 
 def start_timer(builder: PlanBuilder, node: Node, because: str) -> None:
-    """Start the timer: the idle time counts from now."""
+    """Start the timer of the node at the time of the plan."""
     noted = rfc3339(builder.view.at)
     builder.mark(annotate(node, UNNEEDED_SINCE, noted, "scale-in", because))
 

@@ -1,1 +1,1 @@
-"""What limits all disruptions together: budgets, blast radius, minima, the safety stop."""
+"""Limits on all disruptions together: budgets, blast radius, minima, the safety stop."""

@@ -1,9 +1,9 @@
-"""Blast radius: how many pods of one Deployment or StatefulSet are moved within a time.
+"""Blast radius: how many pods of one Deployment or StatefulSet may be moved within a time.
 
-Nothing is remembered for it. A pod that was placed within that time, that is being deleted or that
-waits for a node counts as moved, whoever moved it: a rollout or a crash uses the limit up as well.
-So does a pod on a node that we drain: its eviction may be refused, have its turn later, or be lost
-with a restart, and it comes without asking this limit again.
+No state is kept for it. A pod that was placed within that time, that is being deleted or that is
+pending counts as moved, whoever moved it: a rollout or a crash uses up the limit as well. So does a
+pod on a node that we drain: its eviction may be refused, have its turn later, or be lost with a
+restart, and it happens without asking this limit again.
 """
 
 from collections import Counter
@@ -20,21 +20,21 @@ from reconciler.planner.settings import BlastRadius
 from reconciler.planner.view import ClusterView
 
 SETTLED_WITHIN = timedelta(minutes=5)
-"""So long after its creation a pod is taken to have a node and be healthy soon, and so long after
-its grace period one that is deleted is taken to go. Later it may stay as it is."""
+"""A pod younger than this is expected to get a node and become healthy soon, and a deleted one
+to be gone this long after its grace period. After that the pod may stay as it is."""
 LASTS_FROM_SECONDS = 3600.0
-"""So long an idle node does not wait for pods that will need it: savings are reckoned an hour."""
+"""An idle node is not kept longer than this for pods that will need it: savings are per hour."""
 
 _Controller = tuple[str, str, str]
 """Namespace, kind and name."""
 
 
 class BlastRadiusLimits:
-    """Says what may still be moved of each controller's pods.
+    """Decides how many pods of each controller may still be moved.
 
     Args:
         view: The facts.
-        limit: What the config allows; None for everything.
+        limit: The limit in the config; None for no limit.
     """
 
     def __init__(self, view: ClusterView, limit: BlastRadius | None) -> None:
@@ -42,7 +42,8 @@ class BlastRadiusLimits:
         self._pods: Counter[_Controller] = Counter()
         self._moved: Counter[_Controller] = Counter()
         self._stuck: Counter[_Controller] = Counter()
-        """Of those the pods that may count as moved for good: a rollout that fits nowhere."""
+        """Those of the moved pods that may count as moved for good, such as those of a rollout
+        that fits nowhere."""
         if limit is None:
             return
         young = view.at - timedelta(seconds=limit.per_seconds)
@@ -59,10 +60,7 @@ class BlastRadiusLimits:
             self._stuck[controller] += _is_stuck(pod, view.at)
 
     def blocker(self, pods: Iterable[Pod]) -> Blocker | None:
-        """Return the first controller of which too many pods would be moved.
-
-        None when all allow it.
-        """
+        """Return a blocker for the first controller with too many moved pods; None if none has."""
         if self._limit is None:
             return None
         for controller, count in sorted(_counted(pods).items()):
@@ -79,9 +77,11 @@ class BlastRadiusLimits:
         return None
 
     def keeps_for_long(self, pods: Iterable[Pod]) -> bool:
-        """Return whether waiting does not help: too many pods of one controller, or a long time.
+        """Return whether the limit keeps these pods for long.
 
-        Pods that have long had no node, or do not end, count as moved for as long as they do so.
+        It does if waiting does not help: one controller has more pods here than the limit, or the
+        time of the limit is long. Pods that are pending or terminating for long count as moved as
+        long as they are.
         """
         if self._limit is None:
             return False
@@ -103,9 +103,9 @@ class BlastRadiusLimits:
 
 
 def _controller_of(pod: Pod) -> _Controller | None:
-    """Return the controller that makes such pods; None for a pod without one.
+    """Return the controller that recreates the pod; None for a pod without one.
 
-    A Deployment's ReplicaSets are one controller.
+    The ReplicaSets of a Deployment count as one controller.
     """
     if pod.owner is None:
         return None
@@ -116,7 +116,7 @@ def _controller_of(pod: Pod) -> _Controller | None:
 
 
 def _is_stuck(pod: Pod, at: datetime) -> bool:
-    """Return whether the pod waits for a node, or for its end, for long already."""
+    """Return whether the pod has been pending or terminating for long."""
     since = pod.deletion_at if pod.deleting else pod.created_at
     waits = pod.deleting or pod.node_name is None
     return waits and since is not None and at - since > SETTLED_WITHIN

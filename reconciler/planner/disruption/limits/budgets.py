@@ -1,9 +1,9 @@
-"""Disruption budgets: how many nodes may be disrupted at the same time, by reason and by window.
+"""Disruption budgets: how many nodes may be disrupted at a time, by reason and time window.
 
-A budget belongs to the cluster, a sector or a fleet. All that match a node hold; the strictest
-wins. Nodes that drain, are not Ready or wait for their replacement use a budget up, whatever the
-reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1), which do not count a
-node any more either once EC2 ends its instance.
+A budget belongs to the cluster, a sector or a fleet. All that match a node apply; the strictest
+decides. Nodes that drain, are not Ready or wait for their replacement use up a budget, whatever the
+reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1), which also stop
+counting a node once EC2 ends its instance.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,24 +25,24 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(slots=True, kw_only=True)
 class _InForce:
-    """A budget that holds now, over the fleets of its scope."""
+    """A budget that is in force now, with the fleets of its scope."""
 
     budget: DisruptionBudget
     scope: str
-    """For people: `the cluster`, `sector primary`, `fleet primary-small`."""
+    """The scope for people: `the cluster`, `sector primary`, `fleet primary-small`."""
     fleets: frozenset[FleetKey]
     allowed: int
     used: int
-    """Nodes that are disrupted."""
+    """How many nodes are disrupted."""
     chosen: int = 0
-    """Nodes that a rolling update has chosen and that are to be drained next."""
+    """Nodes that a rolling update has chosen and that are drained next."""
 
     def limits(self, key: FleetKey, reason: DisruptionReason) -> bool:
         return key in self.fleets and reason in self.budget.reasons
 
 
 class DisruptionBudgets:
-    """Says what each budget still allows, given the disrupted nodes and all that is begun.
+    """Decides what each budget still allows, given the disrupted nodes and what this plan begins.
 
     Args:
         view: The facts.
@@ -58,7 +58,7 @@ class DisruptionBudgets:
             if is_in_force(budget, view.at, view.settings.timezone)
         ]
         for status in view.inventory.fleets:
-            # In a freeze of rolling updates their nodes would keep all others from going, too.
+            # While rolling updates are frozen, their chosen nodes must not keep all other nodes.
             if not self.allow_none(status.key, "drifted"):
                 for name in _chosen(view, status):
                     self.choose(status.key, name)
@@ -76,22 +76,21 @@ class DisruptionBudgets:
 
     @property
     def chosen(self) -> frozenset[NodeName]:
-        """Return the nodes that a rolling update has chosen and that are to be drained next.
+        """Return the nodes that a rolling update has chosen and that are drained next.
 
-        Those are left out that a budget for no node at all keeps.
+        Nodes that a budget of 0 keeps are left out.
         """
         return frozenset().union(*self._chosen.values())
 
     def blocker(
         self, key: FleetKey, reason: DisruptionReason, node: NodeName | None = None
     ) -> Blocker | None:
-        """Return the budget that keeps one more node of the fleet; None when all allow it.
+        """Return the budget that keeps one more node of the fleet; None if all allow it.
 
         Args:
             key: The fleet.
             reason: Why the node would be disrupted.
-            node: The node. One that is chosen has its place: others that are chosen as well do not
-                keep it.
+            node: The node. A chosen node has its place: other chosen nodes do not keep it.
         """
         has_place = node in self._chosen[key]
         for each in self._in_force:
@@ -106,11 +105,11 @@ class DisruptionBudgets:
         return None
 
     def allow_none(self, key: FleetKey, reason: DisruptionReason) -> bool:
-        """Return whether a budget keeps every node of the fleet, however few are disrupted."""
+        """Return whether a budget of 0 keeps every node of the fleet."""
         return any(each.limits(key, reason) and not each.allowed for each in self._in_force)
 
     def take(self, key: FleetKey, node: NodeName | None = None) -> None:
-        """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""
+        """Count one more node of the fleet as disrupted by this plan; a chosen one only once."""
         was_chosen = node in self._chosen[key]
         self._chosen[key].discard(node)
         for each in self._in_force:
@@ -127,7 +126,7 @@ class DisruptionBudgets:
 
 
 def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
-    """Return whether the budget holds at a moment, by its window or its schedule, or always."""
+    """Return whether the budget is in force at `at`, by window or schedule; True without both."""
     local = at.astimezone(ZoneInfo(timezone))
     if budget.schedule is not None:
         return after_schedule(local, budget.schedule, budget.duration_seconds)
@@ -137,7 +136,7 @@ def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
 def _scopes(
     view: ClusterView,
 ) -> Iterable[tuple[str, Sequence[DisruptionBudget], Sequence[FleetStatus]]]:
-    """Yield each scope with its budgets and the fleets, in their regions, that it is about."""
+    """Yield each scope with its budgets and its fleets, a fleet per region."""
     statuses = view.inventory.fleets
     named: dict[tuple[str, str], list[FleetStatus]] = {}
     for status in statuses:
@@ -154,8 +153,8 @@ def _scopes(
 def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     """Return how many nodes of a fleet drain or are not Ready.
 
-    One that still starts serves nothing yet. One whose instance EC2 ends serves nothing any more,
-    unless a lifecycle hook holds it while its pods leave.
+    A node that is still starting does not count. One whose instance EC2 ends no longer counts,
+    unless a lifecycle hook holds the instance while its pods leave.
     """
     here = {node.name for node in status.nodes}
     held = view.inventory.interrupted.keys() - here
@@ -172,7 +171,7 @@ def _is_disrupted(view: ClusterView, node: Node) -> bool:
 
 
 def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
-    """Return the nodes of a fleet in the batch of a rolling update that are not disrupted yet."""
+    """Return the nodes in the batch of a rolling update of the fleet that are not disrupted yet."""
     return {
         node.name
         for node in status.nodes
@@ -181,10 +180,10 @@ def _chosen(view: ClusterView, status: FleetStatus) -> set[NodeName]:
 
 
 def _is_next(view: ClusterView, status: FleetStatus, node: Node) -> bool:
-    """Return whether the node's batch has its new node, or waits for one that may be on its way.
+    """Return whether the node's replacement has joined or may be on its way.
 
-    A fleet that cannot give it holds up no other one: its node serves on until then, and the
-    budgets are asked again before it drains.
+    While the fleet cannot give one the node does not keep others: it stays in use until then, and
+    the budgets are asked again before it drains.
     """
     outdated = view.inventory.outdated.get(node.name)
     if outdated is None or not outdated.has_batch:

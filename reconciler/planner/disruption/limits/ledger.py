@@ -1,4 +1,4 @@
-"""The eviction ledger: one place that says what may be disrupted, and remembers what it allowed."""
+"""The eviction ledger: decides what may be disrupted, and counts what it has allowed."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -19,14 +19,14 @@ from reconciler.planner.view import ClusterView
 
 
 class EvictionLedger:
-    """Says what may be disrupted, and remembers what it allowed.
+    """Decides what may be disrupted, and counts what it has allowed.
 
     It keeps PodDisruptionBudgets, disruption budgets of nodes, the blast radius and the limits of
     evictions.
 
     Args:
         view: The facts.
-        pod_budgets: The PodDisruptionBudgets, less what forced methods have used of them.
+        pod_budgets: The PodDisruptionBudgets, less what forced methods have used.
     """
 
     def __init__(self, view: ClusterView, pod_budgets: BudgetLedger) -> None:
@@ -36,52 +36,51 @@ class EvictionLedger:
         self._node_budgets = DisruptionBudgets(view)
         self._blast_radius = BlastRadiusLimits(view, view.settings.blast_radius)
         self._single: Counter[NodeName] = Counter()
-        """Pods evicted off nodes that stay."""
+        """Pods evicted from nodes that stay."""
         self._single_by_namespace: Counter[str] = Counter()
         self._disrupted: set[NodeName] = set()
-        """Nodes that stay and use disruption budgets up, as pods were evicted there."""
+        """Nodes that stay but count in disruption budgets, as pods were evicted from them."""
 
     # ---- whole nodes ----------------------------------------------------------------------
 
     def node_blocker(
         self, key: FleetKey, reason: DisruptionReason, node: NodeName | None = None
     ) -> Blocker | None:
-        """Return the disruption budget that keeps one more node; None when all allow it.
+        """Return the disruption budget that keeps one more node; None if all allow it.
 
         Args:
             key: Its fleet.
             reason: Why it would be disrupted.
-            node: The node, where a rolling update may have chosen it: it has its place then.
+            node: The node, if a rolling update may have chosen it: then it has its place.
         """
         return self._node_budgets.blocker(key, reason, node)
 
     def keeps_every_node(self, key: FleetKey, reason: DisruptionReason) -> bool:
-        """Return whether a disruption budget in force lets none of the fleet's nodes go."""
+        """Return whether a disruption budget in force keeps every node of the fleet."""
         return self._node_budgets.allow_none(key, reason)
 
     def drain_blocker(self, pods: Collection[Pod], *, overdue: bool = False) -> Blocker | None:
-        """Return what keeps the pods of a node from leaving it; None when they may.
+        """Return what keeps the pods of a node from being evicted; None if they may go.
 
-        A PodDisruptionBudget may let them go in a few rounds, at least one now.
+        They may go if PodDisruptionBudgets let them go in a few rounds, at least one pod now.
 
         Args:
             pods: The pods.
-            overdue: Whether no PodDisruptionBudget holds them any more (`terminate_after`).
+            overdue: Whether PodDisruptionBudgets no longer apply (`terminate_after` has passed).
         """
         if overdue:
             return self._blast_radius.blocker(pods)
         return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
 
     def keeps_for_long(self, pods: Collection[Pod], *, overdue: bool = False) -> bool:
-        """Return whether the pods of a node may not leave it in the next minutes either.
+        """Return whether a limit keeps the pods of a node for more than the next minutes.
 
-        The blast radius passes with time, unless pods that are stuck use it up. A
-        PodDisruptionBudget allows more again when pods that were moved, or have just been created,
-        are healthy.
+        The blast radius ends with time, unless stuck pods use it up. A PodDisruptionBudget allows
+        more again when pods that were moved, or were just created, are healthy.
 
         Args:
             pods: The pods.
-            overdue: Whether no PodDisruptionBudget holds them any more.
+            overdue: Whether PodDisruptionBudgets no longer apply.
         """
         if self._blast_radius.keeps_for_long(pods):
             return True
@@ -91,10 +90,10 @@ class EvictionLedger:
 
     @cached_property
     def _coming_back(self) -> Sequence[Pod]:
-        """Pods that use PodDisruptionBudgets up and soon will not.
+        """Return the pods that use up PodDisruptionBudgets now and will soon not do so.
 
-        Those that leave nodes that we drain, and young ones that are not healthy yet. What is not
-        healthy for longer may stay so.
+        Those are pods leaving nodes that we drain, and young pods that are not healthy yet. Older
+        unhealthy pods may stay as they are.
         """
         view, found = self._view, []
         for pod in view.snapshot.cluster.pods:
@@ -108,14 +107,14 @@ class EvictionLedger:
         return found
 
     def take_node(self, key: FleetKey, node: NodeName | None = None) -> None:
-        """Count one more node of the fleet as disrupted by this plan; a chosen one counts once."""
+        """Count one more node of the fleet as disrupted by this plan; a chosen one only once."""
         self._node_budgets.take(key, node)
 
     @property
     def chosen_nodes(self) -> frozenset[NodeName]:
         """Return the nodes that rolling updates have chosen and whose drain has not begun yet.
 
-        Those that wait for a new node that does not come are left out.
+        Nodes that wait for a new node that does not come are left out.
         """
         return self._node_budgets.chosen
 
@@ -129,20 +128,20 @@ class EvictionLedger:
         """Count a node and its pods as disrupted by this plan.
 
         Returns:
-            The pods that PodDisruptionBudgets allow to evict now, by name, and the number of
-            rounds that all of them take.
+            The pods that PodDisruptionBudgets allow to evict now, by name, and the number of rounds
+            that evicting all of them takes.
         """
         self._node_budgets.take(key, node)
         self._blast_radius.take(pods)
         rounds = self._pod_budgets.rounds(pods)
         return self._pod_budgets.take_now(pods), rounds
 
-    # ---- single pods off nodes that stay --------------------------------------------------
+    # ---- single pods of nodes that stay ----------------------------------------------------
 
     def pod_blocker(self, pod: Pod, settings: DeschedulerSettings) -> Blocker | None:
-        """Return what keeps one pod on a node that stays; None when it may be descheduled.
+        """Return what keeps one pod on a node that stays; None if it may be descheduled.
 
-        A pod that has ended uses no budget up.
+        A pod that has ended uses up no budget.
         """
         found = self._limit(pod, settings)
         if found is not None or pod.finished:
@@ -153,7 +152,7 @@ class EvictionLedger:
         return self._node_budgets.blocker(self._fleet_of_node[pod.node_name], "deschedule")
 
     def take_pod(self, pod: Pod) -> None:
-        """Count one pod that is evicted off a node that stays."""
+        """Count one pod that is evicted from a node that stays."""
         node = pod.node_name
         assert node is not None
         self._single[node] += 1

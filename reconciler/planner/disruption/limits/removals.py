@@ -1,4 +1,4 @@
-"""What limits all removals together: min_capacity, demand that would come back, the safety stop."""
+"""Limits on all removals together: min_capacity, demand that would return, the safety stop."""
 
 from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -28,11 +28,11 @@ from reconciler.planner.view import ClusterView
 
 
 def settle_removals(builder: PlanBuilder) -> None:
-    """Begin all that policies want to remove, or nothing when that is suspiciously much.
+    """Begin all removals that methods proposed, or none if they are suspiciously many.
 
-    Everything looking empty is more often a broken list than an empty cluster: a second full
-    list has to agree. Of instances that never joined it lifts nothing by itself: what proves the
-    cluster and the limits of `stuck_ends` hold beside it, and those over the limits count here.
+    If everything looks empty, a broken list is more likely than an empty cluster, so a second full
+    list has to agree. Instances that never joined count as well, including those over the limits of
+    `stuck_ends`; these limits and the proof of the cluster apply to them in any case.
     """
     view = builder.view
     ours = len(view.inventory.fleet_of_node)
@@ -42,10 +42,10 @@ def settle_removals(builder: PlanBuilder) -> None:
 
 
 def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
-    """Return whether a failed new node is given up with its part of the target.
+    """Return whether the fleet's target is lowered with a failed new node.
 
-    It is when the rolling update that asked for it was halted: the fleet would only launch another
-    one that fails. A target below what EC2 holds has been lowered for it already.
+    It is if the rolling update that asked for the node is halted: otherwise the fleet would launch
+    another that fails. A target below what EC2 provides has been lowered for it already.
     """
     view = builder.view
     update, status = view.inventory.updates.get(key), view.statuses[key]
@@ -61,7 +61,7 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
 
 
 def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
-    """Return nodes with our taint that this plan neither ends nor gives back."""
+    """Return the nodes with our taint that this plan neither ends nor gives back."""
     done = {name for name in map(_node_done_with, builder.actions) if name is not None}
     return frozenset(
         node.name
@@ -71,25 +71,25 @@ def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
 
 
 def _node_done_with(action: AnyAction) -> NodeName | None:
-    """Return the node whose drain the action ends; None when it ends none."""
+    """Return the node whose drain the action ends; None if it ends none."""
     if isinstance(action, TerminateInstance) or ends_drain(action):
         return action.node
     return None
 
 
 class FleetRoom:
-    """Says how many nodes a fleet can do without: its target less what drains less its minimum.
+    """Counts how many nodes each fleet can do without: target - draining nodes - minimum.
 
-    Nodes that this plan ends have lowered the target already; nodes that it gives back still
-    count as draining, as the taint may not come off. Replacements do not count: their fleet's
-    target stays. A fleet that has more nodes than its target asks for (somebody lowered it, and
-    EC2 ends none) can do without those too.
+    For nodes that this plan ends the target is lowered already; nodes that it gives back still
+    count as draining, as the removal of the taint may fail. Replacements do not count: their
+    fleet's target stays. If a fleet has more nodes than its target (somebody lowered it, and EC2
+    ended none), the surplus can go too.
 
-    The target includes what EC2 owes, which may never come. So the minimum is held against the
-    nodes that take pods as well: a fleet that has no more of these can do without none of them.
+    The target includes launching capacity, which may never join. So the minimum also applies to the
+    nodes that take pods: if a fleet has no more of these than its minimum, none of them can go.
 
-    One place is kept for each node in whose place another was asked for: taken by an idle node, it
-    would have to be asked for again, and again.
+    One place is kept for each node whose replacement was asked for: if an idle node took the place,
+    the replacement would be asked for again and again.
     """
 
     def __init__(self, builder: PlanBuilder) -> None:
@@ -115,39 +115,39 @@ class FleetRoom:
             for status in builder.view.inventory.fleets
             if status.min
         }
-        """Of fleets with a minimum the nodes that take pods and stay."""
+        """In fleets with a minimum, the nodes that take pods and stay."""
         self._min = {status.key: status.min for status in builder.view.inventory.fleets}
 
     def may_leave(self, key: FleetKey, name: NodeName) -> bool:
-        """Return whether the node may go now."""
+        """Return whether the node may leave now."""
         there = self._there.get(key, ())
         held = name in there and len(there) <= self._min[key]
         return self.may_leave_in_time(key, name) and not held
 
     def may_leave_in_time(self, key: FleetKey, name: NodeName) -> bool:
-        """Return whether the node may go when all that its fleet is owed has come."""
+        """Return whether the node may leave once the fleet's launching capacity has joined."""
         kept = self._kept[key]
         return self._left[key] > (0 if name in kept else len(kept))
 
     def left_for_replaced(self, key: FleetKey) -> int:
-        """Return how many more nodes the fleet can do without in time, if they are replaced."""
+        """Return how many more nodes can leave in time if they are replaced."""
         return self._left[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
-        """Return how many more nodes each fleet can do without beside those that are replaced."""
+        """Return how many more nodes of each fleet can leave besides those that are replaced."""
         found = {key: left - len(self._kept[key]) for key, left in self._left.items()}
         for key, there in self._there.items():
             found[key] = min(found[key], len(there) - self._min[key])
         return found
 
     def leave(self, key: FleetKey, name: NodeName) -> None:
-        """Count one more node that goes."""
+        """Count one more node that leaves now."""
         self.wait(key, name)
         self._there.get(key, set()).discard(name)
 
     def wait(self, key: FleetKey, name: NodeName) -> None:
-        """Count one more node that goes when what its fleet is owed has come."""
+        """Count one more node that leaves once the fleet's launching capacity has joined."""
         self._left[key] -= 1
         self._kept[key] -= {name}
 
@@ -155,21 +155,21 @@ class FleetRoom:
 def minimum_stays(
     builder: PlanBuilder, status: FleetStatus, undecided: AbstractSet[NodeName]
 ) -> bool:
-    """Return whether the nodes that have joined and stay are as many as the fleet's minimum.
+    """Return whether as many joined nodes stay as the fleet's minimum.
 
-    Nodes that this plan gives back stay, and so does a node that is not Ready: a drain that goes
-    on is not given up for that.
+    Nodes that this plan gives back stay. So does a node that is not Ready: a drain under way is not
+    given up because of one.
 
     Args:
         builder: The plan.
         status: The fleet.
-        undecided: Draining nodes that this plan may still give back: they stay, too.
+        undecided: Draining nodes that this plan may still give back: they count as staying.
     """
     if not status.min:
         return True
     ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
     gone = (still_draining(builder) - undecided) | ended
-    # One answer that leaves an instance out gives no drain back.
+    # One answer that omits an instance must not cancel a drain.
     return sum(1 for _ in _in_service(builder.view, status, gone, None)) >= status.min
 
 
@@ -179,13 +179,13 @@ def _in_service(
     gone: Container[NodeName | None],
     cloud: CloudState | None,
 ) -> Iterator[Node]:
-    """Yield the nodes of the fleet's target that have joined, except those that go.
+    """Yield the nodes within the fleet's target that have joined and stay.
 
     Args:
         view: The cluster.
         status: The fleet.
-        gone: Nodes that go.
-        cloud: What EC2 answered; None: a node counts whether EC2 shows its instance or not.
+        gone: Nodes that leave.
+        cloud: EC2's answer; with None a node counts whether or not EC2 shows its instance.
     """
     inventory = view.inventory
     shown, instances = inventory.regions_shown, inventory.instance_of_node
@@ -197,10 +197,10 @@ def _in_service(
 
 
 def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
-    """Return nodes of the fleet that do not drain yet, and in whose place others were asked for.
+    """Return the nodes of the fleet whose replacement was asked for and that do not drain yet.
 
-    Those of a batch wait for their new nodes as long as the batch lasts; the others for so long as
-    what was asked for in their place may need to come and to take their pods.
+    Nodes of a batch count as long as the batch lasts; others as long as the replacement may need to
+    join and take their pods.
     """
     found: set[NodeName] = set()
     for node in view.statuses[key].nodes:
@@ -214,11 +214,11 @@ def _replaced(view: ClusterView, key: FleetKey) -> frozenset[NodeName]:
 
 
 class DemandReserve:
-    """Keeps room that demand would ask back if it were still waiting (hysteresis).
+    """Keeps room that demand would ask for again if it were still pending (hysteresis).
 
-    Demand that found room on nodes in this plan was placed by its bare requests. Had the room not
-    been there it would have been bought with its over-subscription on top, so the difference must
-    stay free on the nodes of its sector, or the next burst would bring back what leaves now.
+    Demand that found room on nodes in this plan was placed by its bare requests. Without that room
+    it would have been bought with its over-subscription on top. So the difference must stay free on
+    the nodes of its sector; otherwise the next burst would buy again what leaves now.
     """
 
     def __init__(self, builder: PlanBuilder) -> None:
@@ -232,7 +232,7 @@ class DemandReserve:
         for waiting in builder.waiting:
             sector = waiting.sectors[0]
             if sector not in shown:
-                continue  # no region of its fleets answers: nothing would be bought there now
+                continue  # no region of its fleets answers: nothing would be bought there
             count = builder.reserved_on_nodes(waiting)
             share = round(over.get(sector, 0.0) * resources.WHOLE)
             if count and share:
@@ -240,7 +240,7 @@ class DemandReserve:
                 self._reserve[sector] = self._reserve.get(sector, 0 * extra) + extra
 
     def _extra(self, requests: IntArray, sector: str, share: int) -> IntArray:
-        """CPU and memory that over-subscription adds to one pod, as the largest fleet caps it."""
+        """Return the CPU and memory that over-subscription adds to a pod on the largest node."""
         builder = self._builder
         view = builder.view
         offers = [

@@ -1,4 +1,4 @@
-"""What is kept because nothing proves the cluster, or because the clocks differ."""
+"""Holds back all removals while nothing proves the cluster, or while clocks differ."""
 
 from datetime import timedelta
 from typing import Final
@@ -21,7 +21,7 @@ CODE: Final = "unproven-cluster"
 
 
 def hold_unproven(builder: PlanBuilder) -> None:
-    """List what would have been ended, and say why the nodes that seem to be ours stay."""
+    """Hold what would have been ended, and note on nodes that seem ours why they stay."""
     view = builder.view
     binding = view.inventory.binding
     if binding.may_remove:
@@ -35,7 +35,7 @@ def hold_unproven(builder: PlanBuilder) -> None:
 
 
 def hold_for_skew(builder: PlanBuilder) -> None:
-    """List what our own clock alone would call stuck, and say why the fleets' nodes stay."""
+    """Hold instances that only our clock calls stuck, and note why the fleets' nodes stay."""
     view = builder.view
     skew = clock_skew(view.snapshot)
     side = "ahead of" if skew > timedelta(0) else "behind"
@@ -49,10 +49,11 @@ def hold_for_skew(builder: PlanBuilder) -> None:
 
 
 def check_removals(builder: PlanBuilder) -> None:
-    """Check that a plan for an unproven cluster, or without a clock, removes nothing.
+    """Check that a plan for an unproven cluster, or with skewed clocks, removes nothing.
 
     Raises:
-        InvariantViolated: It does, which is a bug; no plan is safer than one that removes a fleet.
+        InvariantViolated: The plan removes something, which is a bug. No plan is better than one
+            that removes a fleet.
     """
     view = builder.view
     binding = view.inventory.binding

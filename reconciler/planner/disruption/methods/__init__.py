@@ -1,1 +1,1 @@
-"""One file per reason for which a node is disrupted; `engine` says in which order they run."""
+"""The methods: one file per reason to disrupt nodes; `engine` has the order in which they run."""

@@ -1,8 +1,8 @@
-"""Sets of nodes that fewer or cheaper ones together can replace (docs/scale-in.md).
+"""Method: replaces a set of nodes by fewer or cheaper ones (docs/scale-in.md).
 
-The last step of consolidation: it decides only in a sector where nothing else is to do, where no
-node came a short time ago and no set is under way, in the first plan of every ten seconds. The new
-nodes are asked for first; `consolidation` empties the set when they have come.
+This is the last step of consolidation. It runs in the first plan of every ten seconds, in sectors
+where nothing else is to be done, no node joined recently and no set is under way. The new nodes are
+asked for first; `set_drains` drains the set once they have joined.
 """
 
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ def propose(run: VoluntaryRun) -> None:
 
 
 def _busy_sectors(run: VoluntaryRun) -> set[str]:
-    """Sectors in which something happens, or is about to."""
+    """Return the sectors in which something happens or is about to."""
     builder, view = run.context.builder, run.context.view
     busy = set(run.context.sets.sectors)
     busy.update(s for w in builder.waiting if w.done for s in w.sectors)
@@ -64,9 +64,9 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
 
 
 def _is_new(view: ClusterView, name: NodeName, key: FleetKey) -> bool:
-    """Return whether the node was created a shorter time ago than the timers of its fleet.
+    """Return whether the node was created more recently than the timers of its fleet run.
 
-    Around new nodes single ones often become superfluous within that time, with far fewer moves.
+    Next to new nodes single ones often become superfluous within that time, with far fewer moves.
     """
     created = view.nodes[name].created_at
     return created is not None and view.at - created < _rest(view.statuses[key])
@@ -79,9 +79,9 @@ def _rest(status: FleetStatus) -> timedelta:
 
 
 def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
-    """Return whether the node may belong to a set, and could be drained now.
+    """Return whether the node may belong to a set and could be drained now.
 
-    No pod came to it for as long as any timer asks.
+    No pod may have come to it for as long as the longest of its timers.
     """
     view, status = run.context.view, candidate.status
     if candidate.must_go or candidate.goes_back_to_spot or not view.offers[status.key].priced:
@@ -98,7 +98,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
 
 
 def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:
-    """As many nodes of each fleet as it can do without when its idle ones go, the least used."""
+    """Return per fleet as many nodes as it can do without once its idle ones go, the least used."""
     left = dict(run.context.room.left)
     for name in run.context.idle:
         left[run.context.view.inventory.fleet_of_node[name]] -= 1

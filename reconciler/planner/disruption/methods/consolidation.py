@@ -1,6 +1,6 @@
-"""Nodes that are well used and not worth their price: drained when that saves enough.
+"""Method: drains well-used nodes if moving their pods saves enough money.
 
-Their pods go to nodes that stay, or to one cheaper node that is asked for first
+The pods go to nodes that stay, or to one cheaper node that is asked for first
 (`disruption.replacement`).
 """
 
@@ -14,5 +14,5 @@ def selects(candidate: Candidate) -> bool:
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow."""
+    """Drain the selected nodes as far as the limits allow."""
     run.drain(selects)

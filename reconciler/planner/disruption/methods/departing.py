@@ -1,6 +1,6 @@
-"""Nodes of fleets whose removal or replacement was approved: their pods move at any price.
+"""Method: drains nodes of fleets whose removal or replacement was approved, at any cost of moves.
 
-Where nothing else takes the pods, nodes of fleets that stay are asked for in their place.
+If nothing else takes the pods, nodes of fleets that stay are asked for.
 """
 
 from reconciler.planner.disruption.candidates import Candidate
@@ -8,10 +8,10 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Return whether the node's fleet is to go."""
+    """Return whether the node's fleet is departing."""
     return candidate.outdated is None and candidate.status.settings.departing
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow."""
+    """Drain the selected nodes as far as the limits allow."""
     run.drain(selects)

@@ -1,4 +1,4 @@
-"""The descheduler: pods that would be placed better elsewhere are evicted; no node is drained."""
+"""Method: the descheduler evicts pods that would be placed better elsewhere; it drains no node."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -20,9 +20,9 @@ from reconciler.planner.view import ClusterView
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Evict what the policies of each profile propose, unless the last time is too short ago.
+    """Evict the pods that the policies of each profile propose, once per descheduling interval.
 
-    Nodes that are being emptied keep their soft taint between two times.
+    Nodes that are being emptied keep their soft taint between two runs.
     """
     context, builder, view = run.context, run.context.builder, run.context.view
     settings = view.settings.descheduler
@@ -52,10 +52,10 @@ def _empties_nodes(settings: DeschedulerSettings) -> bool:
 
 
 def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSettings) -> None:
-    """Have the soft taint put on what HighNodeUtilization empties.
+    """Request the soft taint for nodes that HighNodeUtilization empties.
 
-    kube-scheduler prefers the emptiest nodes: without the taint the pods would come back. No pod
-    leaves a node that somebody wants left alone.
+    kube-scheduler prefers the emptiest nodes: without the taint the pods would return. Pods of
+    protected nodes are never evicted, so these get no taint.
     """
     for profile in settings.profiles:
         for policy in profile.policies:
@@ -66,9 +66,9 @@ def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSet
 
 
 def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | None:
-    """Return when the next pods may be evicted.
+    """Return when the next pods may be evicted; None if they may now.
 
-    None when they may now. A future time counts as now.
+    A last run in the future counts as now.
     """
     last = view.snapshot.cluster.last_descheduled_at
     if last is None:
@@ -78,9 +78,9 @@ def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | 
 
 
 def last_descheduled(builder: PlanBuilder) -> datetime | None:
-    """Return when pods were last evicted here: now, where the plan evicts any.
+    """Return when pods were last evicted: now if this plan evicts any.
 
-    A soft taint alone is no eviction: the plan after it begins to empty the node.
+    A soft taint alone is no eviction: the next plan begins to empty the node.
     """
     evictions = (action for action in builder.actions if isinstance(action, EvictPod))
     if any(action.policy == "deschedule" for action in evictions):
@@ -89,10 +89,10 @@ def last_descheduled(builder: PlanBuilder) -> datetime | None:
 
 
 def _looked_at(run: VoluntaryRun, settings: DeschedulerSettings) -> Iterator[Node]:
-    """Yield our Ready nodes that stay and that the policy's nodeSelector chooses.
+    """Yield our Ready nodes that stay and match the policy's nodeSelector.
 
-    A node that EC2 takes back is emptied by its own method, from the plan on that first knows of
-    it: its pods would be evicted twice.
+    Interrupted nodes are left to their own method from the first plan that knows of the
+    interruption: otherwise their pods would be evicted twice.
     """
     view = run.context.view
     for name, node in view.nodes.items():

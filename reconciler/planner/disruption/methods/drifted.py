@@ -1,8 +1,8 @@
-"""Drifted nodes: a rolling update replaces them batch by batch (docs/rolling-updates.md).
+"""Method: replaces drifted nodes batch by batch, as a rolling update (docs/rolling-updates.md).
 
-`planner.fleets.updates.rolling_update` says when a batch may begin and what its nodes wait for.
-Here nodes are chosen for a batch, new nodes are asked for, and the nodes whose time has come are
-drained.
+`planner.fleets.updates.rolling_update` decides when a batch may begin and what its nodes wait for.
+This method chooses the nodes of a batch, asks for new nodes, and drains the nodes whose time has
+come.
 """
 
 from collections import Counter
@@ -45,9 +45,9 @@ from reconciler.planner.nodes.drain_taints import is_draining
 
 POLICY: Final = "rolling-update"
 PATIENCE: Final = timedelta(minutes=15)
-"""A node that could not be emptied for so long after its new node came leaves its batch."""
+"""A node that could not be emptied for this long after its replacement joined leaves its batch."""
 _CODES_MAX: Final = 3
-"""So many reasons why no batch can begin are named."""
+"""The number of reasons named for why no batch can begin."""
 
 
 def selects(candidate: Candidate) -> bool:
@@ -56,12 +56,12 @@ def selects(candidate: Candidate) -> bool:
 
 
 def drain_batches(run: VoluntaryRun) -> None:
-    """Drain the nodes of batches whose time has come; new nodes are there for them."""
+    """Drain the nodes of batches whose replacements have joined."""
     run.drain(selects)
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Go on with the batches, and begin the next ones."""
+    """Continue the batches, and begin the next ones."""
     context = run.context
     _forget_marks_of_no_update(context)
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
@@ -79,7 +79,7 @@ def propose(run: VoluntaryRun) -> None:
 def shown_update(
     builder: PlanBuilder, update: Update, kept: Mapping[NodeName, Kept]
 ) -> FleetUpdate:
-    """Return what the plan tells of the update: what keeps its nodes when it can begin no batch.
+    """Return what the plan shows of the update, with what keeps its nodes if no batch can begin.
 
     Args:
         builder: The finished plan.
@@ -92,7 +92,7 @@ def shown_update(
         for each in builder.actions
     )
     codes = Counter(kept[name].code for name in update.old if name in kept)
-    del codes[POLICY]  # no plan looks at more than so many of them
+    del codes[POLICY]  # no plan examines more of them
     if not update.batch_max or chosen or not codes:
         return shown
     most = ", ".join(f"{code} {count}" for code, count in codes.most_common(_CODES_MAX))
@@ -101,13 +101,13 @@ def shown_update(
 
 
 def _last_served(update: Update) -> tuple[object, ...]:
-    """Return the rank of an update: that of the fleet that has waited longest for a new node."""
+    """Return the sort key of an update: the fleet without a new node for longest is first."""
     latest = max((node.created_at for node in update.new if node.created_at), default=None)
     return latest is not None, latest, update.key
 
 
 def _explain(context: DisruptionContext, update: Update) -> None:
-    """Say of drifted nodes outside of a batch what they wait for."""
+    """Note for drifted nodes outside of a batch what they wait for."""
     code = "rolling-update-halted" if update.halted else "rolling-update"
     for name in update.old.keys() - update.batch.keys():
         detail = f"{update.old[name]}; {update.because}"
@@ -115,7 +115,7 @@ def _explain(context: DisruptionContext, update: Update) -> None:
 
 
 def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
-    """Take marks off nodes that no batch of this version has."""
+    """Remove marks from nodes that are in no batch of this version."""
     because = "its batch is over: the update was halted, or there is a newer version"
     for name in sorted(update.old.keys() - update.batch.keys()):
         node = context.view.nodes[name]
@@ -124,7 +124,7 @@ def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
 
 
 def _date_again(context: DisruptionContext, update: Update) -> None:
-    """Note marks again that a clock noted ahead of its time: no new node would come after them."""
+    """Write marks of the future again: no new node would seem to have joined after them."""
     for name, mark in update.batch.items():
         node = context.view.nodes[name]
         if node.annotations[ROLLING_UPDATE] != str(mark):
@@ -133,9 +133,9 @@ def _date_again(context: DisruptionContext, update: Update) -> None:
 
 
 def _forget_marks_of_no_update(context: DisruptionContext) -> None:
-    """Take marks off nodes that are not to be replaced any more: later they would drain at once.
+    """Remove marks from nodes that are no longer to be replaced: they would drain at once later.
 
-    Where EC2 does not show whether a node is drifted its batch waits until it does.
+    If EC2 does not show whether a node is drifted, its batch waits until it does.
     """
     view = context.view
     for status in view.inventory.fleets:
@@ -155,10 +155,11 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
 
 
 def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
-    """Take nodes out of the batch that do not empty; those whose drain this plan begins go on.
+    """Take nodes that cannot be emptied out of the batch; drains that this plan begins continue.
 
-    A node that only waits for its turn stays in it, however long the nodes before it take. That is
-    noted on it, so that a short time in which a pod keeps it does not count as all of that time.
+    A node that only waits for its turn stays in the batch, however long that takes. The waiting is
+    noted on it, so that a pod that keeps it for a short time later does not count for all of that
+    time.
     """
     builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
@@ -177,11 +178,11 @@ def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
 
 
 def _only_waits(run: VoluntaryRun, node: Node) -> bool:
-    """Return whether nothing of its own keeps the node.
+    """Return whether the node only waits for its turn: nothing of its own keeps it.
 
-    Limits are asked before it is looked for places of its pods: where these fit nowhere, a cluster
-    in which nodes are emptied all day would never come to that. Nor does its time run on while a
-    plan has no time for it.
+    Limits are asked before places for its pods are looked for. So a cluster in which nodes are
+    emptied all day would never find out that the pods fit nowhere: for nodes held by limits this is
+    tried here. The time of a node that a plan did not examine does not run on either.
     """
     found = (each for each in run.candidates if each.node.name == node.name)
     if node.name in run.held_by_limits:
@@ -191,17 +192,17 @@ def _only_waits(run: VoluntaryRun, node: Node) -> bool:
 
 
 def _tried_since(update: Update, name: NodeName) -> datetime:
-    """Return since when a node of the batch may go, and more than its turn keeps it."""
+    """Return since when a node of the batch may be drained and is kept by more than its turn."""
     mark = update.batch[name]
     ready = [n.ready_changed_at for n in update.successors_taking_pods if n.ready_changed_at]
     return max(mark.at, mark.waited_until or mark.at, *ready)
 
 
 def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
-    """Ask for as many new nodes as the batch still lacks; those on their way count.
+    """Ask for as many new nodes as the batch still lacks; launching ones count.
 
-    It lacks some too when the fleet's minimum was raised, or its target lowered, in the meantime:
-    the batch could not leave though its new nodes are there.
+    It also lacks some if the fleet's minimum was raised, or its target lowered, in the meantime:
+    then the batch could not leave although its new nodes have joined.
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
     taken, noticed = _replaced_by_others(context, update)
@@ -230,12 +231,12 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
 
 
 def _come_again(context: DisruptionContext, update: Update) -> tuple[int, int]:
-    """Count new nodes of the batch that take no more pods, and for which others come by themselves.
+    """Count the batch's new nodes that no longer take pods and are replaced in another way.
 
     Returns:
-        How many need no other to be asked for: the fleet replaces those that EC2 takes back, and
-        what cordons a node when it joins may let it go. And for how many others EC2's notices have
-        one asked for.
+        The number that need no replacement here (the fleet replaces nodes that EC2 takes back, and
+        a node that is cordoned while it joins may be uncordoned), and the number for which the
+        method `rebalance` asks for one.
     """
     view, at = context.view, context.view.at
     init, coming, asked = timedelta(seconds=view.settings.instance_init_seconds), 0, 0
@@ -255,10 +256,10 @@ def _come_again(context: DisruptionContext, update: Update) -> tuple[int, int]:
 def _replaced_by_others(
     context: DisruptionContext, update: Update
 ) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
-    """Nodes of the batch that EC2 takes back now, and those that are to leave for its notices.
+    """Return the batch's nodes that EC2 takes back now, and those with other notices.
 
-    In the place of the first their fleet launches others by itself; for the second nodes of any
-    fleet are asked for, which count as those of the batch when they are of its fleet.
+    A fleet launches replacements for the first by itself. For the second nodes of any fleet are
+    asked for; if they are of this fleet they count as the batch's.
     """
     inventory = context.view.inventory
     taken = inventory.interrupted.keys() & update.batch.keys()
@@ -268,9 +269,10 @@ def _replaced_by_others(
 
 
 def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
-    """Choose the nodes of the next batch; new nodes are asked for when the marks are seen.
+    """Choose the nodes of the next batch; a later plan sees the marks and asks for new nodes.
 
-    In one plan both could be done twice: a crash between the two leaves a purchase without a mark.
+    In one plan both could be done twice: after a crash between the two, a purchase would have no
+    mark.
     """
     context, number, most = run.context, 0, min(update.batch_max, _places(run, status))
     if most <= 0:
@@ -305,10 +307,10 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
 def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     """Return how many more nodes may be chosen: as many as can be drained when their turn comes.
 
-    None while another node waits for its turn: a new node would be paid for, and stand idle until
-    those before it are gone. Nodes of fleets with a smaller limit do not count: they may wait for
-    as long as anything is emptied. Nor do nodes that drain now, as they are gone by the time at
-    which a new node has come, and those that a disruption budget holds, which may be for long.
+    0 while another node waits for its turn: a new node would be paid for and stand idle until those
+    before it are gone. Nodes of fleets with a smaller limit do not count, as they may wait as long
+    as anything is drained. Nor do nodes that drain now (they are gone when a new node joins) and
+    nodes that a disruption budget holds (possibly for long).
     """
     held = run.held_by_limits
     if run.turns_at_once_max >= max(1, status.settings.scale_in.non_empty_at_once_max):
@@ -323,14 +325,14 @@ def _able(
 ) -> Iterator[Node]:
     """Yield the drifted nodes that could be emptied; note why the others could not.
 
-    Nodes that could be emptied whichever zone a new node comes up in are the first. Then come those
-    that could only in some zone: a new node is asked for twice a day at most in the place of each.
+    Nodes that could be emptied in whichever zone a new node joins come first, then those that could
+    for some zone only: for each of these a new node is asked for at most twice a day.
 
     Args:
         run: The voluntary methods of this plan.
         status: The fleet.
         update: Its update.
-        closed: Why they have to go without a new node; None when they need not.
+        closed: Why the fleet can have no new node, so that nodes must leave without; else None.
     """
     context, departures, tried = run.context, run.departures, 0
     settling = _settling(run)
@@ -361,7 +363,7 @@ def _able(
 
 
 def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
-    """Nodes whose pods may not be moved yet: a new node would be paid for, and stand idle."""
+    """Return the nodes whose pods may not be moved yet: their new nodes would stand idle."""
     found, at = {}, run.context.view.at
     for candidate in run.candidates:
         left = candidate.settles_for(at)
@@ -371,10 +373,10 @@ def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
 
 
 def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -> Iterator[Node]:
-    """The drifted nodes that stay in use: those that failed least often, the oldest of them first.
+    """Yield the drifted nodes in use: those that failed least often first, then the oldest.
 
-    An empty node that its fleet can do without goes when its idle time is over: nothing need come
-    in its place. One that is headroom is in use: nothing but its turn would end it.
+    An empty node that its fleet can do without is removed by its idle time: it needs no
+    replacement. One that is headroom counts as in use, because only a batch would end it.
     """
     view, kept_free = context.view, context.builder.kept_free
 
@@ -389,6 +391,6 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
 
 
 def _failures(context: DisruptionContext, node: Node, update: Update) -> int:
-    """Return how often within a day a new node did not take its pods, or its drain failed."""
+    """Return how often within a day a new node did not take the pods, or the drain failed."""
     noted = asked_for(context.view, node, update.version), last_failure(context.view, node)
     return max((each.count for each in noted if each is not None), default=0)

@@ -1,4 +1,4 @@
-"""Nodes that have been empty for long enough: tainted as far as the limits allow."""
+"""Method: taints nodes that have been empty for long enough, as far as the limits allow."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ from reconciler.planner.settings import DisruptionReason
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Taint what has been empty long enough, except nodes that are to take a dearer one's pods."""
+    """Taint eligible nodes, except those that are to take the pods of a more expensive node."""
     context, eligible = run.context, run.empty
     builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
     held = held_for_headroom(context, eligible)
@@ -46,7 +46,7 @@ def propose(run: VoluntaryRun) -> None:
 
 
 def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus) -> None:
-    """Begin to remove one empty node if all limits allow it; otherwise record why it stays."""
+    """Begin to remove one empty node if all limits allow it; otherwise note why it stays."""
     context, most = run.context, status.settings.scale_in.empty_at_once_max
     builder = context.builder
     outdated = context.view.inventory.outdated.get(node.name)
@@ -79,9 +79,10 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
 
 
 def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> None:
-    """Say what keeps a node for now. One that is to be replaced only waits for its turn.
+    """Note what keeps a node for now.
 
-    Where its fleet lets no empty node go at all it has none.
+    A node that is to be replaced only waits for its turn, unless its fleet lets no empty node go at
+    all.
     """
     run.context.builder.block(node, *why)
     outdated = node.name in run.context.view.inventory.outdated
@@ -90,14 +91,14 @@ def _hold(run: VoluntaryRun, node: Node, status: FleetStatus, why: Blocker) -> N
 
 
 def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:
-    """Return the reason by which disruption budgets know the removal."""
+    """Return the reason by which disruption budgets count the removal."""
     if outdated is not None:
         return outdated.reason
     return "drifted" if status.settings.departing else "empty"
 
 
 def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Return whether the reserve for demand is kept free without the node."""
+    """Return whether the reserve for demand stays free without the node."""
     staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
     gone = context.closed | context.draining | {node.name}
     staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True

@@ -1,7 +1,7 @@
-"""Nodes older than their fleet's `expire_after`: drained when what takes their pods is there.
+"""Method: drains nodes older than their fleet's `expire_after`, once something takes their pods.
 
-Where nothing else takes the pods, one node is asked for in the place of each
-(`planner.fleets.outdated` says which nodes these are).
+If nothing else does, one node is asked for to replace each (`planner.fleets.outdated` says which
+nodes these are).
 """
 
 from reconciler.planner.disruption.candidates import Candidate
@@ -14,5 +14,5 @@ def selects(candidate: Candidate) -> bool:
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow, the oldest first."""
+    """Drain the selected nodes as far as the limits allow, the oldest first."""
     run.drain(selects)

@@ -1,4 +1,4 @@
-"""Marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
+"""Method: marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
 
 `planner.fleets.stand_ins` says which nodes these are.
 """
@@ -11,7 +11,7 @@ from reconciler.planner.nodes.drain_taints import is_draining
 
 
 def propose(builder: PlanBuilder) -> None:
-    """Note on each new one which fleet it stands in for."""
+    """Note on each new stand-in the fleet that it stands in for."""
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
     for each in find_fallbacks(view.inventory, view.at, young_seconds):

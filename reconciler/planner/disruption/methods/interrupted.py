@@ -1,9 +1,8 @@
-"""Nodes whose instance EC2 takes back: emptied before their deadline (docs/interruptions.md).
+"""Method: empties nodes whose instance EC2 takes back, by their deadline (docs/interruptions.md).
 
-The pods count as demand from the start (see `opening`), so their places are found, or bought, in
-the same plan. This method speaks after demand, since it notes which of those purchases stand in
-for a node. No disruption budget holds it, and not the safety stop either: EC2 takes the instance
-whatever we do.
+Their pods count as demand from the start (see `opening`), so the same plan places or buys for them.
+The method runs after demand, as it notes which of those purchases replace a node. Neither
+disruption budgets nor the safety stop limit it: EC2 takes the instance whatever we do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,10 +51,12 @@ from reconciler.planner.view import ClusterView
 POLICY: Final = "interruption"
 _NOTICES: Final = (INTERRUPTION, FURTHER_INTERRUPTIONS)
 _READ_FOR: Final = timedelta(days=1)
-"""An older purchase in the node's place counts no more."""
+"""An older purchase no longer counts as the node's replacement."""
 LAST_CALL = timedelta(seconds=30)
-"""Time before the deadline at which pods that are still there are deleted, whatever budgets say.
-For the first half of it pods that run to completion are evicted, as far as budgets allow."""
+"""How long before the deadline the remaining pods are deleted, regardless of budgets.
+
+In the first half of this time pods that run to completion are evicted, as far as budgets allow.
+"""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -77,7 +78,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
-    """Return how far the nodes are that EC2 takes back, by name."""
+    """Return the progress of the nodes that EC2 takes back, sorted by name."""
     found: list[InterruptedNode] = []
     for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
@@ -97,9 +98,9 @@ def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
 
 
 def _write_notices(builder: PlanBuilder) -> None:
-    """Write notices that are not in force yet onto their nodes; messages are then done with.
+    """Write notices that are not in force yet onto their nodes, so that messages can be deleted.
 
-    Those that another one outranks as well: they hold when that one is withdrawn.
+    Notices that another one outranks are written too: they apply once that one is withdrawn.
     """
     inventory = builder.view.inventory
     for name, notice in inventory.noticed.items():
@@ -113,7 +114,7 @@ def _write_notices(builder: PlanBuilder) -> None:
 
 
 def _remove_withdrawn(builder: PlanBuilder) -> None:
-    """Take changes that the queue takes back off their nodes; drains for them then end."""
+    """Remove changes that the queue withdraws from their nodes, which ends drains for them."""
     view = builder.view
     withdrawn = withdrawn_changes(view.snapshot.notices)
     for node in view.nodes.values() if withdrawn else ():
@@ -143,10 +144,11 @@ def _begun(node: Node) -> bool:
 
 
 def _was_replaced(view: ClusterView, node: Node) -> bool:
-    """Return whether its own fleet was asked for another node in its place.
+    """Return whether the node's own fleet was asked for a replacement.
 
     A node that a voluntary method asked for before the drain may belong to another fleet, or be
-    days old: it counts if that was shortly before, and a node of its own fleet has joined since.
+    days old: it counts if it was asked for shortly before, and a node of this fleet has joined
+    since.
     """
     began = drain_started(view, node)
     asked = read_attempts(node.annotations.get(REPLACEMENT_ASKED, ""), view.at, _READ_FOR)
@@ -162,7 +164,7 @@ def _was_replaced(view: ClusterView, node: Node) -> bool:
 def _protect(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool
 ) -> Iterator[AnnotateNode | TaintNode]:
-    """Yield the annotation and the taint, which come first so that no later failure loses them."""
+    """Yield the annotation and the taint; they come first so that no later failure loses them."""
     at = rfc3339(builder.view.at)
     if read_notice(node) != notice:
         yield annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice))
@@ -176,7 +178,7 @@ def _protect(
 
 
 def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
-    """Whether the pod tolerates the taint of the drain, and was made after that had begun."""
+    """Return whether the pod tolerates the drain's taint and was created after the drain began."""
     began = drain_started(view, node)
     if began is None or pod.created_at is None or not comes_back(pod.spec.tolerations):
         return False
@@ -186,13 +188,13 @@ def _came_back(view: ClusterView, node: Node, pod: Pod) -> bool:
 def _clear(
     builder: PlanBuilder, node: Node, notice: InterruptionNotice, pods: Sequence[Pod]
 ) -> Sequence[AnyAction]:
-    """Evictions while there is time for them, deletions at the end.
+    """Return evictions while there is time for them, and deletions at the end.
 
-    Pods of Jobs, and others that run to completion, may still finish, and are left alone until
-    then; so is a pod that came to the node although it is being emptied: it would come again. The
-    Eviction API refuses pods of two budgets. At the end budgets hold no pod, but one that was not
-    asked for before is evicted if it can be: only so its Job learns that it was disrupted. What
-    that leaves is deleted soon after.
+    Pods that run to completion, such as those of Jobs, may still finish and are left alone until
+    then. So is a pod that was scheduled to the draining node: it would return. The Eviction API
+    refuses pods that two budgets cover. At the end no budget holds a pod, but a pod that was not
+    evicted before is evicted if possible: only then its Job learns that it was disrupted. What is
+    left after that is deleted soon.
     """
     view, coverage = builder.view, builder.budgets.coverage
     left = notice.deadline - view.at
@@ -226,11 +228,11 @@ def _clear(
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
-    """End an empty node for which another one was asked: EC2 must not launch a second one.
+    """End an empty node for which a replacement was asked, so that EC2 does not launch another.
 
-    Left to EC2, its end would leave the fleet below the target that was raised for its
-    replacement. Nodes without a purchase in their place are left to EC2 and their fleet, and the
-    target never falls below the minimum.
+    If its end were left to EC2, the fleet would replace it although its target was raised for the
+    replacement already. Nodes without a purchase are left to EC2 and their fleet, and the target
+    never falls below the minimum.
     """
     status = builder.view.statuses[key]
     instance = builder.view.inventory.instance_of_node.get(node.name)
@@ -256,7 +258,7 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
 
 
 def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
-    """Return the interrupted nodes in whose place this plan asks their own fleet for a node."""
+    """Return the interrupted nodes for which this plan asks their own fleet for a node."""
     view = builder.view
     if not view.inventory.interrupted:
         return frozenset()
@@ -275,7 +277,7 @@ def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
 
 
 def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
-    """Return rows without a node that are to take pods of interrupted nodes."""
+    """Return the rows of planned nodes that are to take pods of interrupted nodes."""
     displaced = builder.view.displaced
     return {
         row
@@ -286,14 +288,14 @@ def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
 
 
 def _rows_without_pods(builder: PlanBuilder) -> set[int]:
-    """Return planned nodes without a reservation: they keep a fleet at its minimum."""
+    """Return the planned nodes without a reservation: they keep a fleet at its minimum."""
     return {row for row in builder.planned_nodes if row not in builder.used_rows}
 
 
 def _give_back(builder: PlanBuilder, node: Node) -> None:
-    """Give a node back whose notice was withdrawn, or whose time passed.
+    """Give a node back whose notice was withdrawn, or whose time has passed.
 
-    What else is announced stays on it.
+    Other notices stay on it.
     """
     because = "no notice of an interruption is in force any more"
     stays = node.name in builder.view.inventory.noticed
@@ -303,7 +305,7 @@ def _give_back(builder: PlanBuilder, node: Node) -> None:
 
 
 def explain_notices(builder: PlanBuilder) -> None:
-    """Say of the other nodes with a notice why nothing is done for it."""
+    """Note for the other nodes with a notice why nothing is done about it."""
     view = builder.view
     for node in view.nodes.values():
         if INTERRUPTION not in node.annotations or node.name not in view.inventory.fleet_of_node:

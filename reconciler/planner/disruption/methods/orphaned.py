@@ -1,8 +1,8 @@
-"""Sweeps what a deleted fleet left behind (docs/failures.md).
+"""Method: removes what a deleted fleet left behind (docs/failures.md).
 
-An instance that never joined is ended; a node is ended when it has been empty for
-`instance_init_time`, by the steps of scale-in: timer, taint, a last check. A node with pods that
-count is never ended here, nor emptied.
+An instance that never joined is ended. A node is ended when it has been empty for
+`instance_init_time`, by the steps of scale-in: timer, taint, a last check. A node with counted pods
+is neither drained nor ended.
 """
 
 from datetime import timedelta
@@ -44,7 +44,7 @@ from reconciler.planner.view import ClusterView
 
 
 def propose(builder: PlanBuilder) -> None:
-    """End what certainly belongs to no fleet any more; say why the rest stays."""
+    """End what certainly belongs to no fleet any more; note why the rest stays."""
     view = builder.view
     for orphan in view.inventory.orphans.found:
         if orphan.node is None:
@@ -90,7 +90,7 @@ def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
 
 
 def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
-    """Start the timer, or taint the node when it has run out."""
+    """Start the timer of the node, or taint it once the timer has run out."""
     view = builder.view
     because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
     idle = idle_for(view, node)
@@ -106,7 +106,7 @@ def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
 
 
 def _wait(view: ClusterView, orphan: Orphan) -> Blocker | None:
-    """Return why the instance is not ended yet, or never; None when it may be."""
+    """Return why the instance is not ended now; None if it may be."""
     launched = orphan.instance.launched_at
     wait = timedelta(seconds=view.settings.instance_init_seconds)
     if not orphan.certain:
@@ -117,7 +117,7 @@ def _wait(view: ClusterView, orphan: Orphan) -> Blocker | None:
 
 
 def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
-    """Return the first blocker of a node without a fleet; None when nothing keeps it."""
+    """Return the first blocker of a node without a fleet; None if nothing keeps it."""
     view = builder.view
     kept = protection(view, node)
     if kept is None and (unreadable(node) or not node.ready):
@@ -134,7 +134,7 @@ def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
 def _termination(
     orphan: Orphan, policy: PolicyName, because: str, stuck: tuple[PodKey, ...] = ()
 ) -> TerminateInstance:
-    """End the instance; no target is lowered because its fleet is gone."""
+    """Return the action that ends the instance; no target is lowered as its fleet is gone."""
     return TerminateInstance(
         instance=orphan.instance.id,
         node=orphan.node.name if orphan.node else None,

@@ -1,7 +1,7 @@
-"""Nodes that EC2 recommends to leave, and those for which it has scheduled a change for later.
+"""Method: drains nodes that EC2 recommends to leave or has scheduled a change for.
 
-They are drained when what takes their pods is there. Once EC2 takes the instance within minutes
-`interrupted` empties the node whatever limits say.
+They are drained once something takes their pods. If EC2 takes the instance within minutes,
+`interrupted` empties the node regardless of limits.
 """
 
 from reconciler.planner.disruption.candidates import Candidate
@@ -9,10 +9,10 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 
 def selects(candidate: Candidate) -> bool:
-    """Return whether EC2 has announced something about its instance that is not in force."""
+    """Return whether EC2 has announced something about its instance that is not in force yet."""
     return candidate.reason == "rebalance"
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow, the earliest announcement first."""
+    """Drain the selected nodes as far as the limits allow, the earliest announcement first."""
     run.drain(selects)

@@ -1,7 +1,7 @@
-"""The spot rescheduler: on-demand nodes are emptied where spot nodes have room for all their pods.
+"""Method: the spot rescheduler drains on-demand nodes if spot nodes have room for all their pods.
 
-One node at a time. It is emptied like any other, onto spot nodes alone, and given back when it is
-empty (`drains_under_way`): scale-in ends it if it stays so.
+One node at a time. It is drained like any other, onto spot nodes only, and given back once it is
+empty (`drains_under_way`); scale-in ends it if it stays empty.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ NOT_YET = Blocker("spot-reschedule-turn", "it is looked at again within some min
 TRIALS_MAX = 6
 """Nodes whose moves one plan simulates: 500 of them took 6 to 7 s on 1,000 nodes."""
 EXAMINED_MAX = 60
-"""Nodes whose pods one plan looks at; that none of them fits by CPU and memory is soon seen."""
+"""How many nodes one plan examines; most are excluded quickly by CPU and memory."""
 _TURN_SECONDS = 10
 NO_ROOM = Blocker("no-spot-room", "spot nodes together have no room for all of its pods")
 
@@ -63,7 +63,7 @@ def propose(run: VoluntaryRun) -> None:
 
 
 def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node, FleetKey]]:
-    """Yield our on-demand nodes with pods that no other method empties."""
+    """Yield our on-demand nodes with pods that no other method drains."""
     builder, view = run.context.builder, run.context.view
     begun = {removal.node for removal in builder.removals}
     for node, key in open_nodes(view):
@@ -73,20 +73,20 @@ def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node
 
 
 def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
-    """Return the requested CPU of the node's pods and its name: nodes are tried in this order."""
+    """Return the sort key of nodes: the requested CPU of its pods, and its name."""
     sim, row = run.context.builder.sim, run.context.view.row_of[node.name]
     return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
 
 
 def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
-    """Return what keeps all on-demand nodes from being emptied now.
+    """Return what keeps all on-demand nodes from being drained now; None if nothing.
 
-    Pods that nothing takes may wait for ever: only those with a place that they may lose count.
+    Pending pods keep them only if the plan has places for them: others may be pending forever.
     """
     view = context.view
     if any(waiting.done for waiting in context.builder.waiting):
         return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
-    # Emptied nodes count until they are given back: pods would be moved onto them.
+    # Drained nodes count until they are given back: otherwise pods would be moved onto them.
     ours = view.inventory.fleet_of_node
     own = any(POLICY in drain_reasons(view.nodes[name]) for name in ours)
     if own or context.non_empty_draining + context.non_empty_begun:
@@ -102,7 +102,7 @@ def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None
 
 
 class _Search:
-    """The search for the one node of a plan.
+    """The search for the one node that a plan drains.
 
     Args:
         run: What voluntary methods share.
@@ -128,7 +128,8 @@ class _Search:
         self._largest = free.max(axis=0) if len(free) else none
         foreign = soft_taints_of_others(view)
         self._soft = set(simulator.marked) - foreign.keys()
-        """Rows with our soft taint alone: it comes off those to which pods are moved."""
+        """Rows whose only PreferNoSchedule taint is ours: it is removed from those that receive
+        pods."""
         simulator.foreign = foreign
         self._headroom = LiftedHeadroom(builder)
         self._kept_room = KeptRoom(builder, simulator)
@@ -138,8 +139,8 @@ class _Search:
     def in_turn(self, nodes: Sequence[tuple[Node, FleetKey]]) -> list[tuple[Node, FleetKey]]:
         """Return the nodes in the order in which they are tried.
 
-        The first are always those with the least requested CPU. The others follow from another
-        place with each plan of another moment, as one plan has no time for all.
+        Those with the least requested CPU are always first. The others start from another position
+        in each plan, as one plan has no time for all.
         """
         first, rest = list(nodes[: TRIALS_MAX // 2]), nodes[TRIALS_MAX // 2 :]
         turn = int(self._run.context.view.at.timestamp() // _TURN_SECONDS) * (TRIALS_MAX // 2)
@@ -147,7 +148,7 @@ class _Search:
         return [*first, *rest[turn:], *rest[:turn]]
 
     def try_to_empty(self, node: Node, key: FleetKey) -> Blocker | None:
-        """Begin the drain of the node; return a blocker when it cannot begin."""
+        """Begin the drain of the node; return a blocker if it cannot begin."""
         if self._found:
             return ENOUGH
         if self._trials == TRIALS_MAX or self._examined == EXAMINED_MAX:
@@ -164,10 +165,11 @@ class _Search:
         return self._move(candidate, groups)
 
     def _move(self, candidate: Candidate, groups: Sequence[Group]) -> Blocker | None:
-        """Move the pods in the what-if cluster, and begin the drain if they all come to spot."""
+        """Move the pods in the what-if cluster; begin the drain if all move to spot nodes."""
         self._trials += 1
         simulator = self._run.simulator
-        # Soon seen, and so for all nodes where on-demand nodes have no PreferNoSchedule taint.
+        # This is cheap to find out, and applies to all nodes if no on-demand node has a
+        # PreferNoSchedule taint.
         soft = self._soft & self._spot
         with self._headroom.lifted():
             first = simulator.first_lands(candidate.node, groups, self._rows, self._idle, soft)
@@ -192,7 +194,7 @@ class _Search:
         return None
 
     def _not_preferred(self, lands: Sequence[int]) -> Blocker:
-        """Return a blocker when kube-scheduler would put a pod on an on-demand node."""
+        """Return a blocker if kube-scheduler would put a pod on an on-demand node."""
         name = self._run.context.builder.row_name
         others = sorted({name(row) for row in lands if row not in self._spot})
         where = f"on {', '.join(others[:3])}" if others else "so that not all of them fit"
@@ -203,7 +205,7 @@ class _Search:
         )
 
     def _candidate(self, node: Node, key: FleetKey) -> Candidate | Blocker:
-        """Return the node, if nothing about it, its fleet or its pods keeps it as it is."""
+        """Return the node as a candidate, or the blocker that keeps it."""
         context = self._run.context
         view, status = context.view, context.view.statuses[key]
         blocked = first_blocker(view, node, status) or context.sets.blocker(node.name)

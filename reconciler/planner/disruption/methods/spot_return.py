@@ -1,8 +1,8 @@
-"""On-demand nodes that stand in for spot nodes go back to spot (docs/failures.md).
+"""Method: replaces on-demand nodes that stand in for spot nodes (docs/failures.md).
 
-`planner.fleets.spot_return` says when a batch may begin. Here the nodes of a batch are chosen and
-marked; a marked node is drained like one that has expired, with two differences: only a node of a
-spot fleet that costs less is asked for in its place, and the moves must be worth what they save.
+`planner.fleets.spot_return` decides when a batch may begin. This method chooses and marks the nodes
+of a batch. A marked node is drained like an expired one, with two differences: only a node of a
+cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
 """
 
 from collections.abc import Iterator
@@ -35,12 +35,12 @@ POLICY: Final = "spot-return"
 
 
 def selects(candidate: Candidate) -> bool:
-    """Return whether the node is in a batch that goes back to spot."""
+    """Return whether the node is in a batch that returns to spot."""
     return candidate.outdated is not None and candidate.outdated.policy == POLICY
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Go on with the batches, and begin the next ones."""
+    """Continue the batches, and begin the next ones."""
     context = run.context
     for each in context.view.spot_returns:
         _forget_old_marks(context, each)
@@ -52,7 +52,7 @@ def propose(run: VoluntaryRun) -> None:
 
 
 def _forget_old_marks(context: DisruptionContext, found: SpotReturn) -> None:
-    """Take the marks off nodes that are in no batch any more."""
+    """Remove the marks from nodes that are in no batch any more."""
     for each in found.nodes:
         node = each.node
         if SPOT_RETURN in node.annotations and node.name not in found.batch:
@@ -61,7 +61,7 @@ def _forget_old_marks(context: DisruptionContext, found: SpotReturn) -> None:
 
 
 def _explain(context: DisruptionContext, found: SpotReturn) -> None:
-    """Say of nodes outside of a batch what they wait for."""
+    """Note for nodes outside of a batch what they wait for."""
     for each in found.nodes:
         if each.node.name not in found.batch:
             detail = f"it stands in for a node of {found.key.name}; {found.waits}"
@@ -71,8 +71,8 @@ def _explain(context: DisruptionContext, found: SpotReturn) -> None:
 def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
     """Mark the nodes of the next batch: as many as the disruption budgets allow, cheapest first.
 
-    They are drained from the next plan on, when the marks are seen. Nodes whose pods have no place
-    are left out: they would take the place of others in every batch.
+    The next plan sees the marks and drains the nodes. Nodes whose pods have no place are left out:
+    they would use up a place in every batch.
     """
     context, tried = run.context, 0
     for each in found.nodes:
@@ -99,14 +99,14 @@ def _begin(run: VoluntaryRun, found: SpotReturn) -> None:
 
 
 def _has_no_place(run: VoluntaryRun, each: FallbackNode, found: SpotReturn) -> Blocker | None:
-    """Return why its pods could not go, even to new spot nodes; None when they could."""
+    """Return why its pods could not move, even to new spot nodes; None if they could."""
     outdated = chosen_to_return(found.key, run.context.view.at)
     candidate = as_outdated(run.context, each.node, each.key, outdated)
     return candidate if isinstance(candidate, Blocker) else run.departures.why_not(candidate)
 
 
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
-    """Yield nodes in use, those with fewer and cheaper moves first; idle ones go by themselves."""
+    """Yield nodes in use, those with fewer and cheaper moves first; idle ones leave by scale-in."""
     pods_on = context.view.pods_on
     used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
     ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
@@ -116,7 +116,7 @@ def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[F
 
 
 def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
-    """Return what would keep the node from being emptied onto spot capacity."""
+    """Return what would prevent a drain of the node onto spot capacity."""
     view = context.view
     status = view.statuses[each.key]
     if not context.room.may_leave(each.key, each.node.name):

@@ -1,4 +1,4 @@
-"""Ends stuck instances; their fleets launch others, except for a halted rolling update."""
+"""Method: ends stuck instances; their fleets launch others, unless a rolling update is halted."""
 
 from typing import Final
 
@@ -17,7 +17,10 @@ UNLISTED_NODE: Final = "unlisted-node"
 
 
 def propose(builder: PlanBuilder) -> None:
-    """End each stuck instance, the oldest first, as far as the limits allow; name those hidden."""
+    """End each stuck instance, the oldest first, as far as the limits allow.
+
+    Instances that a pod hides are listed as held.
+    """
     view = builder.view
     _hold_hidden(builder)
     for stuck in view.inventory.stuck:
@@ -25,7 +28,7 @@ def propose(builder: PlanBuilder) -> None:
         if status is None or status.live is None or instance.launched_at is None:
             continue
         if status.may_end_nothing:
-            continue  # it would be refused, and use up the limit of the others
+            continue  # EC2 would refuse it, and it would use up the limit of the others
         if termination_protection(view, instance.id) is not None:
             builder.hold(TERMINATION_PROTECTED, instance=instance.id)
             continue
@@ -57,7 +60,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _hold_hidden(builder: PlanBuilder) -> None:
-    """Say which pod keeps instances that never joined, and orphans that are no node."""
+    """Note which pod keeps instances that never joined, and orphans that are no node."""
     hidden = builder.view.inventory.hidden
     if hidden is None:
         return

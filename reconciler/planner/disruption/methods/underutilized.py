@@ -1,4 +1,4 @@
-"""Nodes whose pods ask for little, or may bounce: drained when every pod fits elsewhere."""
+"""Method: drains nodes whose pods request little, or may bounce, if every pod fits elsewhere."""
 
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.voluntary import VoluntaryRun
@@ -10,5 +10,5 @@ def selects(candidate: Candidate) -> bool:
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Drain such nodes as far as the limits allow."""
+    """Drain the selected nodes as far as the limits allow."""
     run.drain(selects)

@@ -1,4 +1,4 @@
-"""Nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
+"""Method: replaces nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from reconciler.planner.view import ClusterView
 
 
 def propose(builder: PlanBuilder) -> None:
-    """Delete Node objects without an instance; replace instances whose node does not answer."""
+    """Delete Node objects without an instance, and end instances whose node does not answer."""
     view = builder.view
     inventory = view.inventory
     outages = _outages(view)
@@ -47,9 +47,9 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _outages(view: ClusterView) -> Mapping[Region, str]:
-    """Regions where so many nodes are silent that none of them is ended, and why.
+    """Return the regions in which no silent node is ended because too many are silent, and why.
 
-    Before a second full list agrees the safety stop holds them all. Nodes of a version whose
+    Until a second full list agrees, the safety stop holds them all. Nodes of a version whose
     rolling update is halted are no sign of an outage by themselves.
     """
     if view.snapshot.cluster.relists < 2:
@@ -63,7 +63,10 @@ def _outages(view: ClusterView) -> Mapping[Region, str]:
 
 
 def _unready_since(view: ClusterView, node: Node) -> datetime | None:
-    """Return since when it is not Ready, if for longer than `unready_time` and once joined."""
+    """Return since when the node has been not Ready; None if that is shorter than `unready_time`.
+
+    None as well if it never joined.
+    """
     instance = view.inventory.instance_of_node.get(node.name)
     if node.ready or is_joining(node, instance, view.at, view.settings):
         return None
@@ -76,7 +79,7 @@ def _unready_since(view: ClusterView, node: Node) -> datetime | None:
 def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
     """Delete the Node object or end its instance; neither while its fleet is out of reach.
 
-    Nor is an instance ended while its group may end none (an instance refresh, say).
+    No instance is ended either while its group may end none, as during an instance refresh.
     """
     view = builder.view
     instance = view.inventory.instance_of_node.get(node.name)
@@ -141,10 +144,10 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
 
 
 def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
-    """Return why the node must not be replaced yet; None when it may be.
+    """Return why the node must not be replaced yet; None if it may be.
 
-    Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
-    has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
+    A kubelet may only have lost its connection while its pods go on. Pods that Kubernetes has begun
+    to delete, as it does five minutes after a kubelet fell silent, no longer keep the node.
     """
     view = builder.view
     protected = stated_protection(view, node)

@@ -1,1 +1,1 @@
-"""Nodes that may leave when others take their pods: idle, launching or new ones."""
+"""What takes the pods of nodes that leave: idle, launching or new nodes."""

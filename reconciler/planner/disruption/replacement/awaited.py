@@ -1,4 +1,4 @@
-"""Idle nodes that wait for the pods of a dearer node: ended now, they would be bought again."""
+"""Idle nodes that wait for the pods of a more expensive node, so as not to be bought again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ from reconciler.planner.disruption.turns import examined
 def find_awaited(
     context: DisruptionContext, candidates: list[Candidate], eligible: EligibleNodes
 ) -> Mapping[NodeName, NodeName]:
-    """Return the idle nodes that should wait for the pods of a dearer node, and that node.
+    """Return the idle nodes that should wait for a more expensive node, by name, with that node.
 
-    They wait as long as it is only time, or its turn, that keeps the dearer node from being
-    emptied, or pods that are being moved: they use PodDisruptionBudgets and the blast radius up for
-    some minutes. What else uses these up may last, as a rest after a failed drain or min_capacity.
+    They wait while only time, or its turn, keeps the expensive node, or pods that are being moved
+    (these use up PodDisruptionBudgets and the blast radius for some minutes). Other limits may
+    last, such as the rest after a failed drain or min_capacity.
 
     Args:
         context: The run, before empty nodes are removed.
@@ -45,7 +45,7 @@ def find_awaited(
     found: dict[NodeName, NodeName] = {}
     begin = simulator.mark()
     for candidate in looked_at:
-        # As with the timers: pods of a fleet at its minimum keep their places.
+        # As in `VoluntaryRun._needed`: pods of a fleet at its minimum keep their places.
         node, key = candidate.node, candidate.status.key
         if simulator.staying_alone(node) and context.room.may_leave(key, node.name):
             coming = departures.consolidator.coming_rows(candidate)
@@ -62,7 +62,7 @@ def find_awaited(
 
 
 def _sets_first(context: DisruptionContext, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Nodes of sets as they will leave, before all others: their places were decided with them."""
+    """Move the nodes of sets first, in their order: their places were decided with them."""
     members = [c for c in candidates if context.sets.set_of(c.node.name) is not None]
     others = [c for c in candidates if context.sets.set_of(c.node.name) is None]
     return [*sorted(members, key=Candidate.order_in_set), *others]

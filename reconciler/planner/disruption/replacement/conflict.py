@@ -14,19 +14,19 @@ from reconciler.planner.disruption.simulator.relocation import Relocation, arriv
 from reconciler.planner.placement.classes import Group
 
 OTHERS_MAX: Final = 20
-"""Candidates that are moved, one after the other, to find out about one node: each of fifty beside
-each of the others would take the plan of a large cluster many seconds."""
+"""How many other candidates are moved, one after the other, to decide about one node: with each
+of fifty against each of the others the plan of a large cluster would take many seconds."""
 
 
 class ReplacementConflict:
-    """Tells whether the end of one candidate would make the replacement of another one dearer.
+    """Finds candidates whose replacement becomes more expensive if another candidate leaves.
 
     Args:
         context: The run.
-        simulator: Its state counts.
+        simulator: Its current state counts.
         consolidator: What may replace a node.
-        candidates: All that are looked at.
-        grouped_of: The pods of a candidate, by class.
+        candidates: All that are examined.
+        grouped_of: Returns the pods of a candidate, by class.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class ReplacementConflict:
     def conflicting_candidate(
         self, candidate: Candidate, moves: Relocation, receiving: Container[int]
     ) -> Candidate | None:
-        """Return a dearer candidate whose pods would then need a new node like this one, if any.
+        """Return a more expensive candidate whose pods would then need a new node like this one.
 
-        The candidate's pods have been moved, it is gone as far as the simulation knows. The others
-        take their places one after the other: beside where its pods are best kept, with those of
-        them that come to the other node, and beside where kube-scheduler will put them, which knows
-        nothing of what an idle node waits for.
+        None if there is none. The candidate's pods have been moved, and it has left the simulation.
+        The others are moved one after the other, in three states: with its pods where the plan puts
+        them, with those of them that come to the other node, and with its pods where kube-scheduler
+        will put them, which does not know that idle nodes wait for pods.
 
         Args:
-            candidate: The node that would go.
+            candidate: The node that would leave.
             moves: Where its pods go.
-            receiving: Rows to which pods of nodes before it come.
+            receiving: Rows that already receive pods of other nodes.
         """
         key = candidate.status.key
         others = [c for c in self._served_by(key) if c is not candidate]
@@ -77,13 +77,16 @@ class ReplacementConflict:
     def _first(
         self, others: Sequence[Candidate], candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> Candidate | None:
-        """Return the first that conflicts, of as many as one plan has time to move."""
+        """Return the first that conflicts, among as many as one plan has time to move."""
         able = (c for c in others if self._may_conflict(c, candidate, arrived))
         tried = islice(able, OTHERS_MAX)
         return next((c for c in tried if self._conflicts(c, candidate, arrived)), None)
 
     def _served_by(self, key: FleetKey) -> Sequence[Candidate]:
-        """Return the candidates whose pods a node of the fleet should rather have; found once."""
+        """Return the candidates whose pods should rather be on a node of the fleet.
+
+        Kept per fleet.
+        """
         if key not in self._served:
             better = self._consolidator.is_better
             self._served[key] = [c for c in self._candidates if better(c, key)]
@@ -94,7 +97,7 @@ class ReplacementConflict:
     ) -> bool:
         """Return whether the other could leave for a new node of the candidate's fleet.
 
-        A node that receives pods of further nodes stays, and so does not conflict.
+        A node that receives pods of further nodes stays, and does not conflict.
         """
         view = self._context.view
         alone = view.row_of[other.node.name] in arrived or self._simulator.staying_alone(other.node)
@@ -107,9 +110,9 @@ class ReplacementConflict:
     def _conflicts(
         self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> bool:
-        """Return whether the other's pods fit nowhere but on a new node of the candidate's fleet.
+        """Return whether the other's pods fit only on a new node of the candidate's fleet.
 
-        Pods that have just come to the other are counted in.
+        Pods that have just come to the other node count.
         """
         view = self._context.view
         come = arrived.get(view.row_of[other.node.name], [])

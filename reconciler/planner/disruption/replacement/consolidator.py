@@ -1,9 +1,9 @@
-"""New nodes in the place of others: a cheaper one when that saves 5 %, or room for a removal.
+"""New nodes that replace others: a cheaper one if that saves 5 %, or room for a removal.
 
 The first is consolidation, which asks for one node at most. The second is for the pods of nodes
-that are to be replaced and of fleets whose removal was approved, at whatever price. The new nodes
-are asked for first. The drain begins in a later plan, when they are there: a drain is only begun
-with its end in sight (docs/scale-in.md).
+that are to be replaced, and of departing fleets, at any price. The new nodes are asked for first.
+The drain begins in a later plan, once they have joined: a drain begins only if it can be finished
+(docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,33 +34,33 @@ from reconciler.planner.promised import TAKES_PLACES
 from reconciler.planner.view import ClusterView
 
 NEW_NODES_MAX = 8
-"""So many nodes may come for one of a fleet that is to go: the sizes that are left may be small."""
+"""How many nodes may replace one of a departing fleet: the sizes that are left may be small."""
 ASKED_MAX = 2
-"""So many nodes may come for one and not take its pods; then no more are asked for."""
+"""After this many nodes that joined and could not take its pods no more are asked for."""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
-    """Describes new nodes of one fleet that could take the pods of a node."""
+    """New nodes of one fleet that could take the pods of a node."""
 
     key: FleetKey
     count: int = 1
 
     @property
     def text(self) -> str:
-        """In a few words, for people."""
+        """Return the number of nodes and the fleet, for people."""
         return f"{counted_noun(self.count, 'node')} of {self.key.name}"
 
 
 def asked_for(view: ClusterView, node: Node, version: str = "") -> Attempts | None:
-    """Return how often a node was asked for in the place of this one, and when last; None if never.
+    """Return how often a replacement of the node was asked for, and when last; None if never.
 
     Args:
         view: The facts.
         node: The node.
-        version: Of the rolling update that asks: what came of other versions, or of other
-            policies, tells nothing of its nodes.
+        version: The version of the rolling update that asks. Purchases for other versions, or by
+            other policies, say nothing about its nodes. Empty for other policies.
     """
     noted = node.annotations.get(REPLACEMENT_ASKED, "")
     found = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
@@ -70,10 +70,10 @@ def asked_for(view: ClusterView, node: Node, version: str = "") -> Attempts | No
 def asked_again(
     view: ClusterView, node: Node, key: FleetKey, policy: PolicyName, version: str = ""
 ) -> AnnotateNode:
-    """Note that a node of the fleet is asked for in the place of this one, once more.
+    """Return the annotation that notes one more replacement of the node, of the fleet `key`.
 
-    What another policy asks for after a rolling update counts with that: the two would forget each
-    other's purchases in turn, without an end.
+    A purchase by another policy after one by a rolling update keeps the update's count: otherwise
+    the two would overwrite each other's counts in turn, and buy without end.
     """
     asked = asked_for(view, node, version)
     noted = Attempts(latest=view.at, count=1, version=version)
@@ -86,7 +86,7 @@ def asked_again(
 class Consolidator:
     """Finds what could replace a node.
 
-    Nodes that are to go may be replaced at any price; all others only when the config asks for
+    Nodes that must go may be replaced at any price; all others only if the config asks for
     consolidation.
     """
 
@@ -98,7 +98,7 @@ class Consolidator:
         self._sectors: dict[NodeName, frozenset[str]] = {}
 
     def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
-        """Those of the idle nodes that may take its pods: the cheaper ones, of a removal any."""
+        """Return the rows of cheaper idle nodes that may take its pods; of all if it must go."""
         if not self._is_replaced(candidate):
             return []
         view = self._context.view
@@ -113,14 +113,17 @@ class Consolidator:
         ]
 
     def _may_stay(self, key: FleetKey) -> bool:
-        """Return whether the fleet may keep all its nodes; a departing fleet may not."""
+        """Return whether the fleet may keep all its nodes.
+
+        False above its maximum, as when it departs.
+        """
         status = self._context.view.statuses[key]
         return status.max is None or status.joined <= status.max
 
     def move(
         self, candidate: Candidate, groups: Sequence[Group], more: Sequence[int] = ()
     ) -> Relocation | None:
-        """Move the pods to nodes that stay; else, in a consolidation, also to cheaper idle ones.
+        """Move the pods to nodes that stay; if they do not fit, also to idle nodes and `more`.
 
         Args:
             candidate: The node that leaves.
@@ -134,7 +137,7 @@ class Consolidator:
         return found
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
-        """Capacity that may replace it, launching or not complete yet, and reserved for no pod."""
+        """Return the rows that may replace it, launching or incomplete, reserved for no pod."""
         if not self._is_replaced(candidate):
             return []
         builder = self._context.builder
@@ -152,7 +155,7 @@ class Consolidator:
         ]
 
     def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:
-        """Return fleets of its region that may grow by a node in its place, the cheapest first."""
+        """Return the fleets of its region that may grow by a node for it, the cheapest first."""
         if not self._is_replaced(candidate):
             return []
         view = self._context.view
@@ -160,7 +163,10 @@ class Consolidator:
         return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
 
     def held_back(self, candidate: Candidate) -> Blocker | None:
-        """Return why a fleet that may have one more node gives none; None when nothing holds it."""
+        """Return why a fleet that may have one more node gives none now.
+
+        None if nothing prevents it.
+        """
         view = self._context.view
         for status in view.inventory.fleets if self._is_replaced(candidate) else ():
             why = unproven_version(view, status.key, candidate.outdated)
@@ -172,29 +178,29 @@ class Consolidator:
         return None
 
     def is_better(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Return whether a node of the fleet should have its pods rather than the candidate."""
+        """Return whether its pods should rather be on a node of the fleet."""
         if candidate.goes_back_to_spot and not self._context.view.statuses[key].settings.spot:
             return False
         return candidate.must_go or self._saves(candidate, key)
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Return whether consolidation would rather have a node of the fleet than the candidate."""
+        """Return whether consolidation would replace the candidate by a node of the fleet."""
         return self._on and self._saves(candidate, key)
 
     def might_buy(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Return whether one more node of the fleet might be asked for in its place."""
+        """Return whether one more node of the fleet might be asked for to replace it."""
         status = self._context.view.statuses[key]
         return self._is_open(candidate, status) and not self.asked_in_vain(candidate, key)
 
     def fits_with_one_more(
         self, candidate: Candidate, groups: Sequence[Group], key: FleetKey
     ) -> bool:
-        """Whether its pods would find places with one more node of the fleet, in any zone."""
+        """Return whether its pods would fit with one more node of the fleet, whatever its zone."""
         spec = self._context.view.offers[key].row
         return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
 
     def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
-        """Return whether its pods would find places beside the new node; nothing is changed."""
+        """Return whether its pods would fit with this new node; nothing is changed."""
         sim = self._context.builder.sim
         mark = sim.fork()
         row = sim.add_row(spec)
@@ -203,7 +209,7 @@ class Consolidator:
         return fits
 
     def most(self, candidate: Candidate, key: FleetKey) -> int:
-        """Return how many new nodes of the fleet may come for the candidate."""
+        """Return how many new nodes of the fleet may replace the candidate."""
         if not candidate.status.settings.departing:
             return 1
         status, builder = self._context.view.statuses[key], self._context.builder
@@ -214,7 +220,7 @@ class Consolidator:
         return max(0, min(NEW_NODES_MAX, room, *paid))
 
     def ask_for(self, candidate: Candidate, new: NewNodes) -> None:
-        """Raise the fleet's target; the candidate counts as one that leaves."""
+        """Raise the fleet's target; the candidate counts as one that begins to leave."""
         builder, key = self._context.builder, new.key
         old, price = (
             usd(builder.view.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key)
@@ -248,10 +254,10 @@ class Consolidator:
         return not_worth_moving(candidate.moving, saved, move_cost_usd) is None
 
     def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether nodes have come for it, this fleet's too, and it could not go all the same.
+        """Return whether nodes joined to replace it, this fleet's too, and it still cannot leave.
 
-        Such nodes differ from plan (a taint that the config does not know, say): after
-        `ASKED_MAX` of them no more are asked for within a day.
+        Such nodes differ from the plan (for example by a taint that the config does not know).
+        After `ASKED_MAX` of them no more are asked for within a day.
         """
         view, outdated, version = self._context.view, candidate.outdated, ""
         if outdated is not None and outdated.has_batch:
@@ -260,7 +266,10 @@ class Consolidator:
         return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
-        """Whether a node has come since, or should have: until then it is the same purchase."""
+        """Return whether a node has joined since, or should have.
+
+        Until then a further request belongs to the same purchase.
+        """
         view = self._context.view
         nodes = view.statuses[key].nodes
         came = any(n.created_at is not None and n.created_at > asked.latest for n in nodes)
@@ -268,9 +277,9 @@ class Consolidator:
         return came or view.at - asked.latest > wait
 
     def note(self, candidate: Candidate, key: FleetKey) -> None:
-        """Note on the node that is to go how often one of the fleet was asked for in its place.
+        """Note on the node how often one of the fleet was asked for to replace it.
 
-        A restart forgets nothing then. What has not come yet is the same purchase.
+        So a restart forgets nothing. A request before the last one has joined is not counted again.
         """
         view, node = self._context.view, candidate.node
         asked = asked_for(view, node)
@@ -282,7 +291,7 @@ class Consolidator:
         self._context.builder.mark(asked_again(view, node, key, policy))
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
-        """Return whether one more node of the fleet may come in its place."""
+        """Return whether one more node of the fleet may be asked for to replace it."""
         if not (self._is_proven(candidate, status.key) and self._may_grow(candidate, status)):
             return False
         return not self._context.kept_places.taken_by(status.key)
@@ -291,7 +300,7 @@ class Consolidator:
         return unproven_version(self._context.view, key, candidate.outdated) is None
 
     def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
-        """Whether the fleet may have one more node, near enough and cheaper, for such pods."""
+        """Return whether the fleet may have one more node that serves such pods and is better."""
         return (
             status.key.region == candidate.status.key.region
             and not status.unavailable
@@ -303,7 +312,7 @@ class Consolidator:
         )
 
     def sectors_of(self, candidate: Candidate) -> frozenset[str]:
-        """Return the sectors whose fleets are asked for nodes for its pods, as when they wait."""
+        """Return the sectors whose fleets could serve all its pods, as for pending pods."""
         name = candidate.node.name
         if name not in self._sectors:
             served = [frozenset(self._finder.served_by(pod.spec)) for pod in candidate.placed]
@@ -311,7 +320,7 @@ class Consolidator:
         return self._sectors[name]
 
     def _affordable(self, status: FleetStatus) -> bool:
-        """Return whether cost limits allow old and new node together, as both run for a while."""
+        """Return whether cost limits allow the old and the new node together for a while."""
         price = self._context.view.offers[status.key].nano_usd_per_hour
         limits = cost_limits(self._context.builder, status.settings.sector)
         return all(price <= limit.left for limit in limits)

@@ -1,7 +1,7 @@
-"""Whether a node could be emptied if its time and its turn had come.
+"""Whether and how a node could leave, if its time and its turn had come.
 
-The drain, the timer and awaited idle nodes all ask here. If they got different answers, one could
-wait for another forever, or buy unused nodes.
+Drains, timers and awaited idle nodes all use this. With different answers one could wait for
+another forever, or buy nodes that are not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +26,14 @@ from reconciler.planner.placement.simulation import RowSpec
 
 
 class Departures:
-    """Takes candidates out of the what-if cluster, each seeing what the ones before it took.
+    """Takes candidates out of the what-if cluster, one after the other.
+
+    Each candidate sees where the pods of those before it went.
 
     Args:
         context: The run.
         simulator: The what-if cluster.
-        candidates: All that are looked at.
+        candidates: All candidates that are examined.
     """
 
     def __init__(
@@ -58,46 +60,46 @@ class Departures:
         return self._groups[name]
 
     def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
-        """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
+        """Move the candidate's pods to nodes that stay or to cheaper idle ones.
 
         Args:
             candidate: The node that leaves.
             more: Further rows that may take its pods, after all others.
 
         Returns:
-            Where its pods go. Or why it stays though they fit, or None when they do not fit:
-            nothing is changed then.
+            Where its pods go; or why it stays although they fit; or None if they do not fit. The
+            simulation is changed only in the first case.
         """
         groups = self.grouped(candidate)
         move = partial(self.consolidator.move, candidate, groups, more)
         return self._checked(candidate, move)
 
     def leave_with_set(self, candidate: Candidate, new: Sequence[int]) -> Relocation | None:
-        """As `leave`, of a node whose set was decided on, with the new nodes of that set.
+        """Like `leave`, for a node of a replacement set, with the new nodes of that set.
 
         Args:
             candidate: The node that leaves.
             new: The rows of the new nodes.
 
         Returns:
-            Where its pods go, or None when it cannot leave: nothing is changed then.
+            Where its pods go; None if it cannot leave, with nothing changed.
         """
         move = partial(self.simulator.move, candidate.node, self.grouped(candidate), new)
         found = self._checked(candidate, move, decided=True)
         return found if isinstance(found, Relocation) else None
 
     def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
-        """As `leave`, with cheaper capacity that is launching and reserved for no pod."""
+        """Like `leave`, with cheaper launching capacity that is reserved for no pod."""
         coming = self.consolidator.coming_rows(candidate)
         return self.leave(candidate, coming) if coming else None
 
     def leave_for_new(self, candidate: Candidate) -> NewNodes | Blocker | None:
-        """As `leave`, with new nodes, which take pods after all others.
+        """Like `leave`, with new nodes, which take pods after all others.
 
         Returns:
-            The fewest nodes of the cheapest fleet that will do: the candidate is out, and its pods
-            are where they would go then. Or what speaks against it, or None when none would do:
-            nothing is changed then.
+            The fewest nodes of the cheapest fleet that suffice, with the candidate's pods moved as
+            if they had joined; or why none may be asked for; or None if none suffices. The
+            simulation is changed only in the first case.
         """
         groups, offers = self.grouped(candidate), self._context.view.offers
         blocker: Blocker | None = None
@@ -117,12 +119,13 @@ class Departures:
         return blocker or self.consolidator.held_back(candidate)
 
     def _weighed(self, candidate: Candidate, new: NewNodes, before: Mark) -> NewNodes | Blocker:
-        """Return the new nodes, unless as much is saved by what leaves onto the candidate instead.
+        """Return the new nodes, unless other nodes could leave onto the candidate and save as much.
 
         Args:
-            candidate: Out, with its pods on the new nodes. It is back if it is to stay.
+            candidate: The candidate, whose pods have been moved to the new nodes. The moves are
+                undone if it is to stay.
             new: The nodes.
-            before: When it was not out yet.
+            before: The state before its pods were moved.
         """
         if candidate.must_go or candidate.outdated is not None:
             return new
@@ -144,12 +147,14 @@ class Departures:
     def why_not_for_successor(
         self, candidate: Candidate, *, some_zone: bool = False
     ) -> Blocker | None:
-        """Return why no node of its own fleet is asked for in its place; None when one may be.
+        """Return why its own fleet is not asked for a replacement; None if it may be.
+
+        It has to be able to leave once that node has joined. Nothing is changed.
 
         Args:
-            candidate: It has to be able to leave when that node is there. Nothing is changed.
-            some_zone: Whether it is enough if it can when the node comes up in some zone, not in
-                whichever it is.
+            candidate: The candidate.
+            some_zone: Whether it suffices that it can leave if the node joins in some zone;
+                otherwise it must be able to whatever the zone.
         """
         key = candidate.status.key
         if self.consolidator.asked_in_vain(candidate, key):
@@ -171,9 +176,9 @@ class Departures:
         return found
 
     def _with_one_more(self, candidate: Candidate, spec: RowSpec) -> Relocation | Blocker | None:
-        """Try `leave` with such a new node, on which kube-scheduler puts pods too, in each zone.
+        """Return the result of `leave` with such a new node, in the first zone where that fails.
 
-        Nothing is changed.
+        kube-scheduler may put any pods on the new node. Nothing is changed.
         """
         mark, found = self.simulator.mark(), None
         for each in [*in_each_zone(spec), spec]:
@@ -186,11 +191,13 @@ class Departures:
         return found
 
     def why_not(self, candidate: Candidate, *, in_time: bool = True) -> Blocker | None:
-        """Return why it could not leave, if its turn had come; nothing is changed.
+        """Return why it could not leave, if its turn had come; None if it could.
+
+        Nothing is changed.
 
         Args:
             candidate: The node.
-            in_time: Whether it may wait for nodes that launch, and for new ones.
+            in_time: Whether it may wait for launching and new nodes.
         """
         mark = self.simulator.mark()
         found: Relocation | NewNodes | Blocker | None = self.leave(candidate)
@@ -208,7 +215,7 @@ class Departures:
         spec: RowSpec,
         count: int,
     ) -> Relocation | Blocker | None:
-        """As `leave`, with new nodes, whichever zone they come up in."""
+        """Like `leave`, with `count` new nodes, whatever the zone in which they join."""
         mark, found = self.simulator.mark(), None
         for each in [*in_each_zone(spec), spec]:
             self.simulator.undo(mark)
@@ -223,12 +230,13 @@ class Departures:
     def _checked(
         self, candidate: Candidate, move: Callable[[], Relocation | None], *, decided: bool = False
     ) -> Relocation | Blocker | None:
-        """Return the moves, unless something speaks against them: they are undone then.
+        """Make the moves, and return them; if something speaks against them, undo them.
 
         Args:
             candidate: The node that leaves.
             move: Makes the moves.
-            decided: Whether it leaves with a set, which was weighed against dearer nodes.
+            decided: Whether it leaves with a set, which was compared with more expensive nodes
+                already.
         """
         mark, receiving = self.simulator.mark(), frozenset(self.simulator.receiving)
         moves = move()
@@ -243,7 +251,7 @@ class Departures:
     def _objection(
         self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, decided: bool
     ) -> Blocker | None:
-        """Return what speaks against the moves that were just made."""
+        """Return what speaks against the moves that were just made; None if nothing."""
         if not self.simulator.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return Blocker("no-destination", tight)

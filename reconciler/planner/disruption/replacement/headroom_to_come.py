@@ -1,7 +1,7 @@
-"""Nodes that are to be replaced and whose room is headroom until other nodes are there for it.
+"""Empty nodes that are to be replaced, and whose free room serves as headroom meanwhile.
 
-No piece lies on such a node (`may_hold_headroom`), so that it can leave. Its room is free all the
-same, and kube-scheduler may use it: it leaves when what comes in its place takes pods.
+No piece of headroom is placed on such a node (`may_hold_headroom`), so that it can leave. Its room
+is free all the same, and kube-scheduler may use it: it leaves once its replacement takes pods.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ HOLDS_HEADROOM: Final = Blocker(
     "replacement", "headroom would have room only there until a node in its place takes pods"
 )
 _ROOM_BY_LEAVING: Final = frozenset({"max-capacity", "max-cost"})
-"""What keeps a fleet from having one more node only until one of its nodes has left."""
+"""Codes of what keeps a fleet from having one more node only until one of its nodes leaves."""
 
 
 def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> frozenset[NodeName]:
-    """Return the empty nodes that stay until nodes for the headroom in their place have come.
+    """Return the empty nodes that stay until nodes for the headroom have joined.
 
-    Where nothing can come before a node has left, as its fleet is at its maximum, it does not wait
-    for what is missing. Nodes in a batch of a rolling update wait for its new nodes.
+    If nothing can join before a node has left, because its fleet is at its maximum, the node does
+    not wait. Nodes in a batch of a rolling update wait for the batch's new nodes.
 
     Args:
         context: The run; what is simulated is undone.
@@ -59,13 +59,13 @@ def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> fr
 
 
 def _goes_first(context: DisruptionContext, status: FleetStatus) -> bool:
-    """Return whether its fleet can have one more node only when one of its nodes has left."""
+    """Return whether its fleet can have one more node only after one of its nodes has left."""
     why = no_successor(context, status)
     return why is not None and why.code in _ROOM_BY_LEAVING
 
 
 def _coming(builder: PlanBuilder) -> Counter[PodClass]:
-    """Count the pieces that lie on nodes which do not take pods yet, by class."""
+    """Count by class the pieces that are placed on nodes which do not take pods yet."""
     view, found = builder.view, Counter[PodClass]()
     for pod_class, row, count in builder.headroom_places:
         node = view.nodes.get(builder.row_name(row))
@@ -75,7 +75,7 @@ def _coming(builder: PlanBuilder) -> Counter[PodClass]:
 
 
 def _missing(builder: PlanBuilder) -> Counter[PodClass]:
-    """Count the pieces that lie nowhere, by class."""
+    """Count by class the pieces that have no place."""
     found = Counter[PodClass]()
     missing = {(plan.sector, plan.asked): plan.missing for plan in builder.headroom if plan.missing}
     for pieces in pieces_asked_for(builder, builder.reservations) if missing else ():
@@ -87,7 +87,7 @@ def _missing(builder: PlanBuilder) -> Counter[PodClass]:
 def _laid_on(
     builder: PlanBuilder, pieces: Counter[PodClass], nodes: Sequence[Node]
 ) -> frozenset[NodeName]:
-    """Return on which of the nodes these pieces would lie; their room is taken."""
+    """Place the pieces on these nodes; return the nodes that take any."""
     among = np.zeros(builder.sim.rows, dtype=np.bool_)
     among[[builder.view.row_of[node.name] for node in nodes]] = True
     found: set[NodeName] = set()

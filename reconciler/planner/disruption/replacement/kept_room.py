@@ -1,7 +1,7 @@
-"""Whether pods that move would take room that is kept free, so that it had to be bought again.
+"""Whether moved pods would use room that is kept free, so that it had to be bought again.
 
-The plan moves no pod into headroom, but kube-scheduler knows nothing of it: where the node that is
-meant has a PreferNoSchedule taint too, it may well choose the empty one that is headroom.
+The plan moves no pod into headroom, but kube-scheduler does not know about it: if the intended node
+has a PreferNoSchedule taint too, kube-scheduler may choose the empty node that is headroom.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ TAKEN = Blocker(
 
 
 class KeptRoom:
-    """Follows the headroom of the plan, and what becomes of it when pods move.
+    """Follows what becomes of the plan's headroom when pods move.
 
     Args:
         builder: The plan, with all headroom in its simulation.
@@ -52,9 +52,9 @@ class KeptRoom:
 
         Args:
             moves: The moves.
-            also: Idle rows, which are open to kube-scheduler.
-            freed: Rows whose soft taint comes off before the pods are evicted.
-            lost: Rows that go at any price: what is kept free there is bought again, once.
+            also: Idle rows on which kube-scheduler may put pods.
+            freed: Rows whose soft taint is removed before the pods are evicted.
+            lost: Rows that leave in any case: headroom there is bought again, once.
         """
         if not self._pieces:
             return None

@@ -1,8 +1,8 @@
-"""Nodes that empty by themselves when their Jobs and the like end: pods moved there keep them.
+"""Passing nodes: young nodes that become empty by themselves when their Jobs end.
 
-After a burst of Jobs there is much room on the nodes that were bought for it. A well-used node
-whose pods move there seems to be saved, but the pods keep nodes that would have gone a few minutes
-later, and have to move once more before those can go.
+After a burst of Jobs there is much room on the nodes that were bought for it. Moving the pods of a
+well-used node there seems to save that node. But the pods keep nodes that would have left a few
+minutes later, and have to move once more before those can leave.
 """
 
 from collections.abc import Container
@@ -20,12 +20,12 @@ from reconciler.planner.money import NANO, SAVING_PERCENT_MIN
 from reconciler.planner.view import ClusterView
 
 LASTS_FROM = timedelta(hours=1)
-"""A node that has been there so long counts as one that stays, whatever runs on it: a saving is
-reckoned over an hour, and Jobs that have followed each other for an hour may go on to do so."""
+"""A node older than this does not count as passing: a saving is reckoned over an hour, and Jobs
+that have followed each other for an hour may continue to."""
 
 
 class PassingNodes:
-    """Tells whether a move that is to save money would keep nodes that cost more.
+    """Decides whether a move that is to save money would keep nodes that cost more.
 
     Args:
         context: The run.
@@ -46,12 +46,12 @@ class PassingNodes:
     def blocker(
         self, candidate: Candidate, moves: Relocation, receiving: Container[int]
     ) -> Blocker | None:
-        """Return why the pods that were just moved should stay; None when the move saves money.
+        """Return why the pods that were just moved should stay; None if the move saves money.
 
         Args:
             candidate: The node that they left.
             moves: The moves.
-            receiving: Rows to which pods of nodes before it come: these stay in any case.
+            receiving: Rows that already receive pods of other nodes: they stay in any case.
         """
         if candidate.policy != "consolidation" or candidate.status.settings.departing:
             return None
@@ -71,7 +71,7 @@ class PassingNodes:
 
 
 def _is_passing(view: ClusterView, node: Node) -> bool:
-    """Return whether it is young, and every pod on it that counts runs to completion."""
+    """Return whether it is young, and every counted pod on it runs to completion."""
     if node.created_at is None or view.at - node.created_at >= LASTS_FROM:
         return False
     pods = counted(view.pods_on.get(node.name, ()))

@@ -1,8 +1,8 @@
-"""Removals that need no purchase, weighed against the replacement of the node that they go to.
+"""Removals that need no purchase, compared with the replacement of the node that they use.
 
 A half-used large node can take the pods of a full small one, or be replaced by a second small one.
-The second costs a launch, and the two small nodes are then the next set that one large node could
-replace: all pods would move twice, and the large node would be bought again. So a node is not
+The second costs a launch, and the two small nodes would then be the next set that one large node
+could replace: all pods would move twice, and the large node be bought again. So a node is not
 replaced while other nodes could leave onto it and save as much.
 """
 
@@ -25,11 +25,11 @@ class RemovalsInstead:
 
     Args:
         context: The run.
-        simulator: Its state counts.
+        simulator: Its current state counts.
         consolidator: What may take the pods of a node.
-        candidates: All that are looked at.
-        grouped_of: The pods of a candidate, by class.
-        leave: Takes a candidate out; a `Relocation` when it could go.
+        candidates: All that are examined.
+        grouped_of: Returns the pods of a candidate, by class.
+        leave: Takes a candidate out; returns a `Relocation` if it could leave.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class RemovalsInstead:
     def onto(self, candidate: Candidate) -> list[Candidate]:
         """Return the candidates that can leave one after the other while this one stays.
 
-        Only those are asked about some of whose pods would come to it. Only time, or their turn,
-        keeps them; nothing is changed.
+        Only those count of which a pod would come to it, and which only time or their turn keeps.
+        Nothing is changed.
         """
         row = self._context.view.row_of[candidate.node.name]
         able = (c for c in self._candidates if c is not candidate and self._may_leave(c))
@@ -60,7 +60,10 @@ class RemovalsInstead:
         return self.leaving(coming)
 
     def leaving(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return those that can leave one after the other as things are; nothing is changed."""
+        """Return those that can leave one after the other in the current state.
+
+        Nothing is changed.
+        """
         mark, found = self._simulator.mark(), []
         for each in candidates:
             alone = self._simulator.staying_alone(each.node)
@@ -70,18 +73,18 @@ class RemovalsInstead:
         return found
 
     def worth(self, candidates: Iterable[Candidate]) -> int:
-        """Return what the removals save in an hour less the cost of their moves."""
+        """Return what the removals save in an hour less the cost of their moves, in nano-USD."""
         return sum(self._price(c.status.key) - _cost(c) for c in candidates)
 
     def worth_of_new(self, candidate: Candidate, key: FleetKey, count: int) -> int:
-        """Return the same of a candidate for which new nodes of the fleet are bought."""
+        """Return the same for the candidate itself, if new nodes of the fleet replace it."""
         return self.worth((candidate,)) - count * self._price(key)
 
     def _price(self, key: FleetKey) -> int:
         return self._context.view.offers[key].nano_usd_per_hour
 
     def _may_leave(self, other: Candidate) -> bool:
-        """Return whether it could go without delay for anything but its time and its turn."""
+        """Return whether only its time or its turn keeps it."""
         context = self._context
         return (
             other.outdated is None

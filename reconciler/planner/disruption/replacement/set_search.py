@@ -1,9 +1,9 @@
-"""The search for a set of nodes that cheaper ones together could replace.
+"""The search for a set of nodes that cheaper nodes together could replace.
 
-One node rarely fits into one cheaper node, and a sector whose nodes are each half used can still
-run on fewer or smaller ones. So the pods of the worst used nodes are taken off together, placed on
-the nodes that stay, and the purchase search says what the rest would cost. Where it would buy what
-the set already has, those nodes stay and the set gets smaller.
+One node rarely fits into one cheaper node, but a sector whose nodes are each half used can run on
+fewer or smaller ones. So the pods of the worst used nodes are removed together and placed on the
+nodes that stay, and the purchase search says what the rest would cost. If it would buy again what
+the set has, those nodes stay and the set gets smaller.
 """
 
 from collections import Counter
@@ -32,46 +32,52 @@ from reconciler.planner.offers import offer_of, purchase_budget
 from reconciler.planner.placement.simulation import RowSpec
 
 NODES_MAX = 100
-"""So many nodes of a sector are looked at together. Source: Karpenter's multi-node limit."""
+"""The most nodes of a sector that are examined together.
+
+Source: Karpenter's multi-node limit.
+"""
 NODES_PER_DRAIN = 20
-"""So many for each node that may be emptied at once: a set is to be gone within an hour."""
+"""The most nodes of a set per node that may be drained at once: a set should be gone within an
+hour."""
 SMALL_POOL = 12
-"""A pool of so few nodes is looked at every ten seconds, a larger one so in one minute of five."""
+"""A pool of at most this many nodes is searched every ten seconds, a larger one so in one minute
+of five."""
 TURN_MINUTES = 5
 ONE_FLEET_MAX = 6
-"""So many sets are checked whose new nodes are of one fleet, when no other set will do."""
+"""How many sets with new nodes of one fleet are checked, if no other set will do."""
 REPACKED_MAX = 3
-"""So many sets are checked that leave no node alone, when no other set saves enough."""
+"""How many sets that replace all their nodes are checked, if no other set saves enough."""
 SEARCH_SECONDS = 0.05
-"""What one purchase search may take, counted in steps of known cost."""
+"""The budget of one purchase search, in steps of known cost."""
 COUNTED_MAX = 100_000
-"""Pairs of a kind of pods and a rule that counts it, in all purchases of one search together, of
-which one has no more than a quarter of what is left. Where every pod has a rule about all others
-they are the square of the pods, and their nodes are left for moves one by one."""
+"""The budget, in all purchases of one search together, of pairs of a kind of pods and a rule
+that counts it; one purchase has at most a quarter of what is left. If every pod has a rule
+about all others the pairs grow with the square of the pods, and their nodes are left to moves
+one by one."""
 ROUNDS_MAX = 4
-"""So often a set is made smaller by the nodes that would be bought again."""
+"""How often a set is made smaller by nodes that would be bought again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedSet:
-    """Joins nodes that may leave together, and the new ones that are to be asked for."""
+    """Nodes that may leave together, and the new nodes to ask for."""
 
     members: tuple[Candidate, ...]
     """In the order in which they leave."""
     wanted: Mapping[FleetKey, int]
     saving: int
-    """Billionths of a dollar per hour."""
+    """In nano-USD per hour."""
     worth: int
-    """The saving less the cost of the moves; the set with the most is the best one."""
+    """The saving less the cost of the moves, in nano-USD; the set with the most is the best."""
 
 
 class SetSearch:
-    """Looks for the set of one sector that saves most.
+    """Searches for the set of one sector that saves most.
 
     Args:
         context: The run.
         departures: What takes nodes out of the what-if cluster.
-        sector: Where the nodes are, and the new ones come.
+        sector: The sector of the nodes that leave and of the new ones.
     """
 
     def __init__(self, context: DisruptionContext, departures: Departures, sector: str) -> None:
@@ -83,10 +89,10 @@ class SetSearch:
         self._counted_left = COUNTED_MAX
 
     def best(self, pool: Sequence[Candidate]) -> ProposedSet | None:
-        """Return the best set among these nodes of one region; None when none is worth it.
+        """Return the best set among these nodes of one region; None if none is worth it.
 
-        None as well when one can go by itself, whose turn to be looked at has not come: it would
-        be replaced together with nodes that need not leave. Nothing is changed.
+        None as well if a node can leave by itself that was not examined yet: it would be replaced
+        together with nodes that need not leave. Nothing is changed.
         """
         if len(pool) > SMALL_POOL and int(self._context.view.at.timestamp()) // 60 % TURN_MINUTES:
             return None
@@ -128,19 +134,19 @@ class SetSearch:
         return len(members) == 1 and self._departures.why_not(members[0]) is None
 
     def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
-        """Return the best set that buys again what some of its nodes are: all of its pods move."""
+        """Return the best set among those that buy again what some of their nodes are."""
         return self._first_checked(proposed, REPACKED_MAX)
 
     def _first_checked(self, proposed: Iterable[ProposedSet], most: int) -> ProposedSet | None:
-        """Return the best of these that can go as proposed; so many are checked."""
+        """Return the best of the first `most` sets that can leave as proposed."""
         untried = (each for each in proposed if not self._would_fail_again(each))
         first = sorted(untried, key=lambda each: -each.worth)[:most]
         return next((found for each in first if (found := self._checked(each))), None)
 
     def _would_fail_again(self, proposed: ProposedSet) -> bool:
-        """Return whether it buys what some of its nodes are, one of which is of a set that failed.
+        """Return whether it rebuys the kind of some of its nodes, one of which was in a failed set.
 
-        For a day: what spoilt that set would spoil this one too.
+        The failure counts for a day: what made that set fail would make this one fail too.
         """
         view, members = self._context.view, proposed.members
         if not any(each.status.key in proposed.wanted for each in members):
@@ -150,10 +156,11 @@ class SetSearch:
     def _best_of_one_fleet(
         self, looked_at: Sequence[Sequence[Candidate]], table: OfferTable
     ) -> ProposedSet | None:
-        """The best set whose new nodes are all of one fleet, where the cheapest mix is too tight.
+        """Return the best set with new nodes of one fleet, for when the cheapest mix is tight.
 
         The cheapest new nodes are often full to the last 100 millicores, which kube-scheduler does
-        not pack; a larger node at a little more has room. For sets of up to `SMALL_POOL` nodes.
+        not pack; a larger node at a slightly higher price has room. Only for sets of up to
+        `SMALL_POOL` nodes.
         """
         if len(table.offers) < 2:
             return None
@@ -169,9 +176,9 @@ class SetSearch:
     def _of_one_fleet(
         self, members: Sequence[Candidate], tables: Iterable[OfferTable]
     ) -> list[ProposedSet]:
-        """Replacements of these nodes by new ones of each fleet alone, as far as they save.
+        """Yield replacements of these nodes by new ones of a single fleet, as far as they save.
 
-        Of fleets alike in size and price, as those of several zones are, the first that will do.
+        Of fleets alike in size and price, as those of several zones are, only the first is tried.
         """
         most = sum(map(self._price_of, members)) * (100 - SAVING_PERCENT_MIN) // 100
         found: dict[tuple[int, bytes], ProposedSet] = {}
@@ -191,7 +198,7 @@ class SetSearch:
         return list(found.values())
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
-        """Return the nodes with the most unused money first."""
+        """Return the sort key of nodes: those with the most unused money first."""
         wasted = self._price_of(candidate) * (1 - min(1.0, candidate.share))
         return (-wasted, *moves_rank(candidate.moving), candidate.node.name)
 
@@ -219,16 +226,16 @@ class SetSearch:
     def _price(
         self, members: Sequence[Candidate], table: OfferTable
     ) -> Mapping[FleetKey, int] | None:
-        """Return the cheapest new nodes that take what fits nowhere else.
+        """Return the cheapest new nodes for the pods that fit nowhere else.
 
-        None when some is left over.
+        None if some are left.
         """
         with self._without(members) as left:
             return self._bought(left, table)
 
     @contextmanager
     def _without(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
-        """Take the nodes out meanwhile; yield their pods that fit nowhere else, by class."""
+        """Take the nodes out for the time of the block; yield their pods that fit nowhere else."""
         mark = self._simulator.mark()
         pods: list[Pod] = []
         for each in members:
@@ -238,9 +245,9 @@ class SetSearch:
         self._simulator.undo(mark)
 
     def _bought(self, left: Sequence[Want], table: OfferTable) -> Mapping[FleetKey, int] | None:
-        """Return the cheapest new nodes for these pods; None when some is left over.
+        """Return the cheapest new nodes for these pods; None if some are left over.
 
-        None, too, where their rules about each other are beyond what the search may look at.
+        None as well if their rules about each other exceed the search's budget.
         """
         sim = self._builder.sim
         counted = sum([len(sim.feeds(pod_class)) for pod_class, _ in left])
@@ -261,7 +268,7 @@ class SetSearch:
     def _without_rebought(
         self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
     ) -> Sequence[Candidate]:
-        """Leave out the best used nodes of fleets of which as many would be bought again."""
+        """Leave out the best used nodes of fleets whose nodes would be rebought, one for one."""
         left = dict(wanted)
         staying: set[str] = set()
         for each in sorted(members, key=lambda c: (-c.share, c.node.name)):
@@ -271,7 +278,7 @@ class SetSearch:
         return [each for each in members if each.node.name not in staying]
 
     def _checked(self, proposed: ProposedSet | None) -> ProposedSet | None:
-        """The set as it would go, node after node, in whichever zone the new nodes come up."""
+        """Return the set as it can leave, node by node, whatever the zones of the new nodes."""
         if proposed is None or not proposed.wanted:
             return None
         view, members = self._context.view, proposed.members
@@ -290,15 +297,15 @@ class SetSearch:
     def _leaving(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool
     ) -> tuple[Candidate, ...]:
-        """Return those of the nodes that can leave one after the other when the new ones are there.
+        """Return the nodes that can leave one after the other once the new ones have joined.
 
-        All nodes of the set carry the soft taint by then.
+        All nodes of the set have the soft taint by then.
 
         Args:
             members: The nodes, in order.
-            specs: The new ones.
-            spread: Whether the pods of each are where kube-scheduler puts them when the next one
-                leaves, or packed as tightly as they can be: in truth it is something between.
+            specs: The new nodes.
+            spread: Whether pods go where kube-scheduler puts them, or are packed as tightly as
+                possible; in reality it is something between.
         """
         simulator, row_of = self._simulator, self._context.view.row_of
         mark, marked = simulator.mark(), simulator.marked
@@ -320,7 +327,7 @@ class SetSearch:
     def _saving(
         self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
     ) -> ProposedSet | None:
-        """Return the set, if it saves enough for what it costs to move its pods."""
+        """Return the set if it saves enough for the cost of moving its pods."""
         offers = self._context.view.offers
         before = sum(map(self._price_of, members))
         saving = before - sum(offers[key].nano_usd_per_hour * n for key, n in wanted.items())
@@ -337,7 +344,7 @@ class SetSearch:
 
 
 def _better(best: ProposedSet | None, found: ProposedSet | None) -> ProposedSet | None:
-    """Return the set that is worth more, the first one of equals."""
+    """Return the set that is worth more; the first one if equal."""
     if best is None or found is None:
         return best or found
     return found if found.worth > best.worth else best
@@ -353,6 +360,6 @@ def _sizes(most: int) -> list[int]:
 
 
 def _in_zone(spec: RowSpec, number: int) -> RowSpec:
-    """Return the row in the zone of that number; unchanged where there is no such zone."""
+    """Return the row in the zone of that number; unchanged if there is no such zone."""
     zones = list(in_each_zone(spec))
     return zones[number] if number < len(zones) else spec

@@ -1,4 +1,4 @@
-"""Another node of its own fleet in the place of one that is to go: the fleet is at its minimum."""
+"""Replacement of a node by one of its own fleet, because the fleet is at its minimum."""
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
@@ -16,16 +16,16 @@ from reconciler.planner.promised import TAKES_PLACES
 def ask_for_successor(
     context: DisruptionContext, node: Node, status: FleetStatus, outdated: Outdated | None
 ) -> bool:
-    """Ask the node's fleet for one more node, so that it can leave in a later plan.
+    """Ask the node's fleet for one more node, so that the node can leave in a later plan.
 
     Args:
         context: The run.
-        node: It is held by its fleet's minimum alone.
+        node: A node that only its fleet's minimum keeps.
         status: Its fleet.
-        outdated: Why it is to go; None: it is not, and stays.
+        outdated: Why it is to be replaced; if None, it is not and stays.
 
     Returns:
-        Whether one was asked for, be it with the batch of a rolling update.
+        Whether one was asked for, now or with the batch of a rolling update.
     """
     builder, key = context.builder, status.key
     if outdated is None:
@@ -53,10 +53,10 @@ def ask_for_successor(
 
 
 def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
-    """Return whether the node only waits for what its fleet was asked for and has not come yet.
+    """Return whether the node only waits for launching capacity of its fleet.
 
-    It counts as disrupted, so that no other one is asked for past a disruption budget meanwhile;
-    not while EC2 cannot give what it owes, which may be for long.
+    Then it counts as disrupted, so that no further node is asked for past a disruption budget.
+    False while EC2 cannot launch what it owes, which may take long.
     """
     key = status.key
     if not context.room.may_leave_in_time(key, node.name):
@@ -72,20 +72,20 @@ def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: Fleet
 
 
 def waits_for_its_group(key: FleetKey) -> Blocker:
-    """Return the blocker of a node whose group launches another in its place by itself."""
+    """Return the blocker of a node that its Auto Scaling group replaces by itself."""
     text = f"it is drained when the node that {key.name} launches by itself has joined"
     return Blocker("replacement", text)
 
 
 def waits_for_successor(key: FleetKey) -> Blocker:
-    """Return the blocker of a node in whose place its fleet was asked for another."""
+    """Return the blocker of a node whose fleet was asked for a replacement."""
     return Blocker("replacement", f"it is drained when a replacement of {key.name} has joined")
 
 
 def ask_for_successors(
     context: DisruptionContext, status: FleetStatus, count: int, policy: PolicyName, because: str
 ) -> Blocker | None:
-    """Ask a fleet for more nodes in the place of some of its own; a blocker when it can have none.
+    """Ask a fleet for more nodes to replace some of its own; return a blocker if it can have none.
 
     Args:
         context: The run.
@@ -103,7 +103,7 @@ def ask_for_successors(
 
 
 def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | None:
-    """Return why its fleet cannot have one more node; None when it can."""
+    """Return why its fleet cannot have one more node; None if it can."""
     builder, key = context.builder, status.key
     if status.unavailable:
         return Blocker("replacement", f"no node can come in its place: {status.unavailable}")

@@ -1,4 +1,4 @@
-"""Fleets whose new version may not work: no node of theirs comes in the place of one that works."""
+"""Fleets whose new version may not work: none of their nodes may replace a node that works."""
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
@@ -9,16 +9,16 @@ from reconciler.planner.view import ClusterView
 def unproven_version(
     view: ClusterView, key: FleetKey, outdated: Outdated | None = None
 ) -> Blocker | None:
-    """Return why no node of the fleet is asked for in the place of another; None when one may be.
+    """Return why no node of the fleet may replace another now; None if one may.
 
-    While its rolling update is halted, or its first new node is watched, nodes of other reasons
-    would go on with the update. Pods that wait for a node get one of the new version all the same.
+    While its rolling update is halted, or its first new node is watched, replacements for other
+    reasons would continue the update. Pending pods get a node of the new version all the same.
 
     Args:
         view: The facts.
-        key: The fleet whose node would come.
-        outdated: Why a node is to be replaced; None: only its use speaks. What the update itself
-            has chosen is its own affair, and what EC2 takes back goes in any case.
+        key: The fleet of the new node.
+        outdated: Why a node is to be replaced; None if only its use is the reason. The update's own
+            choices are not blocked here, and nodes that EC2 takes back are replaced in any case.
     """
     update = view.inventory.updates.get(key)
     if update is None or update.state not in {"halted", "canary"}:

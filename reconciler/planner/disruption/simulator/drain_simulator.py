@@ -1,4 +1,4 @@
-"""The drain simulator: the what-if cluster without nodes that leave, their pods on other nodes."""
+"""The drain simulator: the what-if cluster without the nodes that leave."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 @dataclass(slots=True, eq=False)
 class Mark:
-    """Marks a moment of the what-if cluster to go back to."""
+    """A state of the what-if cluster to return to."""
 
     journal: tuple[int, int]
     out: tuple[tuple[int, NodeName, set[int]], ...]
@@ -51,7 +51,7 @@ class DrainSimulator:
         last: Sequence[NodeName] = (),
         begun: Iterable[Relocation] = (),
     ) -> None:
-        """See the class.
+        """Build the simulator on the plan so far.
 
         Args:
             builder: The plan's what-if cluster.
@@ -66,28 +66,28 @@ class DrainSimulator:
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._begun = list(begun)
-        """Moves that were begun: kube-scheduler will spread their pods too."""
+        """Moves that were begun: kube-scheduler will distribute their pods as well."""
         gone = set(closed) | view.inventory.leaving | view.inventory.orphans.nodes
         gone |= view.inventory.departing | view.inventory.passing | view.unequipped
         for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[view.row_of[name]] = True
         self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
-        """Rows with the soft taint: kube-scheduler takes them after all others."""
+        """Rows with the soft taint: kube-scheduler uses them last."""
         self.foreign: SoftTaints = {}
-        """Taints of others that it avoids too, where a method looks at them."""
+        """PreferNoSchedule taints of others, for methods that consider them."""
         self._order = self._filling_order([view.row_of[name] for name in last])
         self.room_at_first = RoomAtFirst(builder.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
-        """The fullest first, so that few nodes fill up; those that may leave themselves last."""
+        """Return the rows in the order to fill them: the fullest first, those in `last` last."""
         late = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         late[last] = True
         order = tightness(self._builder.sim)
         return np.concatenate([order[~late[order]], np.array(last, dtype=np.int64)])
 
     def mark(self) -> Mark:
-        """Remember this moment."""
+        """Return the current state."""
         return Mark(
             journal=self._builder.sim.fork(),
             out=tuple(self._out),
@@ -96,7 +96,7 @@ class DrainSimulator:
         )
 
     def undo(self, mark: Mark) -> None:
-        """Put back every node that was moved since, with its pods."""
+        """Return to the state: every node that was moved since is back with its pods."""
         builder = self._builder
         for row, name, _ in reversed(self._out[len(mark.out) :]):
             builder.sim.set_schedulable(row, node_row(builder.view.nodes[name]))
@@ -107,12 +107,12 @@ class DrainSimulator:
         builder.sim.revert(mark.journal)
 
     def staying_alone(self, node: Node) -> bool:
-        """Return whether the node stays so far, and no pods of nodes that leave come to it."""
+        """Return whether the node stays, and receives no pods of nodes that leave."""
         row = self._builder.view.row_of[node.name]
         return bool(self.staying[row]) and row not in self.receiving
 
     def add_row(self, spec: RowSpec) -> int:
-        """Add the row of a node that is asked for; it takes pods only where it is named."""
+        """Add the row of a new node; it takes pods only where it is named."""
         row = self._builder.sim.add_row(spec)
         self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
         return row
@@ -120,10 +120,10 @@ class DrainSimulator:
     def move(
         self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()
     ) -> Relocation | None:
-        """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
+        """Place all pods on nodes that stay; return None and change nothing if one does not fit.
 
-        The node counts as tainted meanwhile, for rules on how pods spread. Its pods are taken off
-        before it is, and put back after, so that counters see the same node both times.
+        The node counts as tainted meanwhile, for rules on how pods spread. Its pods are removed
+        before and put back after that, so that counters see the same node.
 
         Args:
             node: The node that leaves.
@@ -151,12 +151,12 @@ class DrainSimulator:
     def move_onto(
         self, node: Node, groups: Sequence[Group], rows: Sequence[int]
     ) -> Relocation | None:
-        """Like `move`, onto these rows alone, in their order.
+        """Like `move`, but only onto these rows, in their order.
 
         Args:
-            node: The node that is emptied.
-            groups: Its pods, in the order in which they get their places.
-            rows: The rows that may take them; one of an idle node stays for good then.
+            node: The node that is drained.
+            groups: Its pods, in the order in which they are placed.
+            rows: The rows that may take them; an idle node among them that does stays for good.
         """
         before, order = self.mark(), self._order
         self.take_out(node, groups)
@@ -176,7 +176,7 @@ class DrainSimulator:
 
     @contextmanager
     def closed(self, names: Iterable[NodeName]) -> Iterator[None]:
-        """Close nodes meanwhile: those of a set are no destinations for the pods of each other."""
+        """Close nodes in the block: nodes of a set do not take each other's pods."""
         row_of = self._builder.view.row_of
         rows = [row for name in names if self.staying[row := row_of[name]]]
         self.staying[rows] = False
@@ -188,7 +188,7 @@ class DrainSimulator:
     def expecting(
         self, last: Iterable[NodeName], marked: Iterable[NodeName], unmarked: Iterable[NodeName]
     ) -> Iterator[None]:
-        """Fill these nodes last, in this order, and have the soft taint on and off those."""
+        """Fill `last` last, in this order, with soft taints on and off those, in the block."""
         before, row_of = (self._order, self.marked), self._builder.view.row_of
         self._order = self._filling_order([row_of[name] for name in last])
         off = {row_of[name] for name in unmarked}
@@ -197,7 +197,7 @@ class DrainSimulator:
         self._order, self.marked = before
 
     def take_out(self, node: Node, groups: Sequence[Group]) -> None:
-        """Take a node out with its pods, which have no place then."""
+        """Take a node out with its pods, which then have no place."""
         sim, row = self._builder.sim, self._builder.view.row_of[node.name]
         for pod_class, pods in groups:
             sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
@@ -207,7 +207,7 @@ class DrainSimulator:
         self._out.append((row, node.name, set()))
 
     def place_what_fits(self, groups: Sequence[Group]) -> list[tuple[PodClass, int]]:
-        """Place pods that have been taken off their nodes; return what fits nowhere, by class."""
+        """Place pods whose nodes were taken out; return those that fit nowhere, by class."""
         left: list[tuple[PodClass, int]] = []
         for pod_class, pods in successors(self._builder.view, groups):
             found = fill(self._builder.sim, pod_class, len(pods), *self._open_to(()), MOVES)
@@ -219,15 +219,15 @@ class DrainSimulator:
     def relocate(
         self, groups: Sequence[Group], also: Sequence[int] = ()
     ) -> list[list[tuple[int, int]]] | None:
-        """Place pods that have been taken off their nodes on nodes that stay.
+        """Place pods that were removed from their nodes on nodes that stay.
 
         Args:
             groups: The pods, by class.
             also: Further rows that may take them, after all others.
 
         Returns:
-            For each group the rows that take its pods, in order, and how many each. None when one
-            pod fits nowhere: what was placed before it stays placed, for the caller to undo.
+            For each group the rows that take its pods, in order, and how many each. None if one pod
+            fits nowhere: what was placed before it stays placed, for the caller to undo.
         """
         among, order = self._open_to(also)
         taken: list[list[tuple[int, int]]] = []
@@ -239,15 +239,15 @@ class DrainSimulator:
         return taken
 
     def open(self, rows: Sequence[int]) -> None:
-        """Let rows of new nodes take pods like those of nodes that stay."""
+        """Let the rows of new nodes take pods like those of nodes that stay."""
         self.staying[list(rows)] = True
 
     def note(self, moves: Relocation) -> None:
-        """Keep the moves for now; later moves must fit beside them."""
+        """Keep the moves for now; later moves have to fit with them."""
         self._begun.append(moves)
 
     def begin(self, moves: Relocation) -> None:
-        """Commit the moves; later moves must fit beside them.
+        """Commit the moves; later moves have to fit with them.
 
         An idle node among the destinations stays for good, with the room that is left on it.
         """
@@ -255,21 +255,19 @@ class DrainSimulator:
         self._stay(moves.rows)
 
     def _stay(self, rows: Sequence[int]) -> None:
-        """Mark idle nodes among these rows as staying."""
+        """Mark the idle nodes among these rows as staying."""
         self.staying[rows] = True
         self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
 
     def survives_spreading(self, moves: Relocation) -> bool:
-        """Whether the pods that were just moved would all fit where kube-scheduler puts them.
+        """Return whether the moved pods would all fit where kube-scheduler puts them.
 
-        It takes each for the node with the most room left (LeastAllocated), not for the fullest
-        that will do, as they come: in the order in which they are evicted, those of StatefulSets
-        after the others, or by priority when several wait. What fits packed tightly may then not
-        fit. Pods of one class always do: each node takes as many of them in any order. Pods of
-        moves that were begun before are spread along with them, up to some hundreds.
-
-        Nodes to which pods come lose the soft taint in the plan that moves them: kube-scheduler
-        may find it on them or off.
+        It puts each on the node with the most room left (LeastAllocated), not on the fullest that
+        will do. It gets them in the order of their evictions, those of StatefulSets after the
+        others, or by priority if several are pending. What fits packed tightly may then not fit.
+        Pods of one class always fit: each node takes as many of them in any order. Pods of moves
+        that were begun before are placed with them, up to some hundreds. Both states of the soft
+        taint are tried on nodes that receive pods: they lose it in the plan that moves the pods.
         """
         every = [*latest(self._begun), moves]
         distinct = orders_of_arrival(every, self._builder.budgets)
@@ -280,13 +278,13 @@ class DrainSimulator:
         return all(spread(order, marked=marked) for marked in tainted for order in distinct)
 
     def spread(self, moves: Relocation, also: Sequence[int]) -> None:
-        """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
+        """Move the pods that were just moved to where kube-scheduler puts them, as far as they fit.
 
-        Undone with a mark from before.
+        Undo it with a mark from before.
 
         Args:
             moves: The last moves.
-            also: Idle rows, to which the plan would not move them: kube-scheduler does.
+            also: Idle rows, which the plan would not use but kube-scheduler does.
         """
         self._stay([*moves.rows, *also])
         rows = self._spread(moves, self.staying)
@@ -301,8 +299,8 @@ class DrainSimulator:
 
         Args:
             moves: The last moves.
-            also: Idle rows, which are open to it.
-            freed: Rows whose soft taint comes off before the pods are evicted.
+            also: Idle rows that kube-scheduler may use.
+            freed: Rows whose soft taint is removed before the pods are evicted.
         """
         mark, marked = self._builder.sim.fork(), self.marked
         self.marked = [row for row in marked if row not in freed]
@@ -326,8 +324,8 @@ class DrainSimulator:
             node: The node that would be emptied.
             groups: Its pods.
             rows: The rows that may take them.
-            also: Further rows that are open to kube-scheduler.
-            freed: Rows whose soft taint is taken to be off.
+            also: Further rows that kube-scheduler may use.
+            freed: Rows to treat as without their soft taint.
 
         Returns:
             The row; None where the pod fits on none of `rows`, wherever else it may fit.
@@ -351,7 +349,7 @@ class DrainSimulator:
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
     ) -> bool:
-        """Whether `move` would succeed, and survive spreading if asked; nothing is changed."""
+        """Return whether `move` would succeed, and survive `spread` if asked; change nothing."""
         mark = self.mark()
         found = self.move(node, groups, also)
         fits = found is not None and not (spread and not self.survives_spreading(found))
@@ -367,27 +365,27 @@ class DrainSimulator:
         return self._with(also), np.concatenate([others, more])
 
     def _with(self, also: Sequence[int]) -> BoolArray:
-        """Return the rows that stay and these, which may have been added since."""
+        """Return the rows that stay together with these, which may have been added since."""
         among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
         among[list(also)] = True
         return among
 
     def _fewest_places_first(self, groups: list[Group], also: Sequence[int]) -> list[Group]:
-        """Return the pods of each priority ordered by how many rows their own rules admit."""
+        """Return the pods by priority, and then by how few rows their own rules admit."""
         sim, open_rows = self._builder.sim, self._with(also)
         places = {c.static: int((sim.admitted(c) & open_rows).sum()) for c, _ in groups}
         return sorted(groups, key=lambda each: (-each[0].spec.priority, places[each[0].static]))
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
-        """Whether resources alone say that the pods find no place, which is so for most nodes."""
+        """Return whether resources alone exclude a place, as for most nodes."""
         as_at_first = not (also or self.staying[self._rows_at_first :].any())
         if as_at_first and self.room_at_first.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
 
     def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
-        """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""
+        """Return whether the nodes for these pods lack CPU or memory for all of them."""
         sim = self._builder.sim
         takes = np.zeros(sim.rows, dtype=np.bool_)
         for pod_class in {c.static: c for c, _ in groups}.values():

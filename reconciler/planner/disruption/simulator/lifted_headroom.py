@@ -1,4 +1,4 @@
-"""The what-if cluster as kube-scheduler sees it, which knows nothing of headroom."""
+"""The what-if cluster as kube-scheduler sees it: without headroom."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from reconciler.planner.placement.classes import PodClass
 
 
 class LiftedHeadroom:
-    """Takes the headroom of a plan off its nodes for as long as kube-scheduler's view is asked for.
+    """Removes the plan's headroom from its nodes to see the cluster as kube-scheduler does.
 
     Args:
         builder: The plan, with all headroom in its simulation.
@@ -29,11 +29,11 @@ class LiftedHeadroom:
             for number, at in pieces.items()
         ]
         self.rows = sorted({row for at in pieces.values() for row in at})
-        """The rows on which pieces lie."""
+        """The rows on which pieces are placed."""
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Have the room of all pieces free meanwhile; what is placed meanwhile is taken off too."""
+        """Free the room of all pieces in the block; what is placed in it is removed at its end."""
         mark = self._sim.fork()
         for pod_class, rows, amounts in self._pieces:
             self._sim.place(pod_class, rows, -amounts)

@@ -14,19 +14,19 @@ from reconciler.planner.view import ClusterView
 
 @dataclass(slots=True, eq=False)
 class Relocation:
-    """Says where the pods of one node go."""
+    """Where the pods of one node go."""
 
     node: Node
     groups: Sequence[Group]
     """The pods, by class."""
     taken: Sequence[Sequence[tuple[int, int]]]
-    """For each group the rows that take its pods, in order, and how many each."""
+    """For each group the rows that take its pods, in order, with the number of pods."""
     rows: list[int]
     """All of these rows, each once."""
     _evicted: list[tuple[Pod, PodClass]] | None = None
 
     def amounts(self) -> Iterator[tuple[PodClass, int, int]]:
-        """Class, row and how many pods of the class go there."""
+        """Yield class, row and the number of pods of the class that go there."""
         for (pod_class, _), taken in zip(self.groups, self.taken, strict=True):
             for row, amount in taken:
                 yield pod_class, row, amount
@@ -35,8 +35,8 @@ class Relocation:
         """Return the pods and their classes in the order in which they are evicted.
 
         Args:
-            budgets: They may let the pods go in rounds. What they allow when this is first asked
-                for counts: the drain itself uses them up.
+            budgets: They may allow the pods in rounds. The answer is that of the first call: the
+                drain itself uses the budgets up.
         """
         if self._evicted is None:
             class_of = {pod.key: pod_class for pod_class, pods in self.groups for pod in pods}
@@ -46,7 +46,10 @@ class Relocation:
 
 
 def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
-    """Return where each pod goes; asked for only when a move is made, most are simulated."""
+    """Return where each pod goes.
+
+    Called only for moves that are made, as most are only simulated.
+    """
     return [
         Placement(pod=pod.key, node=builder.row_name(row), moved_from=moves.node.name)
         for row, pods in _dealt(moves)
@@ -55,7 +58,7 @@ def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
 
 
 def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
-    """Return the pods that come to each row."""
+    """Return by row the pods that come to it."""
     found: dict[int, list[Pod]] = {}
     for row, pods in _dealt(moves):
         found.setdefault(row, []).extend(pods)
@@ -63,7 +66,7 @@ def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
 
 
 def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
-    """Yield rows and the pods of one class that come there, in order."""
+    """Yield rows with the pods of one class that come there, in order."""
     for (_, pods), taken in zip(moves.groups, moves.taken, strict=True):
         rest = iter(pods)
         for row, amount in taken:
@@ -76,9 +79,9 @@ def grouped(view: ClusterView, pods: Iterable[Pod]) -> list[Group]:
 
 
 def successors(view: ClusterView, groups: Iterable[Group]) -> list[Group]:
-    """Return the pods as other nodes receive them: none of them is stopping there.
+    """Return the pods as they will be on other nodes: none of them is being deleted.
 
-    Rules on how pods spread do not count a pod that is stopping, and count its successor.
+    Rules on how pods spread count the successor of a pod but not a pod that is being deleted.
     """
     return [
         (view.table.of(pods[0], bound=False), pods) if pod_class.deleting else (pod_class, pods)
@@ -87,14 +90,14 @@ def successors(view: ClusterView, groups: Iterable[Group]) -> list[Group]:
 
 
 def waits_for_its_end(pod: Pod) -> bool:
-    """Return whether what replaces the pod comes only when it is gone, as a StatefulSet's does.
+    """Return whether the pod's successor is created only after its end, as for a StatefulSet.
 
-    A ReplicaSet makes another pod as soon as the deletion has begun.
+    A ReplicaSet creates another pod as soon as the deletion has begun.
     """
     return pod.owner is not None and pod.owner.kind == "StatefulSet"
 
 
 def _hardest_first(group: Group) -> tuple[object, ...]:
-    """By priority, then CPU and memory relative to each other, then name."""
+    """Return the sort key: priority, then CPU and memory relative to each other, then name."""
     pod_class, pods = group
     return (-pod_class.spec.priority, -pod_class.size, pods[0].key)

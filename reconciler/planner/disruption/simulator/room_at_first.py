@@ -1,4 +1,4 @@
-"""The room that there was before anything was moved: what does not fit there fits nowhere."""
+"""The room before anything was moved: what does not fit there fits nowhere."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.simulation import Simulation
 
 TOGETHER_MAX = 2**18
-"""Classes times rows that are looked at together: a few arrays of two megabytes."""
+"""How many classes times rows are computed together: a few arrays of two megabytes."""
 
 
 Emptied = tuple[int, Sequence[Group]]
@@ -17,11 +17,11 @@ Emptied = tuple[int, Sequence[Group]]
 
 
 class RoomAtFirst:
-    """Says how many pods of a class the rows that may stay would take, by resources alone.
+    """Upper bounds on how many pods of a class the staying rows take, by resources alone.
 
-    An upper bound for as long as pods only come to these rows: a look-up tells that nodes full of
-    pods cannot be emptied, and no move has to be tried. Over-subscription and shared volumes are
-    left to the move itself, which finds less room.
+    They hold as long as pods only come to these rows: a look-up then shows that a node full of pods
+    cannot be drained, and no move has to be tried. Over-subscription and shared volumes are left to
+    the move itself, which finds less room.
 
     Args:
         sim: The what-if cluster as it is now.
@@ -38,7 +38,7 @@ class RoomAtFirst:
         """By row: the pods that were expected to leave it, and whether they lack room."""
 
     def stays(self, rows: Sequence[int]) -> None:
-        """These rows may stay as well."""
+        """Count these rows as staying too."""
         if not self._may_stay[rows].all():
             self._may_stay[rows] = True
             self.expect(self._expected)
@@ -49,13 +49,13 @@ class RoomAtFirst:
         return lacking if expected is groups else self._look([(row, groups)])[0]
 
     def expect(self, emptied: Sequence[Emptied]) -> None:
-        """Look at the room for pods that may be asked about: together it costs less."""
+        """Compute the answers for pods that may be asked about, which is cheaper together."""
         self._expected = emptied
         found = zip(emptied, self._look(emptied), strict=True)
         self._lacking = {row: (groups, lacking) for (row, groups), lacking in found}
 
     def _look(self, emptied: Sequence[Emptied]) -> list[bool]:
-        """Whether the pods of one of the classes lack room, for each row that they would leave."""
+        """Return for each row whether the pods of one of the classes that leave it lack room."""
         places: dict[int, int] = {}
         classes: list[PodClass] = []
         place_of: list[int] = []
@@ -73,7 +73,7 @@ class RoomAtFirst:
         return [number in short for number in range(len(emptied))]
 
     def _elsewhere(self, classes: Sequence[PodClass], place: IntArray, rows: IntArray) -> IntArray:
-        """Room for `classes[place[i]]` on all rows but `rows[i]`."""
+        """Return the room for `classes[place[i]]` on all rows except `rows[i]`."""
         found = np.zeros(len(place), dtype=np.int64)
         together = max(1, TOGETHER_MAX // max(1, len(self._free)))
         for begin in range(0, len(classes), together):
@@ -84,7 +84,7 @@ class RoomAtFirst:
         return found
 
     def _room(self, classes: Sequence[PodClass]) -> IntArray:
-        """Room by class and row."""
+        """Return the room by class and row."""
         asked = np.array([c.requests for c in classes], dtype=np.int64)
         room = np.full((len(classes), len(self._free)), UNLIMITED, dtype=np.int64)
         for column in np.flatnonzero(asked.any(axis=0)):

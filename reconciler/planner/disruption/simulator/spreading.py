@@ -15,15 +15,19 @@ from reconciler.planner.placement.simulation import MOVES, Simulation
 from reconciler.planner.view import ClusterView
 
 SPREAD_PODS_MAX = 200
-"""Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
+"""How many pods of earlier moves are placed again.
+
+If hundreds of nodes with pods may be drained at once, only the last moves are.
+"""
 _LAST = 2.0
-"""Taken off the share of room, so that a node with a soft taint comes after all others."""
+"""Subtracted from the share of free room, so that a node with a soft taint comes after all
+others."""
 SoftTaints = Mapping[int, Sequence[Taint]]
-"""Rows with taints that kube-scheduler only avoids, ours left out."""
+"""Taints by row that kube-scheduler only avoids, except ours."""
 
 
 def soft_taints_of_others(view: ClusterView) -> SoftTaints:
-    """Return the PreferNoSchedule taints of nodes by row, without ours."""
+    """Return the PreferNoSchedule taints of nodes by row, except ours."""
     found = {
         view.row_of[name]: [
             t for t in node.taints if t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT
@@ -35,7 +39,7 @@ def soft_taints_of_others(view: ClusterView) -> SoftTaints:
 
 
 def latest(begun: Sequence[Relocation]) -> list[Relocation]:
-    """The last moves begun, as many as can be spread again in a short time, in their order."""
+    """Return the last moves, as many as can be placed again in a short time, in their order."""
     found: list[Relocation] = []
     pods = 0
     for moves in reversed(begun):
@@ -47,11 +51,11 @@ def latest(begun: Sequence[Relocation]) -> list[Relocation]:
 
 
 def orders_of_arrival(moved: Sequence[Relocation], budgets: BudgetLedger) -> list[list[PodClass]]:
-    """Return the different orders in which the classes of these pods may come to kube-scheduler.
+    """Return the different orders in which the classes of these pods may reach kube-scheduler.
 
-    As they are evicted, in rounds where budgets ask for them; those of StatefulSets, which wait for
-    their pod's end, after the others; by priority when several wait. None where all pods are of one
-    class: each node takes as many of them in any order.
+    They are: as evicted, in rounds if budgets ask for them; with StatefulSets' pods, which wait for
+    the end of their predecessors, after the others; and by priority, if several are pending. Empty
+    if all pods are of one class, as each node takes as many of them in any order.
     """
     if len({c.number for each in moved for c, _ in each.groups}) < 2:
         return []
@@ -70,15 +74,15 @@ def spread_over(
     marked: Sequence[int],
     foreign: SoftTaints,
 ) -> list[int]:
-    """Take what was moved off again, and place pods of these classes one after the other.
+    """Remove what was moved, and place pods of these classes one after the other.
 
-    Each goes to the row that takes it and has the largest share of CPU and memory left, to one with
-    our soft taint, or with one of others that it does not tolerate, only where no other takes it.
+    Each goes to the row with the largest share of free CPU and memory that takes it. Rows with our
+    soft taint, or with one of others that it does not tolerate, come after all others.
 
     Args:
         sim: The what-if cluster, which is changed.
         moved: Moves that were made in it.
-        classes: The pods' classes, in the order in which they come.
+        classes: The pods' classes, in the order in which they are placed.
         among: The rows that may take them.
         marked: The rows with the soft taint.
         foreign: Soft taints of others.
@@ -124,7 +128,7 @@ def fit_spread(
 
 
 def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> FloatArray:
-    """(rows,) what is taken off the share of rows whose soft taints the pods do not tolerate."""
+    """Return for each of the rows what is subtracted for taints that the pods do not tolerate."""
     known = pod_class.spec.tolerations
     off = np.zeros(rows)
     off[
@@ -138,5 +142,5 @@ def _not_tolerated(pod_class: PodClass, foreign: SoftTaints, rows: int) -> Float
 
 
 def _lowest_last(pod_class: PodClass) -> int:
-    """Return the order in which kube-scheduler takes what waits."""
+    """Return the sort key by which kube-scheduler takes pending pods."""
     return -pod_class.spec.priority

@@ -1,4 +1,4 @@
-"""Spreading new nodes over fleets that are alike, so that these become equally large.
+"""Distributes new nodes over similar fleets, so that these become equally large.
 
 Source: cluster-autoscaler/processors/nodegroupset (`--balance-similar-node-groups`).
 """
@@ -11,12 +11,14 @@ from reconciler.planner.capacity.problem.problem import Offer, Packing, Problem
 from reconciler.planner.placement.arrays import IntArray
 
 RESOURCES_DIFFER_MOST = 0.05
-"""By so much of the larger amount may resources of similar nodes differ. Nodes of one instance type
-differ by some MiB of memory."""
+"""Relative difference up to which resources of two nodes count as similar.
+
+Nodes of one instance type differ by some MiB of memory.
+"""
 
 
 def similar_offers(offers: Sequence[Offer], number: int) -> list[int]:
-    """Return the numbers of the offers whose nodes are like those of one, itself among them."""
+    """Return the indices of offers with nodes similar to those of offer `number`, and its own."""
     one = offers[number]
     if one.balanced is None:
         return [number]
@@ -34,10 +36,10 @@ def _similar(one: Offer, other: Offer) -> bool:
 
 
 def evened_out(problem: Problem, packing: Packing) -> Packing:
-    """Return the same nodes, each of a fleet like its own and in a place where its pods may be.
+    """Return the same nodes, each of a similar fleet and in a place where its pods may run.
 
-    Each goes to the fleet that is the smallest then. That may cost more than the packing did:
-    fleets that are alike need not have the same price.
+    Each goes to the fleet that is smallest at that point. The result may cost more than the
+    packing, as similar fleets need not have the same price.
     """
     if all(offer.balanced is None for offer in problem.offers):
         return packing
@@ -52,7 +54,7 @@ def evened_out(problem: Problem, packing: Packing) -> Packing:
 
 
 def _even_out(problem: Problem, packing: Packing, alike: list[int], bins: IntArray) -> None:
-    """Note the new offers of these offers' nodes in `bins`; no node moves if one has no place."""
+    """Note the new offers of the nodes of `alike` in `bins`; no node moves if one has no place."""
     nodes = np.isin(packing.bins, alike).nonzero()[0]
     may_go = [[i for i in alike if _takes(problem, packing, n, i)] for n in nodes.tolist()]
     size_of = {i: balanced.size for i in alike if (balanced := problem.offers[i].balanced)}
@@ -83,7 +85,7 @@ def _takes(problem: Problem, packing: Packing, node: int, offer: int) -> bool:
 
 
 def as_dear_as_alike(offers: Sequence[Offer]) -> list[int]:
-    """Return each offer's price as purchases are compared; alike ones have the least of theirs."""
+    """Return the price by which purchases are compared: of similar offers, that of the cheapest."""
     prices = [o.compared_nano_usd for o in offers]
     if all(o.balanced is None for o in offers):
         return prices

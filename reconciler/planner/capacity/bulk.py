@@ -1,4 +1,4 @@
-"""One purchase in bulk: state the problem, search, and put the result into the what-if cluster."""
+"""One purchase in bulk: state the problem, search, put the result into the what-if cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _AS_DEALT: Mapping[int, int] = FrozenMap()
 def buy_in_bulk(
     sim: Simulation, request: PurchaseRequest, most: Mapping[int, int] = _AS_DEALT
 ) -> Purchase:
-    """Return one purchase in bulk, and node by node for the pods that it leaves.
+    """Buy in bulk, and node by node for the pods that are left; return the purchase.
 
     Args:
         sim: The simulation; the new nodes and their pods stay in it.
@@ -58,7 +58,7 @@ def buy_in_bulk(
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
-    # Bounds leave rules between kinds out of account. That a packing is the cheapest does not.
+    # Bounds ignore rules between kinds. They do not prove that a packing is the cheapest.
     proven = found.optimal and not dealt.stricter
     purchase.optimal = proven and not over_budget and exact_problem and not rest
     whole = not rest and len(wanted) == len(wants) and _is_exact(dealt, table)
@@ -74,7 +74,7 @@ def buy_in_bulk(
             rest
         )
         drop_empty(sim, mark, table, purchase)
-        # Pods that were bought for singly may have opened a zone which those that are left lack.
+        # Pods that were bought for one by one may have opened a zone that the remaining ones lack.
         short = short or bool(purchase.left)
         purchase.leave(_withdraw_refused(sim, mark, table, purchase, short=short))
     purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
@@ -84,13 +84,13 @@ def buy_in_bulk(
 def _withdraw_refused(
     sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase, *, short: bool
 ) -> list[Want]:
-    """Leave pods out that spreads refuse where they may count others than these were dealt out by.
+    """Remove pods that spreads refuse because they may count other pods than the dealing did.
 
-    That is so where some of the pods are left out (`short`), as limits have it, and where a spread
-    counts the pods of daemons. Elsewhere the packing holds them.
+    That happens if some pods are left out (`short`), by limits, or if a spread counts pods of
+    daemons. In all other cases the packing satisfies the spreads.
 
     Returns:
-        What was left out.
+        What was removed.
     """
     classes = (taken.pod_class for taken in purchase.taken)
     if short or counts_daemons(sim, classes, (node for _, node in purchase.rows)):
@@ -99,7 +99,7 @@ def _withdraw_refused(
 
 
 def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
-    """Return what was dealt with other caps per node for some classes, by their numbers."""
+    """Return the dealt pods with other caps per node for some classes, by their numbers."""
     items = [
         replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))
         if item.pod_class.number in most
@@ -111,18 +111,18 @@ def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromAll:
-    """The answer to: do the given nodes hold all pods?"""
+    """Whether the given nodes hold all pods."""
 
     purchase: Purchase | None = None
-    """None where no way was found."""
+    """The packing; None if none was found."""
     refuted: bool = False
-    """Whether it is proven that there is none."""
+    """Whether it is proven that there is no such packing."""
 
 
 def serve_from_all(
     sim: Simulation, wants: Sequence[Want], table: OfferTable, search_seconds: float
 ) -> FromAll:
-    """Serve all `wants` from as many nodes as each offer has.
+    """Serve all `wants` from all nodes that the offers have.
 
     Rows and reservations stay in the simulation.
     """
@@ -142,7 +142,7 @@ def serve_from_all(
 
 
 def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
-    """Return per class the worth of a pod, the least among the items of the class."""
+    """Return per class the worth of a pod: the least among the items of the class."""
     least: dict[int, float] = {}
     for item, value in zip(problem.items, worth.tolist(), strict=True):
         number = item.pod_class.number
@@ -151,17 +151,14 @@ def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
 
 
 def _is_exact(dealt: Dealt, table: OfferTable) -> bool:
-    """Return whether no placement rule was simplified: bounds then hold for the real problem."""
+    """Return whether no placement rule was simplified, so that bounds apply to the real problem."""
     if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
         return False
     return not _dealt_by_place(dealt, table)
 
 
 def _dealt_by_place(dealt: Dealt, table: OfferTable) -> bool:
-    """Return whether pods were dealt to some of the offers that take them.
-
-    Others might have done.
-    """
+    """Return whether pods were dealt to only some of the offers that take them."""
     return any((item.slots != table.slots(item.pod_class)).any() for item in dealt.items)
 
 
@@ -181,7 +178,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
     over_budget = too_dear or (nodes is not None and len(packing.bins) > nodes)
     affordable = within(problem, packing, request.budget)
     if len(affordable.bins) < len(packing.bins):
-        # It was packed for all of its nodes: those of higher priority may fit on these.
+        # It was packed for all of its nodes: pods of higher priority may fit on these.
         packing = cheapest(problem, (affordable, refilled(problem, affordable)))
     optimal = found.optimal and packing is found.packing
     evened = evened_out(problem, packing)
@@ -194,7 +191,7 @@ def _pack(problem: Problem, request: PurchaseRequest) -> tuple[Found, bool]:
 def _choose(
     problem: Problem, expander: Expander, search_seconds: float
 ) -> tuple[FairPrices, Found]:
-    """Fair prices of the items, and the packing that the expander chooses."""
+    """Return the fair prices of the items, and the packing that the expander chooses."""
     if expander == "cost":
         answer = known_or_searched(problem, search_seconds)
         return answer.fair, answer.found

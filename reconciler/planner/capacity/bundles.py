@@ -1,7 +1,7 @@
-"""Pods that must share a node with others, bought for together with those.
+"""Bundles: pods that must share a node with others are bought for together with those.
 
-Bulk packing gives the others a node without regard for who must follow. Where followers then find
-no room there, one pod that they must be near and all of them get a node that is chosen for all.
+Bulk packing places the others without regard to who must follow. If followers then find no room,
+one pod that they must be near and all of them get a node that is chosen for all.
 """
 
 from collections.abc import Sequence
@@ -23,20 +23,22 @@ from reconciler.planner.placement.fill import fill
 from reconciler.planner.placement.simulation import Simulation
 
 BUNDLES_MAX = 16
-"""Nodes that one plan buys in this way, and kinds of pods that it looks at: as with `CHAIN_MAX`."""
+"""How many nodes one plan buys in this way, and how many kinds of pods it examines; see
+`CHAIN_MAX`."""
 TRIES_MAX = 8
-"""Offers that are tried for one node, those first that have enough for all, the cheapest ahead."""
+"""How many offers are tried for one node: first those that have enough for all, the cheapest
+first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """Pods for one node, those first that the others must be near."""
+    """Pods for one node; those that the others must be near come first."""
 
     wants: tuple[Want, ...]
 
 
 def stranded(sim: Simulation, wants: Sequence[Want], left: Sequence[Want]) -> list[Bundle]:
-    """Return the pods that found no node, each with those that it should have shared one with."""
+    """Return the pods that found no node, each with those whose node it should have shared."""
     asked = {pod_class.number: count for pod_class, count in wants}
     chains: dict[int, list[PodClass]] = {}
     sharing = [c for c, _ in left if c.number in asked and sim.links(c).shares_node]
@@ -60,7 +62,7 @@ def _must_follow(sim: Simulation, pod_class: PodClass) -> bool:
 
 
 _Counted = dict[int, list[PodClass]]
-"""By the identity of a counter the classes that it counts."""
+"""By the `id` of a counter, the classes that it counts."""
 
 
 def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
@@ -72,7 +74,10 @@ def _counted(sim: Simulation, wants: Sequence[Want]) -> _Counted:
 
 
 def _leaders(sim: Simulation, counted: _Counted, pod_class: PodClass) -> list[PodClass]:
-    """Return the class, with those that it must be near before it, the last one first."""
+    """Return the class and those that it must be near, transitively.
+
+    The last of the chain first.
+    """
     chain = [pod_class]
     while len(chain) <= CHAIN_MAX and sim.links(chain[0]).shares_node:
         first, *others = [counted.get(id(c), []) for c in sim.links(chain[0]).affinity] or [[]]
@@ -92,7 +97,7 @@ def _pods(placed: Sequence[Sequence[tuple[int, int]]]) -> int:
 
 
 class Bundles:
-    """Buys a node for each bundle."""
+    """Buys nodes for bundles."""
 
     def __init__(
         self, sim: Simulation, table: OfferTable, wants: Sequence[Want], budget: Budget
@@ -105,7 +110,7 @@ class Bundles:
         self.purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
 
     def buy(self, bundles: Sequence[Bundle]) -> None:
-        """Give each bundle nodes while its first class has pods and others follow."""
+        """Buy nodes for each bundle while its first class has pods and others follow."""
         for bundle in bundles:
             for _ in range(BUNDLES_MAX - len(self.purchase.rows)):
                 if not self._buy_one(bundle):
@@ -164,12 +169,12 @@ class Bundles:
         )
 
     def _holds(self, index: int, wants: Sequence[Want]) -> bool:
-        """Return whether a node of the offer takes all the CPU and memory, inflated as it is."""
+        """Return whether a node of the offer has the CPU and memory for all, as inflated there."""
         offer = self._table.offers[index]
         return holding(offer, wants) is offer
 
     def _try(self, index: int, wants: Sequence[Want]) -> list[list[tuple[int, int]]]:
-        """Put the pods on one new node of the offer; return what found room, for each class."""
+        """Put the pods on one new node of the offer; return what found room, by class."""
         row = self._sim.add_row(priced_row(holding(self._table.offers[index], wants)))
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[row] = True

@@ -1,4 +1,4 @@
-"""Buying capacity: a purchase in bulk, and other ways to buy the same where they may be better."""
+"""Buying capacity: a purchase in bulk, and other ways of buying if they may be better."""
 
 from dataclasses import replace
 
@@ -20,11 +20,12 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
 
 SPLITS_MAX = 16
-"""How often one purchase is split by priority, and its parts again: as with `CHAIN_MAX`."""
+"""How often one purchase, and each part of it, is split by priority; see `CHAIN_MAX`."""
 SPLITS_LEAST = 4
-"""How often a purchase is split however many classes of pods it is for."""
+"""How often a purchase is split regardless of the number of its classes of pods."""
 CLASSES_MAX = 4_000
-"""Classes of pods in all splits of a purchase together: each searches for almost all of them."""
+"""The most classes of pods in all splits of a purchase together: each searches for almost all of
+them."""
 
 
 def buy(sim: Simulation, request: PurchaseRequest, splits: int | None = None) -> Purchase:
@@ -55,7 +56,7 @@ def buy(sim: Simulation, request: PurchaseRequest, splits: int | None = None) ->
 
 
 def _left_behind(sim: Simulation, table: OfferTable, purchase: Purchase) -> int | None:
-    """Return the highest priority that is left, if anything below it is served.
+    """Return the highest priority that is left while anything below it is served; else None.
 
     Pods that no node may be bought for, or whose neighbours have no place, do not count.
     """
@@ -78,9 +79,10 @@ def _may_be_bought_for(sim: Simulation, table: OfferTable, pod_class: PodClass) 
 
 
 def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits: int) -> Purchase:
-    """Buy for the priorities from this one up, and for the others from what that leaves.
+    """Buy for the priorities from `level` up, and for the others from what that leaves.
 
-    What is left in the end may go beside pods that came later: some must be near these.
+    Pods that are left in the end may be placed next to pods that came later, as some must be near
+    these.
     """
     higher = [want for want in request.wants if want[0].spec.priority >= level]
     lower = [want for want in request.wants if want[0].spec.priority < level]
@@ -94,7 +96,7 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
     withdraw_refused(sim, mark, request.table, both)
     both.left = unserved(both, request.wants)
     if leaves_fewer(first, both):
-        # Nodes for the others open a zone, beside which a spread refuses the higher ones.
+        # Nodes for the others may open a zone, because of which a spread refuses the higher ones.
         restore(sim, mark, request.table, first)
         first.over_budget = both.over_budget
         first.note_held_back(both)
@@ -106,8 +108,8 @@ def _higher_first(sim: Simulation, request: PurchaseRequest, level: int, splits:
 def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
     """Buy for all pods together.
 
-    Where pods are left that must share a node with others, those get one node together if that
-    leaves fewer.
+    If pods are left that must share a node with others, these get one node together if that leaves
+    fewer.
     """
     mark = sim.fork()
     purchase = _cheaper_if_even(sim, request)
@@ -123,7 +125,7 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
         fill_up(sim, first, [want for want in left if not sim.links(want[0]).shares_node])
         rest = buy_in_bulk(sim, following(sim, request, first, request.wants))
         other = joined(first, rest, request.wants)
-        # The zones that the rest opens count for spreads of the pods that came first.
+        # Zones that the rest opens count for spreads of the pods that were placed first.
         other.leave(withdraw_refused(sim, mark, request.table, other))
         if leaves_fewer(other, purchase):
             return other
@@ -132,7 +134,10 @@ def _at_once(sim: Simulation, request: PurchaseRequest) -> Purchase:
 
 
 def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
-    """Return a purchase, or a cheaper one whose nodes a spread by hostname fills like old nodes."""
+    """Return a purchase.
+
+    A cheaper one if spreads by hostname fill its nodes as evenly as old ones.
+    """
     even = {c.number: most_beside_even(sim, c) for c, _ in request.wants}
     most = {number: cap for number, cap in even.items() if cap is not None}
     mark = sim.fork()
@@ -149,9 +154,9 @@ def _cheaper_if_even(sim: Simulation, request: PurchaseRequest) -> Purchase:
 
 
 def buy_preferring(sim: Simulation, request: PurchaseRequest) -> Purchase:
-    """Buy as `buy` does, from offers without a penalty where that costs little more.
+    """Buy as `buy` does, from offers without a penalty if that costs little more.
 
-    Where limits leave pods without a node then, penalties are passed over.
+    If limits then leave pods without a node, penalties are ignored.
     """
     table = request.table
     mark = sim.fork()

@@ -15,7 +15,7 @@ from reconciler.planner.settings import Expander
 
 
 def expand(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
-    """Pack everything on the expander's first choice, what is left on its second, and so on."""
+    """Pack everything on the expander's first choice, the rest on its second, and so on."""
     order = item_order(problem, fair.items)
     preference = _preference(problem, order, expander)
     offers = {i: preference[problem.slots[i][preference] > 0] for i in range(len(problem.items))}
@@ -25,7 +25,7 @@ def expand(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
 def by_fleet_priority(problem: Problem, budget_seconds: float) -> Packing:
     """Buy from the fleets of the highest priority at least cost, then from the next ones.
 
-    What a lower priority would be bought for uses up the room on nodes bought before it.
+    Pods for which a lower priority would be bought first use the room on nodes bought before it.
     """
     bins: list[IntArray] = []
     amounts: list[IntArray] = []
@@ -55,7 +55,7 @@ def _alone(problem: Problem, order: list[int], offer: int) -> Packing:
 
 
 def _waste(problem: Problem, packing: Packing) -> float:
-    """Share of CPU plus share of memory that the new nodes would leave unused."""
+    """Return the share of CPU plus the share of memory that the new nodes would leave unused."""
     if not len(packing.bins):
         return 2.0
     offered = problem.vectors[packing.bins][:, :2].sum(axis=0)
@@ -73,7 +73,7 @@ def _preference(problem: Problem, order: list[int], expander: Expander) -> IntAr
     names = [f"{o.node.key}" for o in problem.offers]
     score: FloatArray
     if expander == "random":
-        # By what the pods ask for: the numbers of classes follow the order in which pods come.
+        # Ordered by requests: the numbers of classes depend on the order in which pods came.
         asked = sorted((i.pod_class.requests.tolist(), i.count) for i in problem.items)
         seed = ",".join(f"{requests}:{count}" for requests, count in asked)
         score = np.array([float(zlib.crc32(f"{seed}/{name}".encode())) for name in names])

@@ -1,4 +1,4 @@
-"""Purchases that follow another: the room that it left, and what of offers and money."""
+"""Purchases that follow another one: its free room, and the offers and money that it leaves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from reconciler.planner.placement.simulation import Simulation
 
 
 def unserved(purchase: Purchase, wants: Sequence[Want]) -> list[Want]:
-    """Return the pods that the purchase has no place for, by class."""
+    """Return the pods for which the purchase has no place, by class."""
     served: Counter[int] = Counter()
     for taken in purchase.taken:
         served[taken.pod_class.number] += int(taken.amounts.sum())
@@ -26,14 +26,14 @@ def unserved(purchase: Purchase, wants: Sequence[Want]) -> list[Want]:
 def fill_up(
     sim: Simulation, purchase: Purchase, wants: Sequence[Want], table: OfferTable | None = None
 ) -> None:
-    """Put pods on the nodes of a purchase, as far as these have room for them.
+    """Put pods on the nodes of a purchase, as far as they have room.
 
     Args:
         sim: The simulation, with the purchase.
-        purchase: Takes the places found.
-        wants: The pods, those first that have the first choice.
-        table: What may be bought instead: pods that must share a node begin only where as many of
-            them fit as on one new node. None: anywhere.
+        purchase: The found places are added to it.
+        wants: The pods, in the order in which they choose.
+        table: What may be bought instead: pods that must share a node are placed only if as many of
+            them fit as on one new node. None for no such condition.
     """
     bought = np.zeros(sim.rows, dtype=np.bool_)
     bought[[row for row, _ in purchase.rows]] = True
@@ -55,7 +55,7 @@ def _most_on_one(table: OfferTable | None, pod_class: PodClass) -> int:
 def following(
     sim: Simulation, request: PurchaseRequest, first: Purchase, wants: Sequence[Want]
 ) -> PurchaseRequest:
-    """Return a request for what `first` leaves of these pods, from what it leaves to buy."""
+    """Return a request for these pods from the offers and money that `first` leaves."""
     bought = Counter(id(node) for _, node in first.rows)
     offers = [replace(o, most=o.most - bought[id(o.node)]) for o in request.table.offers]
     rest = request.again(unserved(first, wants), OfferTable(sim, offers))
@@ -63,7 +63,7 @@ def following(
 
 
 def joined(first: Purchase, second: Purchase, wants: Sequence[Want]) -> Purchase:
-    """Return two purchases for these pods as one, of which nothing is proven."""
+    """Return two purchases for these pods as one, without a proven bound."""
     both = Purchase(
         rows=[*first.rows, *second.rows],
         taken=[*first.taken, *second.taken],

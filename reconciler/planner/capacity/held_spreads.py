@@ -1,11 +1,11 @@
-"""Purchases whose spreads hold beside the nodes that are bought for other pods.
+"""Purchases whose spreads still hold once the nodes for other pods have joined.
 
 A node in a zone that had none makes the zone count for every spread over zones that counts such
-nodes, also of pods that may not go there: the least filled zone is then an empty one, and
-kube-scheduler refuses pods for which nodes were bought. Such a purchase is made again, with
-these zones counted from the start. Where that leaves pods of higher priority, those of lower
-priority get no node in such a zone, and neither do they while nodes for the higher ones launch. Nor
-does any node come there that waiting pods do not need: headroom, or one in the place of another.
+nodes, including spreads of pods that may not go there. The least filled zone is then an empty one,
+and kube-scheduler refuses pods for which nodes were bought. Such a purchase is made again with
+these zones counted from the start. If that leaves pods of higher priority, those of lower priority
+get no node in such a zone, also while nodes for the higher ones are launching. Nor is a node bought
+there that no pending pod needs, such as headroom or a replacement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,23 +34,24 @@ from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 
 TRIES = 2
-"""Times a purchase is made again; then pods that kube-scheduler would refuse are left to wait."""
+"""How often a purchase is made again; after that, pods that kube-scheduler would refuse stay
+pending."""
 
 _Opened = Mapping[str, Mapping[int, Offer]]
-"""By topology key, the domains that a purchase opened, and a node that did it."""
+"""By topology key, the domains that a purchase opened, each with a node that did."""
 _Domains = frozenset[tuple[str, int]]
-"""Topology keys and domains."""
+"""Topology keys and their domains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Refused:
-    """Pods that a spread refuses beside domains that a purchase opened."""
+    """Pods that a spread refuses because of domains that a purchase opened."""
 
     pod_class: PodClass
     count: int
     key: str
     openers: Mapping[int, Offer]
-    """The domains, in which the pods may have no node, and a node in each."""
+    """The domains, in which the pods may have no node, each with a node in it."""
 
 
 def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
@@ -76,12 +77,12 @@ def buy_holding_spreads(sim: Simulation, request: PurchaseRequest) -> Purchase:
 
 
 def takes_places_away(sim: Simulation, offer: Offer, promised: Sequence[Promised]) -> bool:
-    """Return whether one more node of the offer has spreads refuse pods the places that they have.
+    """Return whether one more node of the offer makes spreads refuse pods their places.
 
     Args:
         sim: The simulation; nothing is changed.
         offer: The node.
-        promised: Pods with places on nodes that are not there yet.
+        promised: Pods with places on nodes that have not joined yet.
     """
     if not promised or not _opens(sim, offer):
         return False
@@ -102,7 +103,7 @@ def _opens(sim: Simulation, offer: Offer) -> bool:
 
 
 def _with_promised(left: Sequence[Want], refused: Sequence[_Refused]) -> list[Want]:
-    """Return pods that a purchase leaves, and those that lose the places they were promised."""
+    """Return the pods that a purchase leaves and those that lose promised places."""
     return [*left, *((each.pod_class, each.count) for each in refused)]
 
 
@@ -113,7 +114,7 @@ def _domains(refused: Sequence[_Refused]) -> _Domains:
 def _counting_opened(
     sim: Simulation, request: PurchaseRequest
 ) -> tuple[Purchase, Sequence[_Refused]]:
-    """Buy, again with zones counted from the start beside which pods of the purchase are refused.
+    """Buy again and again, with the zones counted from the start because of which pods are refused.
 
     Returns:
         The purchase, and the pods that were refused while these zones did not count.
@@ -140,7 +141,7 @@ def _counting_opened(
 def _lower_elsewhere(
     sim: Simulation, request: PurchaseRequest, level: int, closed: _Domains
 ) -> Purchase:
-    """Buy for priorities from this one up, and for the others no nodes that open these domains."""
+    """Buy for priorities from `level` up; for the others buy no nodes that open these domains."""
     mark = sim.fork()
     higher = [want for want in request.wants if want[0].spec.priority >= level]
     lower = [want for want in request.wants if want[0].spec.priority < level]
@@ -188,12 +189,15 @@ def _outside(sim: Simulation, table: OfferTable, closed: set[tuple[str, int]]) -
 
 
 def _empty_row(offer: Offer) -> RowSpec:
-    """A node of the offer that only counts as a place: it takes no pod and has no hostname."""
+    """Return a row that only counts as a place: it takes no pod and has no hostname."""
     return replace(priced_row(offer), allocatable=FrozenMap(), imagined=False)
 
 
 def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Offer]) -> Purchase:
-    """Buy while empty nodes of some offers count, which are gone from the simulation after it."""
+    """Buy while empty nodes of some offers count.
+
+    They are removed from the simulation afterwards.
+    """
     if not counted:
         return buy_with_opened_room(sim, request)
     mark, more = sim.fork(), len(counted)
@@ -213,12 +217,12 @@ def _buy_beside(sim: Simulation, request: PurchaseRequest, counted: Sequence[Off
 def _refused_of(
     sim: Simulation, request: PurchaseRequest, purchase: Purchase, opened: _Opened
 ) -> list[_Refused]:
-    """Return the pods of the purchase that are refused beside domains that it opened."""
+    """Return the pods of the purchase that are refused because of domains that it opened."""
     return list(_refused(sim, request.table, purchase.taken, opened)) if opened else []
 
 
 def _promised_refused(sim: Simulation, request: PurchaseRequest, opened: _Opened) -> list[_Refused]:
-    """Return the pods with places before a purchase that are refused beside what it opened."""
+    """Return the pods with earlier places that are refused because of domains that it opened."""
     return [
         refused
         for promised in (request.promised() if opened else ())
@@ -227,7 +231,7 @@ def _promised_refused(sim: Simulation, request: PurchaseRequest, opened: _Opened
 
 
 def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows: int) -> _Opened:
-    """Return the domains in which the purchase has nodes and the rows before it had none."""
+    """Return the domains in which the purchase has nodes and no earlier row is."""
     if not purchase.rows:
         return {}
     offers = {id(offer.node): offer for offer in request.table.offers}
@@ -235,12 +239,12 @@ def _opened(sim: Simulation, request: PurchaseRequest, purchase: Purchase, rows:
 
 
 def _opened_by(sim: Simulation, came: Sequence[tuple[int, Offer]], rows: int) -> _Opened:
-    """Return the domains in which new rows are and the rows before had none.
+    """Return the domains in which the new rows are and no earlier row is.
 
     Args:
         sim: The simulation.
-        came: The new rows, and of which offers they are.
-        rows: How many rows there were before.
+        came: The new rows, and the offer of each.
+        rows: The number of earlier rows.
     """
     new = np.array([row for row, _ in came], dtype=np.int64)
     found: dict[str, dict[int, Offer]] = {}
@@ -259,13 +263,13 @@ def _opened_by(sim: Simulation, came: Sequence[tuple[int, Offer]], rows: int) ->
 def _refused(
     sim: Simulation, table: OfferTable, taken: Sequence[Taken], opened: _Opened
 ) -> Iterator[_Refused]:
-    """Yield the pods that a spread refuses beside opened domains where they may have no node.
+    """Yield the pods that a spread refuses because of opened domains where they may have no node.
 
     Args:
         sim: The simulation.
         table: Which nodes the pods may have.
         taken: The pods and their places.
-        opened: What was opened.
+        opened: The opened domains.
     """
     for each in taken:
         for rule in sim.links(each.pod_class).spread:

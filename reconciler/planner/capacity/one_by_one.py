@@ -1,4 +1,4 @@
-"""Buying node by node for pods that bulk packing left: rare rules, and the rest of limits."""
+"""Buys node by node for pods that bulk packing left: rare rules, and what limits leave."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,12 +26,12 @@ from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import DEMAND, IN_HOPE, Simulation, Terms
 
 CHAIN_MAX = 16
-"""Pods that must be near others that must be near others: so many links one plan follows at most,
-the next plans follow the rest. One tenant's chain must not take the time of all."""
+"""How many links one plan follows of pods that must be near others that must be near others; the
+next plans follow the rest. One tenant's chain must not take the time of all."""
 
 
 class Singles:
-    """Serves what bulk packing left, node by node: rare rules, and remainders of limits."""
+    """Serves node by node what bulk packing left: rare rules, and what limits leave."""
 
     def __init__(
         self, sim: Simulation, table: OfferTable, purchase: Purchase, budget: Budget
@@ -50,9 +50,9 @@ class Singles:
         ]
 
     def serve(self, wants: Sequence[Want]) -> None:
-        """Place each class as far as rows, limits and money go; the rest is left.
+        """Place each class as far as rows, limits and money allow; the rest stays.
 
-        Pods that must be near those of a class after theirs are asked about again.
+        Pods that must be near those of a class after theirs are tried again.
         """
         left = [count for _, count in wants]
         asked = list(range(len(wants)))
@@ -90,7 +90,7 @@ class Singles:
     def _in_hope(self, pod_class: PodClass, left: int) -> int:
         """Buy one more node in the hope that EC2 starts it in the needed zone.
 
-        The pods wait for the node; when it starts in another zone, the next one is bought, as often
+        The pods wait for the node; if it starts in another zone, the next one is bought, as often
         as `scale_up.progress` allows. Pods that must be in the zone of others' pods need a fleet
         with that zone.
 
@@ -109,7 +109,7 @@ class Singles:
     ) -> int:
         """Use room on nodes bought already; return how many pods are left.
 
-        A group that must share a node begins where as many of it fit as would `elsewhere`.
+        A group that must share a node is placed only if as many of it fit as would `elsewhere`.
         """
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[[row for row, _ in self._purchase.rows]] = True
@@ -134,8 +134,8 @@ class Singles:
         refused: set[tuple[int, frozenset[int]]] = set()
         uninflated = self._uninflated(pod_class, count)
         for index in self._in_order(pod_class, count, uninflated):
-            # An empty node that is large enough is refused by rules alone, which read its place
-            # and count its daemons.
+            # An empty node that is large enough is refused only by rules, which read its place and
+            # count its daemons.
             if self._left[index] <= 0 or places[index] in refused:
                 continue
             if terms.hopeful and not self._has_zones(index):
@@ -160,9 +160,11 @@ class Singles:
         return 0
 
     def _uninflated(self, pod_class: PodClass, count: int) -> IntArray | None:
-        """(offers,): how many pods a node takes by their requests; None where that does not matter.
+        """Return (offers,) how many pods a node takes by their requests.
 
-        It matters for pods of which the first one chooses the node of all.
+        None if that does not matter.
+
+        It matters for pods of which the first one determines the node of all.
         """
         links = self._sim.links(pod_class)
         if count < 2 or not links.shares_node or links.spread or not links.affinity_itself:

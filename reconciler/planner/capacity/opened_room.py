@@ -27,7 +27,7 @@ from reconciler.planner.placement.simulation import Simulation
 
 
 def buy_with_opened_room(sim: Simulation, request: PurchaseRequest) -> Purchase:
-    """Buy as `buy_preferring` does, and once more without the pods that room opens for.
+    """Buy as `buy_preferring` does, and once more without the pods for which room opens.
 
     The second purchase counts if it is cheaper, leaves no more pods and keeps the rules.
     """
@@ -53,7 +53,7 @@ def buy_with_opened_room(sim: Simulation, request: PurchaseRequest) -> Purchase:
 
 
 def _use_for_left(sim: Simulation, purchase: Purchase, rows: int) -> None:
-    """Put pods that the purchase left on rows that were there, and then on any, while they fit."""
+    """Put pods that the purchase left on older rows, and then on any, as far as they fit."""
     left = [n for n, (c, _) in enumerate(purchase.left) if sim.links(c).spread]
     if not (left and purchase.rows):
         return
@@ -75,7 +75,7 @@ def _use_for_left(sim: Simulation, purchase: Purchase, rows: int) -> None:
 
 
 def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
-    """Return pods on new nodes that the first `rows` rows take in the same domains.
+    """Return the pods on new nodes that the first `rows` rows take in the same domains.
 
     The simulation is left with these pods moved.
     """
@@ -101,7 +101,7 @@ def _moved(sim: Simulation, purchase: Purchase, rows: int) -> list[Taken]:
 def _in_same_domains(
     sim: Simulation, on_new: Taken, coordinates: IntArray, order: IntArray
 ) -> Taken | None:
-    """Places on rows of `order` for pods of a class that were on others in the same domains."""
+    """Return places on rows of `order` for pods that were on others in the same domains."""
     room = local_room(sim, on_new.pod_class)
     pairs: list[tuple[int, int]] = []
     for place in np.unique(coordinates[on_new.rows], axis=0):
@@ -124,13 +124,13 @@ def _without(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
 
 
 def _no_more(left: Sequence[Want], than: Sequence[Want]) -> bool:
-    """Return whether of no class more pods are left."""
+    """Return whether no class has more pods left than before."""
     most = {pod_class.number: count for pod_class, count in than}
     return all(count <= most.get(pod_class.number, 0) for pod_class, count in left)
 
 
 def _holds(sim: Simulation, moved: Taken) -> bool:
-    """Whether the moved pods have their neighbours, and no domain of theirs too many pods."""
+    """Return whether the moved pods' rules still hold: neighbours, and pods per domain."""
     links = sim.links(moved.pod_class)
     if not all(counter.at_rows()[moved.rows].all() for counter in links.affinity):
         return False

@@ -1,5 +1,5 @@
-"""Lower bounds on what serving the items costs.
+"""Lower bounds on the cost of serving the items.
 
-`fair_prices` is quick and holds for every problem; `assignment` is closer and for small ones. `lp`
-solves their linear programs, and those of other packages.
+`fair_prices` is quick and works for every problem; `assignment` is tighter, for small problems.
+`lp` solves their linear programs, and those of other packages.
 """

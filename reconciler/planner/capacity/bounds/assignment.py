@@ -19,20 +19,20 @@ from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 PAIRS_MAX = 12_000
 """Items x offers; larger programs take longer than they help."""
 PAIRS_AT_ONCE = 2_000
-"""Above so many feasible pairs their rows are added as they are broken: 6,000 rows that hold nearly
-everywhere take two seconds, and a twentieth of that when they are left out."""
+"""With more feasible pairs than this, their rows are added only once violated: 6,000 rows that
+rarely bind take two seconds, and a twentieth of that if they are left out."""
 ROUNDS_MAX = 4
-"""Times that violated rows are added; the bound holds each time, and can only rise."""
+"""How often violated rows are added; the bound is valid after each round and can only rise."""
 _HIGHER = 1e-5
-"""What a round has to raise the bound by, relatively, for another one."""
+"""The relative rise of the bound that a round must achieve for another one to follow."""
 _TOLERANCE = 1e-7
 _SAFETY = 1 - 1e-6
-"""Taken off for the solver's tolerance, so that rounding never lifts the bound."""
+"""Subtracted for the solver's tolerance, so that rounding never raises the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentBound:
-    """What the divisible problem costs, and what it says a pod of each item is worth."""
+    """The cost of the divisible problem, and what it makes a pod of each item worth."""
 
     nano_usd: float
     worth: FloatArray
@@ -45,16 +45,16 @@ class Existing:
     room: IntArray
     """(groups, dimensions) of all rows of the group together."""
     slots: IntArray
-    """(items, groups) how many whole pods the group's rows take, if there were no others."""
+    """(items, groups) how many whole pods the group's rows take if there were no others."""
     needs: IntArray
-    """(items, dimensions) of a pod there: nothing is inflated on nodes that exist."""
+    """(items, dimensions) what a pod takes there: on existing nodes nothing is inflated."""
 
 
 def assignment_bound(problem: Problem, existing: Existing | None = None) -> AssignmentBound | None:
-    """Solve the divisible problem; None when it is too large.
+    """Solve the divisible problem; None if it is too large.
 
-    Every pod must be taken by some offer. Limits per offer are left out; caps per node are kept,
-    as resources.
+    Each pod must be taken by some offer. Limits per offer are left out; caps per node are kept, as
+    resources.
     """
     items, offers = (problem.slots > 0).nonzero()
     groups = 0 if existing is None else len(existing.room)
@@ -92,14 +92,14 @@ class _Entries:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Pairs:
-    """The rows of feasible pairs: no more pods of the item than whole ones fit on the nodes."""
+    """The rows of feasible pairs: no more pods of the item than fit on the nodes as whole pods."""
 
     columns: IntArray
     """Of the pods."""
     nodes: IntArray
     """The columns of the offers' nodes."""
     most: IntArray
-    """Whole pods on a node."""
+    """Whole pods per node."""
 
     def broken(self, solution: FloatArray) -> BoolArray:
         """(pairs,) True for pairs that the solution violates."""
@@ -122,10 +122,10 @@ class _Pairs:
 
 
 def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
-    """Return the program without what exists; its costs are left open.
+    """Return the program without existing rows and without costs.
 
     Columns are nodes per offer, then pods per feasible pair of item and offer. Rows are the items
-    (all pods placed), then offer x resource (not exceeded); those of the pairs come afterwards.
+    (all pods placed), then offer x resource (not exceeded); those of the pairs are added later.
     """
     needs, room = problem.with_caps()
     asked = np.arange(room.shape[1])
@@ -157,7 +157,7 @@ def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
 
 
 def _add_existing(entries: _Entries, problem: Problem, existing: Existing) -> None:
-    """Free columns for pods on what exists, and rows for its room."""
+    """Add free columns for pods on existing rows, and rows for their room."""
     items, groups = (existing.slots > 0).nonzero()
     asked = np.asarray(np.any(existing.needs, axis=0)).nonzero()[0]
     scale = np.maximum(existing.room[:, asked], 1).astype(np.float64)
@@ -210,7 +210,7 @@ def _minimise(entries: _Entries) -> tuple[float, FloatArray] | None:
 
 
 def _solved(solver: highspy.Highs) -> tuple[float, FloatArray] | None:
-    """Objective and row duals of the optimum; None where there is none."""
+    """Return the objective and the row duals of the optimum; None if there is none."""
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None

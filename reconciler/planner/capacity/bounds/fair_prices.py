@@ -17,7 +17,7 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _SAFETY = 1 - 1e-9
-"""Taken off the weights so that rounding in floating point never lifts the bound."""
+"""Subtracted from the weights so that floating-point rounding never raises the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +25,15 @@ class FairPrices:
     """What a pod of each item is worth at the best offers' rates."""
 
     weights: FloatArray
-    """(dimensions,) billionths of a dollar per unit."""
+    """(dimensions,) nano-USD per unit."""
     items: FloatArray
-    """(items,) billionths of a dollar per pod."""
+    """(items,) nano-USD per pod."""
     places: FloatArray
-    """(groups,) billionths of a dollar per place that the cap of a group leaves on a node."""
+    """(groups,) nano-USD per place that the cap of a group leaves on a node."""
 
 
 def least_needs(problem: Problem) -> IntArray:
-    """(items, dimensions): what a pod takes at the very least, over the offers that take it."""
+    """Return (items, dimensions) the least that a pod takes on any of the offers that take it."""
     if not problem.inflated:
         served = problem.servable()[:, None]
         return np.where(served, problem.needs[:, 0, :], 0)
@@ -43,12 +43,12 @@ def least_needs(problem: Problem) -> IntArray:
 
 
 def fair_prices(problem: Problem, capped_groups: int = 0) -> FairPrices:
-    """Return the resource weights that make all items together worth the most.
+    """Return the resource weights that maximise the worth of all items together.
 
     Args:
         problem: What has to be served.
-        capped_groups: So many groups' caps count as resources of a node: those that force the
-            most nodes, for which a pod then pays besides its requests. The caps must hold.
+        capped_groups: How many groups' caps count as resources of a node: those that force the most
+            nodes, for which a pod then pays in addition to its requests. The caps must hold.
     """
     groups = _most_forcing(problem, capped_groups)
     needs = np.column_stack([least_needs(problem), problem.membership[:, groups]]).astype(
@@ -92,8 +92,8 @@ def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = Non
     Args:
         problem: What has to be served.
         prices: Fair prices of its items.
-        credit: The worth of room that they might use instead; None when there is none. A single
-            pod in such room may save a whole node, whatever its worth.
+        credit: The worth of room that they might use instead; None if there is none. A single pod
+            in such room may save a whole node, whatever its own worth.
     """
     total = float((prices.items * problem.counts)[problem.servable()].sum())
     total = max(total, _dearest_single(problem)) if credit is None else total - credit
@@ -101,7 +101,7 @@ def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = Non
 
 
 def _dearest_single(problem: Problem) -> int:
-    """Return the price of the cheapest node for the item that needs the dearest one."""
+    """Return the highest price among items of the cheapest node that takes the item."""
     dearest = 0
     for i in range(len(problem.items)):
         taking = problem.slots[i] > 0
@@ -111,7 +111,7 @@ def _dearest_single(problem: Problem) -> int:
 
 
 def round_up(total: float, prices: Sequence[int]) -> int:
-    """The least sum of these prices that is not below `total`, as far as divisibility tells."""
+    """Return the least sum of these prices that may be reached from `total` on, by divisibility."""
     step = gcd(*prices) if prices else 0
     if total <= 0:
         return 0

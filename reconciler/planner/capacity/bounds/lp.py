@@ -17,12 +17,12 @@ def new_solver() -> highspy.Highs:
 
 
 def add_columns(solver: highspy.Highs, costs: FloatArray, table: FloatArray | IntArray) -> None:
-    """Add variables from 0 on to a program.
+    """Add variables with a lower bound of 0 to a program.
 
     Args:
-        solver: Of the program; it has its rows.
+        solver: The program; it has its rows already.
         costs: (columns,).
-        table: (columns, rows): what each column has in each row.
+        table: (columns, rows) the coefficients.
     """
     count = len(costs)
     column, row = table.nonzero()
@@ -39,7 +39,7 @@ def add_columns(solver: highspy.Highs, costs: FloatArray, table: FloatArray | In
 
 
 def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> FloatArray:
-    """Return the x >= 0 that maximises objective·x with rows·x <= limits; zeros when there is none.
+    """Return the x >= 0 that maximises objective·x with rows·x <= limits; zeros if there is none.
 
     Args:
         objective: (columns,).
@@ -51,7 +51,7 @@ def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> Flo
 
 
 def cover(costs: FloatArray, rows: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the x >= 0 that costs least with rows·x >= least; zeros when there is none.
+    """Return the x >= 0 that minimises costs·x with rows·x >= least; zeros if there is none.
 
     Args:
         costs: (columns,).
@@ -69,7 +69,7 @@ def _solved(
     least: FloatArray,
     most: FloatArray,
 ) -> FloatArray:
-    """Return the best x >= 0 with least <= rows·x <= most; zeros when there is none."""
+    """Return the best x >= 0 with least <= rows·x <= most; zeros if there is none."""
     columns = len(objective)
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = columns, len(least)

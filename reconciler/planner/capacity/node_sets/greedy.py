@@ -1,4 +1,4 @@
-"""Pods on a given set of nodes, by several greedy rules at once."""
+"""Places pods on a given set of nodes by several greedy rules at once."""
 
 import numpy as np
 
@@ -6,13 +6,16 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 MIXES = (0.5, 0.0, 1.0, 0.25, 0.75)
-"""Shares of the first resource in a mix with the second, by each of which pods are ordered."""
+"""Shares of the first resource in a mix with the second; pods are ordered by each mix."""
 RULES = 3
-"""Which node takes a pod: one whose room is most like it, one left fullest, one left emptiest."""
+"""Which node takes a pod: the one whose room is most like it, the one left fullest, or emptiest."""
 
 
 def fill_set(problem: Problem, nodes: IntArray) -> Packing | None:
-    """Return all pods on (offers,) so many nodes, by the first rule that succeeds."""
+    """Return a packing of all pods on (offers,) `nodes`, by the first rule that succeeds.
+
+    Else None.
+    """
     bins = np.repeat(np.arange(len(nodes)), nodes)
     if not len(bins):
         return None
@@ -23,7 +26,7 @@ def fill_set(problem: Problem, nodes: IntArray) -> Packing | None:
 
 
 def _orders(problem: Problem) -> IntArray:
-    """(orders, pods): the item of each pod, the largest first by several measures of size."""
+    """Return (orders, pods) the item of each pod, the largest first by several measures of size."""
     typical = np.maximum(np.median(problem.vectors, axis=0), 1)
     share = problem.needs.min(axis=1) / typical
     sizes = [mix * share[:, 0] + (1 - mix) * share[:, 1] for mix in MIXES]
@@ -35,16 +38,16 @@ def _orders(problem: Problem) -> IntArray:
 class _Rows:
     """The same nodes once per order of pods and rule, filled side by side.
 
-    Arrays are (resources, rows, nodes): adding up over the first axis is much faster.
+    Arrays are (resources, rows, nodes), as summing over the first axis is much faster.
     """
 
     def __init__(self, problem: Problem, bins: IntArray, orders: IntArray) -> None:
         needs, room = problem.with_caps()
         self._pods = np.tile(orders, (RULES, 1))
         self._rule = np.repeat(np.arange(RULES), len(orders))
-        """Ascending, also where rows have gone."""
+        """Ascending, also after rows were dropped."""
         self._number = np.tile(np.arange(len(orders)) * RULES, RULES) + self._rule
-        """Each order's rules one after the other: the least of those that succeed is taken."""
+        """Each order's rules one after the other: the first row that succeeds is used."""
         free = room[bins].T.astype(np.float64)
         self._inverse: FloatArray = (1 / np.maximum(free, 1))[:, None]
         self._needs = np.moveaxis(needs[:, bins].astype(np.float64), 2, 0)
@@ -55,7 +58,7 @@ class _Rows:
         self._amounts = np.zeros((len(self._pods), len(problem.items), len(bins)), dtype=np.int64)
 
     def fill(self) -> bool:
-        """Place pod after pod; whether some row places them all."""
+        """Place pod after pod; return whether some row places them all."""
         line = np.arange(len(self._pods))
         for step in range(self._pods.shape[1]):
             items = self._pods[:, step]
@@ -75,12 +78,12 @@ class _Rows:
         return True
 
     def first(self) -> IntArray:
-        """(nodes, items) pods of the first row that is left."""
+        """Return (nodes, items) the pods of the first row that is left."""
         amounts: IntArray = self._amounts[self._number.argmin()].T
         return amounts
 
     def _scores(self, asked: FloatArray, left: FloatArray) -> FloatArray:
-        """(rows, nodes): the node with the highest takes the pod."""
+        """Return (rows, nodes) scores; the node with the highest takes the pod."""
         scores = np.empty(left.shape[1:])
         one, two = np.searchsorted(self._rule, (1, 2))
         share = self._room[:, :one] * self._inverse

@@ -16,24 +16,24 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 SETS_MAX = 60_000
-"""Partial sets at any level; more are not listed."""
+"""The most partial sets at any level; if there are more, nothing is listed."""
 _STEPS_BESIDE = 4
-"""Steps that a partial set costs beside one for each refutation."""
+"""What a partial set costs, in steps, in addition to one step per refutation."""
 _SAFETY = 1e-9
-"""Relative: rounding in floating point never refutes a set."""
+"""Relative margin, so that floating-point rounding never refutes a set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refutation:
-    """No set of nodes holds all pods unless its nodes' `most` add up to `worth`."""
+    """A condition on sets of nodes: the sum of their nodes' `most` must reach `worth`."""
 
     most: FloatArray
-    """(offers,) what a node can hold at most, by some worth of a pod."""
+    """(offers,) the worth that a node can hold at most."""
     worth: float
-    """Of all pods, by the same."""
+    """The worth of all pods."""
 
     def allows(self, sets: IntArray) -> BoolArray:
-        """(sets,) those of (sets, offers) that it does not refute."""
+        """Return (sets,) whether each of (sets, offers) is not refuted."""
         return np.asarray(sets @ self.most >= self.worth * (1 - _SAFETY))
 
 
@@ -44,7 +44,7 @@ class Listed:
     sets: IntArray
     """(sets, offers) nodes."""
     costs: IntArray
-    """(sets,) billionths of a dollar per hour."""
+    """(sets,) nano-USD per hour."""
 
     def only(self, kept: BoolArray) -> "Listed":
         """Return the listed sets for which `kept` is true."""
@@ -52,7 +52,7 @@ class Listed:
 
 
 def by_resources(problem: Problem) -> list[Refutation]:
-    """Return one refutation per resource; pods and nodes are taken as divisible."""
+    """Return one refutation per resource, with pods and nodes as divisible."""
     needs, room = problem.with_caps()
     least = np.where(problem.slots[:, :, None] > 0, needs, np.iinfo(np.int64).max).min(axis=1)
     total = problem.counts @ least
@@ -75,8 +75,8 @@ def list_sets(
 ) -> Listed | None:
     """Return all sets that cost from `least` to less than `below` and that none refutes.
 
-    None when there are too many for that, or for the effort that is left. Offer by offer, the
-    dearest first; a partial set goes when the rest of the money cannot buy what it still lacks.
+    None if there are too many, or too little effort is left. Offer by offer, the most expensive
+    first, partial sets are dropped when the rest of the money cannot buy what they lack.
     """
     order = np.lexsort((np.arange(len(problem.prices)), -problem.prices))
     prices = np.maximum(problem.prices[order], 1)
@@ -113,6 +113,6 @@ def list_sets(
 
 
 def _tails(rates: FloatArray) -> FloatArray:
-    """(levels + 1, refutations): the best rate among the offers from a level on."""
+    """Return (levels + 1, refutations) the best rate among the offers from each level on."""
     best = np.maximum.accumulate(rates[:, ::-1], axis=1)[:, ::-1].T
     return np.concatenate([best, np.zeros((1, best.shape[1]))])

@@ -1,4 +1,4 @@
-"""Whether all pods fit a set of nodes, were shares of patterns allowed: else what refutes it."""
+"""Decides whether all pods fit a set of nodes with fractional patterns; if not, refutes the set."""
 
 from dataclasses import dataclass
 
@@ -24,30 +24,32 @@ from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 ROUNDS_MAX = 40
 _UNIT = 1e9
-"""Worth is searched in billionths, as prices are."""
+"""Worth is searched in billionths, as prices are in nano-USD."""
 _MARGIN = 1e-6
 _NOTHING = 1e-7
-"""So little of what is not covered is none."""
+"""Uncovered amounts up to this count as none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAnswer:
     """What the program says about a set.
 
-    Nothing when the search for patterns was not wide enough, or the effort ran out.
+    Both fields are None if the search for patterns was too narrow, or the effort ran out.
     """
 
     shares: FloatArray | None = None
-    """(patterns,) how much of each, when all pods fit."""
+    """(patterns,) how much of each, if all pods fit; else None."""
     refutation: Refutation | None = None
-    """When they do not."""
+    """The refutation, if they do not fit; else None."""
 
 
 class SetProgram(PatternProgram):
-    """Least worth of the pods left over by patterns of a set's nodes, kept in the solver.
+    """Minimises the worth of the pods that patterns of a set's nodes leave over.
 
-    Rows are the items, then the offers (no more patterns than nodes); columns a pod of each item
-    left over, then the patterns, which stay from set to set.
+    Kept in the solver.
+
+    Rows are the items, then the offers (no more patterns than nodes). Columns are a pod of each
+    item that is left over, then the patterns, which are kept from set to set.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -77,7 +79,7 @@ class SetProgram(PatternProgram):
         add_columns(self._solver, np.zeros(len(offers)), table)
 
     def demand(self, counts: IntArray) -> None:
-        """Set how many pods of each item wait, and update the bounds."""
+        """Set how many pods of each item are pending, and update the bounds."""
         self._counts = counts
         for row, count in enumerate(counts.tolist()):
             self._solver.changeRowBounds(row, float(count), highspy.kHighsInf)
@@ -89,8 +91,9 @@ class SetProgram(PatternProgram):
 
         Args:
             nodes: The set.
-            effort: What it may take.
-            widths: Of the search for patterns, the next one where one neither finds nor proves.
+            effort: The budget.
+            widths: Widths of the search for patterns; the next is used if one neither finds nor
+                proves anything.
         """
         for offer, count in enumerate(nodes.tolist()):
             self._solver.changeRowBounds(self._items + offer, -highspy.kHighsInf, float(count))
@@ -116,7 +119,10 @@ class SetProgram(PatternProgram):
         return SetAnswer(shares=self._shares())
 
     def _solve(self, effort: Effort) -> tuple[FloatArray, FloatArray] | None:
-        """(items,) worth of a pod and (offers,) of a node; None when the effort is spent."""
+        """Return (items,) the worth of a pod and (offers,) that of a node.
+
+        None once effort is spent.
+        """
         if not effort.left:
             return None
         effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
@@ -125,7 +131,7 @@ class SetProgram(PatternProgram):
         return np.maximum(duals[: self._items], 0), np.maximum(-duals[self._items :], 1)
 
     def _covered(self) -> bool:
-        """Return whether the last solution leaves next to nothing over."""
+        """Return whether the last solution leaves next to nothing uncovered."""
         optimal = self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return bool(optimal and self._solver.getInfo().objective_function_value <= _NOTHING)
 

@@ -1,8 +1,8 @@
-"""The cheapest set of nodes that holds all pods of a small purchase, proven where effort allows.
+"""The cheapest set of nodes that holds all pods of a small purchase, proven if effort allows.
 
-Sets of nodes are listed from the cheapest on. Each is refuted by a program over shares of
-patterns, which refutes others beside it, or whole patterns are fixed one after the other until all
-pods have a node. The first set that holds them is the cheapest if all before it were refuted.
+Sets of nodes are listed in order of cost. Each is either refuted by a program over fractional
+patterns (which may refute others as well), or whole patterns are fixed one after the other until
+all pods have a node. The first set that holds them is the cheapest if all before it were refuted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,33 +29,35 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 PODS_MAX = 60
-"""Pods of a purchase that is searched by sets of nodes."""
+"""The most pods of a purchase that is searched in this way."""
 OFFERS_MAX = 64
-"""Offers that sets of nodes are made of."""
+"""The most offers that sets are made of."""
 FIRST_STEP = 0.01
-"""Share of the least cost: sets that cost up to so much more come first, then twice as much."""
+"""Share of the least cost: sets that cost up to this much more come first, then twice as much."""
 STEP_LEAST = 1e-3
-"""Share of the least cost: a step is quartered while it lists too many sets and is longer."""
+"""Share of the least cost: a step longer than this is quartered while it lists too many sets."""
 OPEN_MAX = 12
-"""Sets that were neither refuted nor filled: with so many the search ends."""
+"""The search ends with this many sets that were neither refuted nor filled."""
 ROUNDS_MAX = 20
-"""Searches for patterns before the first set is looked at."""
+"""How many searches for patterns precede the first set."""
 _WHOLE = 1e-6
-"""Nodes: so little of a pattern is none, and so little less than a whole number is whole."""
+"""In nodes: less than this of a pattern counts as none, and this close to a whole number as
+whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Care:
-    """How closely a set is looked at."""
+    """How thoroughly a set is examined."""
 
     widths: tuple[int, ...]
-    """Widths of the search for patterns, the next where one neither finds nor proves anything."""
+    """Widths of the search for patterns; the next is used if one neither finds nor proves
+    anything."""
     dive_widths: tuple[int, ...]
-    """The same when some nodes are filled already."""
+    """The same, if some nodes are filled already."""
     branches: int
-    """Patterns that are tried in turn as the next one to fix."""
+    """How many patterns are tried in turn as the next one to fix."""
     asked_max: int
-    """Programs that one dive may solve."""
+    """How many programs one dive may solve."""
 
 
 QUICK = _Care(widths=(60, 960), dive_widths=(60, 240), branches=3, asked_max=16)
@@ -68,7 +70,7 @@ class Cheapest:
 
     packing: Packing
     nano_usd_least: int
-    """No packing costs less; equal to the packing's cost when that is proven the cheapest."""
+    """No packing costs less; equal to the packing's cost if that is proven to be the cheapest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +78,13 @@ class OnSet:
     """Whether all pods fit on a set of nodes."""
 
     packing: Packing | None
-    """None where no way was found."""
+    """The packing; None if none was found."""
     refuted: bool = False
-    """Proven: there is none."""
+    """Whether it is proven that there is none."""
 
 
 def suits(problem: Problem) -> bool:
-    """Return whether the purchase is small enough, and needs and caps say all that pods ask for."""
+    """Return whether the purchase is small enough, and fully described by needs and caps."""
     return bool(
         0 < int(problem.counts.sum()) <= PODS_MAX
         and len(problem.prices) <= OFFERS_MAX
@@ -99,12 +101,12 @@ def cheapest_set(
     divisible: AssignmentBound,
     effort: Effort,
 ) -> Cheapest:
-    """Return the cheapest packing that serves all pods, no dearer than a known one that does."""
+    """Return the cheapest packing that serves all pods, at most as expensive as the known one."""
     return _Search(problem, known, patterns, divisible, effort).run()
 
 
 def on_set(problem: Problem, nodes: IntArray, effort: Effort) -> OnSet:
-    """Return whether all pods fit on (offers,) so many nodes, and a packing."""
+    """Return whether all pods fit on (offers,) `nodes`, with a packing."""
     filled = fill_set(problem, nodes)
     if filled is not None:
         return OnSet(packing=filled)
@@ -134,14 +136,14 @@ class _Search:
         self._effort = effort
         self._open: list[tuple[int, IntArray]] = []
         self._unlisted: list[int] = []
-        """Costs from which on sets were not listed."""
+        """The cost from which on sets were not listed."""
         self._program = SetProgram(problem)
         self._refutations = by_resources(problem)
         self._refutations.append(_by_worth(problem, divisible.worth))
         self._begin(patterns, divisible)
 
     def _begin(self, patterns: Iterable[Packing], divisible: AssignmentBound) -> None:
-        """Find patterns to begin with, and the refutation by their worth."""
+        """Find initial patterns, and the refutation by their worth."""
         master = Master(self._problem)
         for packing in patterns:
             master.add(packing.bins, packing.amounts)
@@ -158,7 +160,7 @@ class _Search:
         self._program.add(master.offers, master.amounts)
 
     def run(self) -> Cheapest:
-        """Look at ever dearer sets until one holds all pods, then at those that stayed open."""
+        """Examine sets in order of cost until one holds all pods, then those still open."""
         self._look()
         cost = self._best.cost(self._problem)
         left = self._look_again([each for each in self._open if each[0] < cost])
@@ -187,7 +189,7 @@ class _Search:
     def _first_that_holds(self, listed: Listed) -> Packing | None:
         """Return the first set that holds all pods.
 
-        What is passed over without a proof stays open.
+        Sets that are skipped without a proof stay open.
         """
         while len(listed.sets):
             nodes, cost = listed.sets[0], int(listed.costs[0])
@@ -207,7 +209,10 @@ class _Search:
         return None
 
     def _look_again(self, still_open: Sequence[tuple[int, IntArray]]) -> list[int]:
-        """Look at open sets again, more thoroughly; return the costs of those still undecided."""
+        """Examine open sets again, more thoroughly.
+
+        Return the costs of those that stay undecided.
+        """
         left: list[int] = []
         for cost, nodes in still_open:
             if any(not each.allows(nodes[None])[0] for each in self._refutations):
@@ -250,7 +255,7 @@ def _by_worth(problem: Problem, worth: FloatArray) -> Refutation:
 
 
 class _Dive:
-    """Fixes whole patterns of a program's solution until greedy rules place what is left."""
+    """Fixes whole patterns of a program's solution until greedy rules place the rest."""
 
     def __init__(self, problem: Problem, program: SetProgram, effort: Effort, care: _Care) -> None:
         self._problem = problem
@@ -260,7 +265,7 @@ class _Dive:
         self._asked = 0
 
     def fill(self, nodes: IntArray, counts: IntArray, shares: FloatArray) -> Packing | None:
-        """Return all (items,) pods on (offers,) nodes; None when it finds no way."""
+        """Return a packing of all (items,) pods on (offers,) nodes; None if it finds none."""
         rest = self._problem.remainder(counts, np.zeros(0, dtype=np.int64))
         self._effort.spend(SECONDS_PER_SET_FILLED * int(counts.sum()))
         filled = fill_set(rest, nodes)
@@ -276,7 +281,7 @@ class _Dive:
         return None
 
     def _with(self, pattern: int, copies: int, nodes: IntArray, counts: IntArray) -> Packing | None:
-        """Fix `copies` nodes to this pattern and fill the rest; None when it finds no way."""
+        """Fix `copies` nodes to this pattern and fill the rest; None if that fails."""
         offer = int(self._program.offers[pattern])
         fixed = _copies(self._program.amounts[pattern], copies, counts)
         left = counts - fixed.sum(axis=0)
@@ -302,6 +307,6 @@ def _ranked(shares: FloatArray, most: int) -> Sequence[int]:
 
 
 def _copies(pattern: IntArray, copies: int, counts: IntArray) -> IntArray:
-    """(copies, items): a pattern so many times, as far as there are pods."""
+    """Return (copies, items) the pattern that many times, as far as there are pods."""
     before = np.arange(copies)[:, None] * pattern
     return np.clip(counts - before, 0, pattern)

@@ -1,9 +1,9 @@
-"""Equal nodes filled evenly: where pods are many and small, often as few nodes as there can be.
+"""Equal nodes filled evenly: for many small pods often the fewest nodes possible.
 
 A fixed number of nodes of one offer is filled by decreasing size, each pod on the node with the
-least of the scarcest resource (Graham's LPT rule), so that what is left over is spread thinly
-instead of being lost on each node. First fit in bulk fills nodes one after the other and ends with
-nodes full of what is short of one resource only.
+least use of the scarcest resource (Graham's LPT rule), so that free room is spread thinly instead
+of being lost on each node. First fit in bulk fills nodes one after the other and ends with nodes
+full in one resource only.
 """
 
 import numpy as np
@@ -12,14 +12,13 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import IntArray
 
 _CELLS_MAX = 200_000
-"""Items x nodes; more would take longer than it is worth."""
+"""The most items x nodes; with more it takes longer than it is worth."""
 
 
 def levelled(problem: Problem, offer: int, nodes: int) -> Packing | None:
-    """Everything on so many nodes of one offer.
+    """Return a packing of everything on `nodes` nodes of one offer; None if that is impossible.
 
-    None where rules per node, limits or pods that the offer does not take stand against it, or
-    where even filling does not succeed.
+    It is with rules per node, limits, pods that the offer does not take, or if even filling fails.
     """
     if (
         len(problem.caps)
@@ -44,7 +43,7 @@ def levelled(problem: Problem, offer: int, nodes: int) -> Packing | None:
 def _filled(
     counts: IntArray, needs: IntArray, offered: IntArray, nodes: int, scarcest: int
 ) -> IntArray | None:
-    """(nodes, items) pods; None when some find no room."""
+    """Return (nodes, items) pods; None if some find no room."""
     unit = int(np.gcd.reduce(needs[:, scarcest]))
     room = np.repeat(offered[None, :], nodes, axis=0)
     amounts = np.zeros((nodes, len(counts)), dtype=np.int64)

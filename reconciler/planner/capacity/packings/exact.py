@@ -1,7 +1,7 @@
-"""The cheapest packing of a small problem, by trying everything once.
+"""The cheapest packing of a small problem, by exhaustive search.
 
-Most scale-ups are for a handful of pods, where fast packings may miss by a whole node. A dynamic
-programme over how many pods of each item are left is exact and takes milliseconds there.
+Most scale-ups are for a handful of pods, where fast packings may be off by a whole node. Dynamic
+programming over how many pods of each item are left is exact and takes milliseconds there.
 """
 
 import math
@@ -13,20 +13,20 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 
 STATES_MAX = 32_768
-"""Fifteen different pods, or some thousand equal ones."""
+"""The number of states: fifteen different pods, or some thousand equal ones."""
 STATES_OF_MANY_OFFERS_MAX = 1_024
 OFFERS_TIMES_STATES_MAX = 131_072
-"""Above so many states: looked at to find which sets of pods fit on a node, about 20 ms."""
+"""States examined to find which sets of pods fit on a node, about 20 ms."""
 WORK_MAX = 6_000_000
-"""Sets that fit on a node, times states that hold them at most: about 50 ms."""
+"""Sets that fit on a node times states that hold them, at most: about 50 ms."""
 _TOO_DEAR = 2**62
 
 
 def exact(problem: Problem) -> Packing | None:
-    """Return the cheapest packing of all items that any offer takes.
+    """Return the cheapest packing of all items that any offer takes; None if it cannot be found.
 
-    None when the problem is too large or too much work, or when the cheapest packing needs more
-    nodes of an offer than there may be: then only a search that knows limits can tell.
+    It cannot be if the problem is too large or too much work, or if the cheapest packing needs more
+    nodes of an offer than its limit: then only a search that knows limits can tell.
     """
     served = problem.servable().nonzero()[0]
     radix = problem.counts[served] + 1
@@ -52,7 +52,7 @@ def exact(problem: Problem) -> Packing | None:
 def _cheapest_offers(
     problem: Problem, served: IntArray, states: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Per set of pods the cheapest offer that holds it on one node, and its price."""
+    """Return per set of pods the cheapest offer that holds it on one node, and its price."""
     prices = np.full(len(states), _TOO_DEAR, dtype=np.int64)
     offers = np.zeros(len(states), dtype=np.int64)
     apart = _within_caps(problem, served, states)
@@ -68,7 +68,7 @@ def _cheapest_offers(
 
 
 def _within_caps(problem: Problem, served: IntArray, states: IntArray) -> BoolArray:
-    """Sets of pods that no hostname rule keeps off one node."""
+    """Return the sets of pods that no hostname rule keeps off one node."""
     if not len(problem.caps):
         return np.ones(len(states), dtype=np.bool_)
     held = states @ problem.membership[served].astype(np.int64)
@@ -76,11 +76,11 @@ def _within_caps(problem: Problem, served: IntArray, states: IntArray) -> BoolAr
 
 
 def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
-    """Return the nodes, each by the number of its set of pods, that serve everything at least cost.
+    """Return the nodes, each as the index of its set of pods, that serve everything at least cost.
 
-    Some node has a pod of a state's last item, so only sets that have one are tried: for all
-    states with so many pods of that item at once, as they need only states with fewer of them.
-    None when that is too much work.
+    Some node has a pod of a state's last item, so only sets with one are tried: for all states with
+    that many pods of the item at once, as they need only states with fewer. None if that is too
+    much work.
     """
     last = states.shape[1] - 1 - (states > 0)[:, ::-1].argmax(axis=1)
     last[0] = -1

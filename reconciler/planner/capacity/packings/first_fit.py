@@ -1,8 +1,7 @@
-"""Fast packings: first fit by decreasing size in bulk, on one preferred offer per item.
+"""Fast packings: first fit by decreasing size, in bulk, on one preferred offer per item.
 
-Items are taken whole, not pod by pod: each fills what is left on the nodes bought so far, the
-tightest first, then buys the nodes that the rest needs. Work is items x nodes that are not full
-yet, vectorised.
+Items are placed whole, not pod by pod: each fills the nodes bought so far, the tightest first, then
+buys the nodes that the rest needs. The work is items x nodes that are not full yet, vectorised.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +20,13 @@ from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray,
 
 _CLOSING_STEPS = 8
 _WORTH_CLOSING = 0.9
-"""Nodes are put away when at least a tenth of them can be: doing so copies the others."""
+"""Nodes are put away once at least a tenth of them can be, because that copies the others."""
 
 
 def _rules_of(problem: Problem) -> int:
-    """Return how many rules between items there are.
+    """Return the number of rules between items.
 
-    0 where no item counts for any: they cannot bind.
+    0 if no item counts for any, as they cannot bind.
     """
     rules = [item.rules for item in problem.items]
     if not any(each.counts_for for each in rules):
@@ -37,12 +36,15 @@ def _rules_of(problem: Problem) -> int:
 
 
 class Bins:
-    """The nodes bought so far, as growing arrays; those too full for any item left are put away."""
+    """The nodes bought so far, as growing arrays.
+
+    Those too full for any remaining item are put away.
+    """
 
     def __init__(
         self, problem: Problem, order: Sequence[int], begun: Packing | None = None
     ) -> None:
-        """Items come in `order`, each once, after the nodes of `begun` with what is on them."""
+        """Start with the nodes of `begun` and their pods; items then come in `order`, each once."""
         self.problem = problem
         self.left = problem.limits.copy()
         self._least = _least_needs(problem, order)
@@ -61,14 +63,15 @@ class Bins:
         ]
         """Per item the groups that may have pods on a node when the item comes, and their columns.
 
-        For an item alone in its group, `slots` is the cap, unless nodes are begun: those may hold
-        pods of the same item."""
+        For an item alone in its group `slots` is the cap, unless nodes are begun: those may hold
+        pods of the same item.
+        """
         self._held = np.zeros((0, len(shared)), dtype=np.int64)
         rules = _rules_of(problem)
         self._counted = np.zeros((0, rules), dtype=np.int64)
-        """Per open node and rule between items the pods that count for it, and"""
+        """Per open node and rule between items: how many pods count for it,"""
         self._most = np.zeros((0, rules), dtype=np.int64)
-        """how many the pods there allow."""
+        """and how many the pods there allow."""
         self._parts: list[tuple[int, IntArray, IntArray]] = []
         self._begun = contents_of(np.zeros((0, len(problem.items)), dtype=np.int64))
         if begun is not None:
@@ -76,11 +79,11 @@ class Bins:
 
     @property
     def count(self) -> int:
-        """Return how many nodes are open; they are numbered from 0."""
+        """Return how many nodes are open; their indices begin at 0."""
         return self._open
 
     def space(self, item: int) -> IntArray:
-        """Return how many pods of the item each open node still takes."""
+        """Return how many more pods of the item each open node takes."""
         problem, count = self.problem, self._open
         offer, room = self._offer[:count], self._room[:count]
         slots = problem.slots[item]
@@ -107,7 +110,7 @@ class Bins:
             np.minimum(space, self._most[:count, rule] - self._counted[:count, rule], out=space)
 
     def put(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
-        """Put pods of the item on open nodes, each named once."""
+        """Put pods of the item on open nodes; each node occurs once."""
         needs = self.problem.needs[item][self._offer[nodes]]
         self._room[nodes] -= needs * amounts[:, None]
         self._note_rules(item, nodes, amounts)
@@ -125,7 +128,7 @@ class Bins:
             self._counted[nodes, rule] += amounts
 
     def _begin_with(self, packing: Packing) -> None:
-        """Buy the nodes of a packing, with what is on them, before any others."""
+        """Buy the nodes of a packing, with their pods, before any others."""
         runs = np.append(np.flatnonzero(np.diff(packing.bins, prepend=-1)), len(packing.bins))
         for begin, end in zip(runs.tolist(), runs[1:].tolist(), strict=False):
             self.buy(int(packing.bins[begin]), end - begin)
@@ -141,7 +144,7 @@ class Bins:
         self._begun = held
 
     def buy(self, offer: int, copies: int) -> IntArray:
-        """Add nodes of an offer; return their numbers among the open ones."""
+        """Add nodes of an offer; return their indices among the open ones."""
         open_now = self._open + copies
         self._offer = grown(self._offer, open_now)
         self._number = grown(self._number, open_now)
@@ -189,14 +192,14 @@ class Bins:
 
 
 def _least_needs(problem: Problem, order: Sequence[int]) -> IntArray:
-    """(steps, dimensions): the least that any item from each step on takes of any offer."""
+    """Return (steps, dimensions) the least that any item from each step on takes of any offer."""
     needs = problem.needs.min(axis=1) if problem.inflated else problem.needs[:, 0, :]
     ordered = needs[np.array(order, dtype=np.int64)]
     return np.asarray(np.minimum.accumulate(ordered[::-1], axis=0)[::-1])
 
 
 def item_order(problem: Problem, worth: FloatArray) -> list[int]:
-    """Capped items first, those that need the most nodes ahead; then by worth, dearest first."""
+    """Return the items: capped ones that need most nodes first, then those worth most per pod."""
 
     def key(i: int) -> tuple[int, float, int]:
         groups = problem.items[i].groups
@@ -215,10 +218,10 @@ def best_offers(
     preferred: int | None = None,
     among: Iterable[int] | None = None,
 ) -> dict[int, IntArray]:
-    """Per item (of some, or all), offers in the order in which they are bought for it.
+    """Return per item (of `among`, or all) the offers in the order in which they are bought for it.
 
-    Uncapped items go where a dollar buys the most worth of resources, larger nodes first among
-    equals; capped ones where a pod itself is cheapest.
+    For uncapped items those come first that give the most worth of resources per dollar, larger
+    nodes first if equal; for capped ones those where a pod itself is cheapest.
     """
     prices = np.maximum(problem.prices, 1).astype(np.float64)
     numbers = np.arange(len(prices))
@@ -254,7 +257,7 @@ def first_fit(
         problem: What to pack.
         order: Items, first to last.
         offers: Per item the offers to buy from, best first.
-        begun: Nodes with pods on them to begin with.
+        begun: Nodes to start with, and their pods.
     """
     bins = Bins(problem, order, begun)
     counts = problem.counts if begun is None else problem.counts - begun.served()

@@ -18,22 +18,26 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 EXTRA = (0.0, 0.05)
-"""Nodes beyond what the program asks for, relatively: each is tried."""
+"""How many more nodes than the program asks for are tried, relatively."""
 FEW = 8
-"""With fewer nodes in a mix, one of nodes of which at least so many are needed is tried as well."""
+"""A mix with fewer nodes is also tried with smaller nodes, of which it takes at least this many."""
 PROGRAM_MAX = 2_000_000
-"""Cells of the linear program, about. Items that the same offers take are one kind in it."""
+"""The approximate number of cells of the linear program.
+
+Items that the same offers take are one kind in it.
+"""
 CELLS_MAX = 1_000_000
-"""Items x nodes; more would take longer than it is worth: a fifth of a second each time."""
+"""The most items x nodes; with more it takes longer than it is worth: a fifth of a second each
+time."""
 _LARGER = 1e-3
-"""Added to the price of the smallest offer, relatively: of offers that cost the same for what they
-give, larger ones are filled better, and the last node is exchanged for a smaller one."""
+"""Added to the price of the smallest offer, relatively: of offers with equal value larger ones
+are filled better, and the last node is exchanged for a smaller one anyway."""
 
 
 def filled_mixes(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
-    """Packings of everything on mixes of nodes, each mix with and without `EXTRA` nodes.
+    """Yield packings of everything on mixes of nodes, each mix with and without `EXTRA` nodes.
 
-    The size of a pod is the sum of its shares of what a mean node of the mix has.
+    The size of a pod is the sum of its shares of a mean node of the mix.
     """
     needs = least_needs(problem)
     offers = best_offers(problem, fair.weights, None)
@@ -53,9 +57,9 @@ def filled_mixes(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
 
 def _mixes(problem: Problem, needs: IntArray) -> Iterable[FloatArray]:
-    """Yield (offers,) numbers of nodes: the cheapest, and where they are few of smaller ones too.
+    """Yield (offers,) numbers of nodes: the cheapest mix and, for few nodes, one of smaller ones.
 
-    The fraction of a node that is left over then is one of a smaller node.
+    The fraction of a node that rounding adds is then one of a smaller node.
     """
     mix = _mix(problem, needs)
     if mix.any():
@@ -77,10 +81,10 @@ def _take_all(problem: Problem, offers: IntArray) -> bool:
 
 
 def _mix(problem: Problem, needs: IntArray) -> FloatArray:
-    """(offers,) how many nodes of each would be cheapest, were pods and nodes divisible.
+    """Return (offers,) how many nodes of each would be cheapest if pods and nodes were divisible.
 
-    What pods ask for lies on offers that take them, each resource for itself; where that would be
-    too large a program, on any offers.
+    Requests are placed on offers that take the pods, each resource by itself; if that program would
+    be too large, on any offers.
     """
     asked = (problem.counts @ needs).nonzero()[0]
     scale = np.maximum(problem.vectors[:, asked].max(axis=0), 1).astype(np.float64)
@@ -98,16 +102,16 @@ def _mix(problem: Problem, needs: IntArray) -> FloatArray:
 def _mix_of_kinds(
     costs: FloatArray, room: FloatArray, takes: BoolArray, wanted: FloatArray
 ) -> FloatArray:
-    """(offers,) the cheapest nodes on which all kinds of pods find their resources.
+    """Return (offers,) the cheapest nodes on which all kinds of pods find their resources.
 
     Columns are nodes per offer, then parts of a resource per feasible pair of kind and offer. Rows
-    are kind x resource (all of it lies somewhere), then offer x resource (not exceeded).
+    are kind x resource (all of it is placed), then offer x resource (not exceeded).
 
     Args:
         costs: (offers,).
         room: (offers, resources).
         takes: (kinds, offers) whether the offer takes the pods of the kind.
-        wanted: (kinds, resources) what the pods of a kind ask for.
+        wanted: (kinds, resources) the requests of the pods of a kind.
     """
     offers, resources = room.shape
     kind, offer = (np.repeat(each, resources) for each in takes.nonzero())
@@ -123,7 +127,7 @@ def _mix_of_kinds(
 
 
 def _filled(problem: Problem, bins: IntArray, order: IntArray) -> Packing:
-    """Return the pods that find room on these nodes, in this order; nodes without pods left out."""
+    """Return the pods placed on these nodes in this order, without nodes that have none."""
     room = problem.vectors[bins].copy()
     share = 1.0 / np.maximum(room, 1)
     held = np.zeros((len(bins), len(problem.caps)), dtype=np.int64)
@@ -144,9 +148,9 @@ def _spread(
     held: IntArray,
     taken: IntArray,
 ) -> None:
-    """Put the pods of an item on nodes, one each, then another each, until none has room.
+    """Put the pods of an item on nodes, one on each, then another, until none has room.
 
-    `room`, `held` and `taken` are written to.
+    `room`, `held` and `taken` are updated.
     """
     left = int(problem.counts[item])
     asked = list(problem.items[item].pod_class.columns)

@@ -1,4 +1,4 @@
-"""Giving every bought node the cheapest offer that still holds its pods."""
+"""Moves the pods of every bought node to the cheapest offer that still holds them."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 
 
 def right_size(problem: Problem, packing: Packing) -> Packing:
-    """The same nodes, each on the cheapest offer that takes all its pods, within the limits."""
+    """Return the same nodes, each of the cheapest offer that takes all its pods, within limits."""
     if not len(packing.bins):
         return packing
     order = np.lexsort((np.arange(len(problem.prices)), problem.prices))
@@ -20,7 +20,7 @@ def right_size(problem: Problem, packing: Packing) -> Packing:
 
 
 def _limited(problem: Problem, packing: Packing, order: IntArray, holds: BoolArray) -> IntArray:
-    """Node by node, the dearest first, as offers with limits run out."""
+    """Return the offers node by node, the most expensive first, as offers with limits run out."""
     left = problem.limits - np.bincount(packing.bins, minlength=len(problem.prices))
     chosen = packing.bins.copy()
     for node in np.argsort(-problem.prices[packing.bins], kind="stable"):
@@ -37,7 +37,7 @@ def _limited(problem: Problem, packing: Packing, order: IntArray, holds: BoolArr
 
 
 def _large_enough(problem: Problem, packing: Packing) -> BoolArray:
-    """(nodes, offers): the offer holds the node's pods, by resources alone."""
+    """Return (nodes, offers) whether the offer holds the node's pods, by resources alone."""
     load = _load(problem, packing)
     vectors, at = np.unique(problem.vectors, axis=0, return_inverse=True)
     fits = np.ones((len(load), len(vectors)), dtype=np.bool_)
@@ -52,7 +52,7 @@ def _large_enough(problem: Problem, packing: Packing) -> BoolArray:
 
 
 def _load(problem: Problem, packing: Packing) -> IntArray:
-    """(nodes, dimensions): what the pods of each node take, inflated as the worst offer does."""
+    """Return (nodes, dimensions) what the pods of each node take, inflated as worst."""
     contents = packing.contents
     needs = problem.needs.max(axis=1) if problem.inflated else problem.needs[:, 0, :]
     load = np.zeros((len(packing.bins), needs.shape[1]), dtype=np.int64)
@@ -63,7 +63,7 @@ def _load(problem: Problem, packing: Packing) -> IntArray:
 
 
 def _let_single_pods_fit(problem: Problem, packing: Packing, fits: BoolArray) -> None:
-    """A pod alone on a node needs no more than its requests: inflation is capped for it."""
+    """Allow a pod alone on a node with no more than its requests: inflation is capped for it."""
     contents = packing.contents
     pods = np.zeros(len(packing.bins), dtype=np.int64)
     np.add.at(pods, contents.nodes, contents.pods)
@@ -72,7 +72,7 @@ def _let_single_pods_fit(problem: Problem, packing: Packing, fits: BoolArray) ->
 
 
 def _allowed(problem: Problem, packing: Packing) -> BoolArray:
-    """(nodes, offers): every item on the node may use the offer, eight offers to a byte."""
+    """Return (nodes, offers) whether all pods may use the offer, eight offers to a byte."""
     contents = packing.contents
     masks = np.packbits(problem.slots > 0, axis=1)
     starts = np.searchsorted(contents.nodes, np.arange(len(packing.bins)))

@@ -14,19 +14,19 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 PAIRS_MAX = 12_000
-"""Items x offers; larger programs take longer than they help."""
+"""The most items x offers; larger programs take longer than they help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxed:
-    """The knapsacks with divisible pods, for one worth per pod."""
+    """The solved knapsacks with divisible pods, for one worth per pod."""
 
     rates: FloatArray
-    """(offers, resources): worth of a whole node's resource."""
+    """(offers, resources): worth of a node's whole resource."""
     surplus: FloatArray
-    """(offers, items): a pod's worth less that of the resources it takes."""
+    """(offers, items): a pod's worth less that of the resources that it takes."""
     bound: FloatArray
-    """(offers,): no node holds pods worth more."""
+    """(offers,): an upper bound on the worth of the pods on one node."""
 
 
 class Knapsacks:
@@ -44,11 +44,11 @@ class Knapsacks:
         """(offers, items, resources): of a node."""
         self._slots = problem.slots
         self.most: IntArray = np.minimum(problem.slots, problem.counts[:, None]).T
-        """(offers, items): pods that a node takes, of those that wait."""
+        """(offers, items): how many pods a node takes, of the pending ones."""
         self._solver = self._program()
 
     def demand(self, counts: IntArray) -> None:
-        """Set how many pods of each item wait, and update the bounds."""
+        """Set how many pods of each item are pending, and update the bounds."""
         self.most = np.minimum(self._slots, counts[:, None]).T
         columns = self.most.size
         self._solver.changeColsBounds(
@@ -56,7 +56,10 @@ class Knapsacks:
         )
 
     def relax(self, worth: FloatArray) -> Relaxed:
-        """Solve all knapsacks with divisible pods; any rates bound, the solver's are the best."""
+        """Solve all knapsacks with divisible pods.
+
+        Any rates give a bound, the solver's the best one.
+        """
         unit = float(worth.max()) or 1.0
         columns = self.most.size
         self._solver.changeColsCost(columns, _numbers(columns), np.tile(worth / unit, self.offers))
@@ -69,7 +72,10 @@ class Knapsacks:
         return Relaxed(rates=rates, surplus=surplus, bound=bound * (1 + 1e-9))
 
     def _program(self) -> highspy.Highs:
-        """Maximise worth; a block of rows (resources) and columns (items) per offer."""
+        """Build the program: maximise worth.
+
+        A block of rows (resources) and columns (items) per offer.
+        """
         resources = self.room.shape[1]
         columns, rows = self.most.size, self.room.size
         model = highspy.HighsLp()

@@ -17,9 +17,9 @@ PATTERNS_PER_OFFER = 3
 WIDTH_LEAST = 10
 TOLERANCE = 1e-6
 _MIXES = (0.0, 0.15, 0.35, 0.5, 0.65, 0.85, 1.0)
-"""Shares of CPU in mixes of CPU and memory, by each of which what is left of a node is judged."""
+"""Shares of CPU in mixes of CPU and memory, by which the free room of a node is judged."""
 _LITTLE = 1e-9
-"""Of a node: an item that takes less of a mix is not judged by it."""
+"""As a share of a node: an item that takes less of a mix is not judged by it."""
 _ANY = 1e30
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -33,10 +33,10 @@ class Filled:
     amounts: IntArray
     """(patterns, items)."""
     most: FloatArray
-    """(offers,): no node holds pods worth more, be they found or not."""
+    """(offers,): an upper bound on the worth of one node, found or not."""
     levels: int
     tried: int
-    """Amounts tried at all levels: with them, what the search took."""
+    """Amounts tried at all levels: the effort of the search."""
 
 
 def fill(
@@ -55,10 +55,10 @@ def fill(
         knapsacks: The offers.
         worth: (items,) of a pod.
         costs: (offers,) that a pattern should be worth more than.
-        margin: By how much, relatively, it should: smaller gains may be missed.
-        width: Partly filled nodes that stay per offer.
-        among: Offers to look at; None for all.
-        cells: Partly filled nodes at all levels together, as far as the width can be less.
+        margin: The relative gain that is looked for: smaller gains may be missed.
+        width: How many partly filled nodes stay per offer.
+        among: The offers to search; None for all.
+        cells: The most partly filled nodes at all levels together, if the width can be reduced.
     """
     costs = np.maximum(costs, 1).astype(np.float64)
     goals = costs * (1 + margin)
@@ -136,12 +136,12 @@ class _Layout:
             ],
             axis=1,
         )
-        """(levels + 1, ..., offers), what judges the items from a level on: worth per unit of each
-        resource, a unit of each resource as a share of a node, the best worth per share of each
-        mix, and the surplus of these items."""
+        """(levels + 1, ..., offers), by which the items from a level on are judged: worth per
+        unit of each resource, a unit of each resource as a share of a node, the best worth
+        per share of each mix, and the surplus of these items."""
 
     def _judge_by_mixes(self, share: FloatArray) -> FloatArray:
-        """(levels + 1, mixes, offers): the best worth per mixed share of the items to come."""
+        """Return (levels + 1, mixes, offers) the best worth per mixed share of later items."""
         resources = share.shape[2]
         mixes = np.eye(resources)
         if resources > 1:
@@ -170,7 +170,7 @@ class _Beam:
         self._layout = layout
         self._width = width
         self.node: IntArray = np.asarray((layout.room >= 0).all(axis=0)).nonzero()[0]
-        """Which of the active offers each is of."""
+        """The active offer of each."""
         self._room = layout.room[:, self.node]
         self._value = layout.value[self.node]
         self._taken = np.zeros((len(self.node), layout.depth), dtype=np.int32)
@@ -178,7 +178,7 @@ class _Beam:
         self.tried = 0
 
     def extend(self, level: int) -> bool:
-        """Take every amount of the level's item that fits; return whether any node is left."""
+        """Try every amount of the level's item that fits; return whether any node is left."""
         layout = self._layout
         needs = layout.needs[level].take(self.node, axis=1)
         choices = self._fits(needs, level) + 1
@@ -197,7 +197,7 @@ class _Beam:
         return bool(len(kept))
 
     def _fits(self, needs: IntArray, level: int) -> IntArray:
-        """Return how many of the level's item each takes."""
+        """Return how many of the level's item each node takes."""
         fits = np.full(needs.shape, NO_LIMIT)
         np.floor_divide(self._room, needs, out=fits, where=needs > 0)
         most = self._layout.most[self.node, level]
@@ -225,13 +225,13 @@ class _Beam:
         return np.sort(ranked[place < self._width])
 
     def most(self) -> FloatArray:
-        """(active offers,): the most that was found or may have been dropped."""
+        """Return (active offers,) the most that was found or may have been dropped."""
         found = self._dropped.copy()
         np.maximum.at(found, self.node, self._value)
         return found
 
     def best(self, costs: FloatArray) -> IntArray:
-        """Return the best nodes per offer that gain, and the best node for every item."""
+        """Return the nodes per offer that gain most, and the best node for every item."""
         rate = self._value / costs[self.node]
         ranked = np.lexsort((-rate, self.node))
         of = self.node[ranked]
@@ -243,10 +243,10 @@ class _Beam:
         return np.union1d(gainful, for_items).astype(np.int64)
 
     def patterns(self, chosen: IntArray) -> IntArray:
-        """(chosen, items): the amounts, those settled from the start included."""
+        """Return (chosen, items) the amounts, including those that were settled from the start."""
         node = self.node[chosen]
         amounts = self._layout.settled[node].copy()
         line = np.arange(len(chosen))[:, None]
-        # padding levels name settled items again, with nothing taken
+        # padding levels name settled items again, and take nothing
         np.add.at(amounts, (line, self._layout.order[node]), self._taken[chosen])
         return amounts

@@ -18,21 +18,21 @@ from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solved:
-    """An optimal point of the master."""
+    """An optimal solution of the master program."""
 
     worth: FloatArray
-    """(items,) billionths of a dollar per pod."""
+    """(items,) nano-USD per pod."""
     premiums: FloatArray
-    """(offers,) what another node of an offer that is at its limit would save."""
+    """(offers,) what one more node of an offer at its limit would save."""
     shares: FloatArray
     """(patterns,) how much of each."""
 
 
 class Master(PatternProgram):
-    """Least cost of patterns that cover all items within the offers' limits.
+    """Minimises the cost of patterns that cover all items within the offers' limits.
 
-    Rows are the items, then the offers with a limit; columns the patterns. Costs are in units of
-    the dearest offer.
+    Rows are the items, then the offers with a limit; columns are the patterns. Costs are in units
+    of the most expensive offer.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -63,14 +63,14 @@ class Master(PatternProgram):
         add_columns(self._solver, self._prices[offers] / self._unit, table)
 
     def demand(self, counts: IntArray, limits: IntArray) -> None:
-        """Cover other counts, within other limits."""
+        """Set other counts to cover, and other limits."""
         for row, count in enumerate(counts):
             self._solver.changeRowBounds(row, float(count), highspy.kHighsInf)
         for offer, row in self._row_of_limit.items():
             self._solver.changeRowBounds(row, -highspy.kHighsInf, float(limits[offer]))
 
     def solve(self, effort: Effort) -> Solved | None:
-        """Return the optimum over the patterns so far; None when limits are too tight."""
+        """Return the optimum over the patterns so far; None if limits are too tight."""
         effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
         self._solver.run()
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:

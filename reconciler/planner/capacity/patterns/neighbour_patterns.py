@@ -1,8 +1,8 @@
-"""Patterns near known ones: one or two pods of a pattern give way to the one to six worth most.
+"""Patterns near known ones: one or two pods of a pattern give way to one to six better ones.
 
-Local search where a search of whole nodes takes long: patterns worth more than they cost lie close
-to those that the master program uses already. All known patterns less up to two pods are laid on
-all offers, and what is worth most for the room left over is looked up in one table.
+A local search for when a search of whole nodes takes too long: patterns worth more than they cost
+are close to those that the master program uses already. All known patterns less up to two pods are
+tried on all offers, and what is worth most in the free room is looked up in one table.
 """
 
 import numpy as np
@@ -19,21 +19,21 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 BASES = 200
-"""Patterns that others are looked for next to: those that lose least, and"""
+"""How many patterns are changed: those that lose least, and"""
 BASES_LAID = 6_000
-"""the same times offers."""
+"""the same, times the number of offers."""
 PER_OFFER = 3
 MULTIPLES = 6
-"""Pods of one item that are put in together."""
+"""How many pods of one item are added together."""
 LINES = 512
-"""Of a resource, by which rooms are told apart in the table of fillings."""
+"""How many steps of a resource the table of fillings distinguishes."""
 _TOLERANCE = 1e-6
 
 
 class Fillings:
-    """Pods of one item or a pair of items, and for any room those worth most that fit.
+    """Pods of one or two items: for any room, those worth most that fit.
 
-    Two resources decide what fits; whoever asks has to see to others. The last one is empty.
+    Two resources decide what fits; the caller has to check others. The last filling is empty.
     """
 
     def __init__(self, needs: IntArray, room: IntArray) -> None:
@@ -66,7 +66,7 @@ class Fillings:
         return len(self._lines[0]), len(self._lines[1])
 
     def rank(self, worth: FloatArray, counts: IntArray) -> None:
-        """Order fillings by (items,) the worth of a pod, without those of more pods than wait."""
+        """Order fillings by (items,) the worth of a pod; drop those with more pods than wait."""
         self.value = (worth[self.items] * self.amounts).sum(axis=0)
         usable = (self.amounts <= counts[self.items]).all(axis=0) & (self.value > 0)
         ranked = usable.nonzero()[0]
@@ -80,7 +80,7 @@ class Fillings:
         self._ranked = np.append(len(self.value) - 1, ranked)
 
     def best(self, room: IntArray) -> IntArray:
-        """For each of (2, rooms) the filling worth most that fits, which may be the empty one."""
+        """Return for each of (2, rooms) the filling worth most that fits; it may be empty."""
         row, column = (
             np.searchsorted(lines, left, side="right") - 1
             for lines, left in zip(self._lines, room, strict=True)
@@ -88,7 +88,7 @@ class Fillings:
         return np.asarray(self._ranked[self._best[row, column]])
 
     def added(self, amounts: IntArray, fillings: IntArray) -> IntArray:
-        """(patterns, items) amounts with one filling each."""
+        """Return (patterns, items) amounts with one filling added to each."""
         both = amounts.copy()
         line = np.arange(len(fillings))
         np.add.at(both, (line, self.items[:, fillings]), self.amounts[:, fillings])
@@ -96,7 +96,10 @@ class Fillings:
 
 
 def _lines(loads: IntArray) -> IntArray:
-    """Some of the loads, ascending, the most frequent among them; others count as the next one."""
+    """Return some of the loads, ascending, with the most frequent ones.
+
+    Others count as the next one.
+    """
     lines, often = np.unique(loads, return_counts=True)
     if len(lines) <= LINES:
         return lines
@@ -106,7 +109,7 @@ def _lines(loads: IntArray) -> IntArray:
 
 
 class Nearby:
-    """Finds patterns next to those of a master, and asks another pricer when that gives nothing."""
+    """Finds patterns next to those of a master; asks another pricer if there are none."""
 
     def __init__(self, problem: Problem, master: Master, beyond: Pricer) -> None:
         self._master, self._beyond = master, beyond
@@ -115,7 +118,7 @@ class Nearby:
         self._slots, self._counts = problem.slots, problem.counts
         items = len(problem.items)
         self._least: IntArray = np.zeros((2, items + 1), dtype=np.int64)
-        """(2, items and none): what a pod takes; checked at the end where offers inflate it."""
+        """(2, items and none): what a pod takes; checked at the end if offers inflate it."""
         self._laid: IntArray = np.zeros((2, len(self._room)), dtype=np.int64)
         """(2, offers)."""
         for resource in range(min(2, self._room.shape[1])):
@@ -124,18 +127,18 @@ class Nearby:
         self._fillings = Fillings(self._least[:, :items], self._laid.max(axis=1))
 
     def demand(self, counts: IntArray) -> None:
-        """See `Pricer`."""
+        """See `Pricer.demand`."""
         self._counts = counts
         self._close = True
         self._beyond.demand(counts)
 
     def try_harder(self) -> None:
-        """See `Pricer`: the next look goes beyond known patterns."""
+        """See `Pricer.try_harder`: the next search goes beyond known patterns."""
         self._close = False
         self._beyond.try_harder()
 
     def patterns(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """See `Pricer`."""
+        """See `Pricer.patterns`."""
         if self._close:
             found = self._changed(worth, costs, effort)
             if len(found[0]):
@@ -144,7 +147,7 @@ class Nearby:
         return self._beyond.patterns(worth, costs, effort)
 
     def _changed(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """Return profitable patterns near those of the master, spread over offers and items."""
+        """Return profitable patterns near those of the master, for many offers and items."""
         fillings, offers = self._fillings, len(costs)
         fillings.rank(worth, self._counts)
         bases = self._bases(worth, costs)
@@ -175,7 +178,7 @@ class Nearby:
         return self._possible(offer, fillings.added(amounts[:, :-1], filling[chosen]))
 
     def _bases(self, worth: FloatArray, costs: FloatArray) -> IntArray:
-        """(bases, items): the known patterns that lose least, and each pod alone."""
+        """Return (bases, items) the known patterns that lose least, and each pod alone."""
         offers, amounts = self._master.offers, self._master.amounts
         loss = 1 - amounts @ worth / np.maximum(costs[offers], 1)
         most = max(1, min(BASES, BASES_LAID // len(costs)))
@@ -184,7 +187,7 @@ class Nearby:
         return np.concatenate([bases, alone])
 
     def _possible(self, offers: IntArray, amounts: IntArray) -> Patterns:
-        """Return the patterns that fit by all resources, filters and the pods that wait."""
+        """Return the patterns that fit by all resources, filters and pending pods."""
         good = (amounts <= np.minimum(self._slots[:, offers].T, self._counts)).all(axis=1)
         load = np.einsum("pi,ipr->pr", amounts, self._needs[:, offers])
         good &= (load <= self._room[offers]).all(axis=1)
@@ -195,7 +198,7 @@ def _less_some(bases: IntArray) -> tuple[IntArray, IntArray]:
     """Return each of the (bases, items) as it is, without any one pod, and without any two.
 
     Returns:
-        The base of each, and (2, results) the items of the pods removed: the number of items for
+        The base of each, and (2, results) the items of the removed pods: the number of items for
         none.
     """
     count, none = bases.shape
@@ -213,7 +216,7 @@ def _less_some(bases: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _first_of(keys: IntArray, most: int) -> IntArray:
-    """Return places of the first `most` of every key."""
+    """Return the indices of the first `most` of every key."""
     order = np.argsort(keys, kind="stable")
     grouped = keys[order]
     place = np.arange(len(grouped)) - np.searchsorted(grouped, grouped)

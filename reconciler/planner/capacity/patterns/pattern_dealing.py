@@ -1,4 +1,4 @@
-"""Dealing pods out to patterns of shapes: which offer each node is of, and which pods it gets."""
+"""Deals pods out to patterns of shapes: the offer of each node, and its pods."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from reconciler.planner.capacity.problem.problem import Contents, Packing, Probl
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 _SPENT_MAX = 8
-"""Items without pods that a pool may hold before they are taken out of it."""
+"""How many items without pods a pool may hold before they are removed from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Sizes of nodes; offers of one size differ in their places only."""
+    """Sizes of nodes; offers of one size differ only in their places."""
 
     firsts: IntArray
-    """(sizes,) the first offer of each."""
+    """(sizes,) the first offer of each size."""
     offers: tuple[IntArray, ...]
     """Per size all its offers."""
 
@@ -38,11 +38,11 @@ class _Pool:
 
     items: list[int]
     bound: int
-    """Pods of those that some other offers of the size do not take."""
+    """How many of its pods some other offers of the size do not take."""
 
 
 class _Node:
-    """What the rules on hostnames make of the pods that a node has so far."""
+    """What the rules on hostnames say, given the pods on the node so far."""
 
     __slots__ = ("counted", "held", "most")
 
@@ -63,7 +63,7 @@ class _Dealer:
         self._rules = [item.rules for item in problem.items]
         self._groups = [item.groups for item in problem.items]
         self._alone = [not (item.groups or any(item.rules)) for item in problem.items]
-        """Per item whether no rule is about its pods and their neighbours."""
+        """Per item whether no rule concerns its pods and their neighbours."""
         self._caps = problem.caps.tolist()
         self._pools: dict[tuple[int, bytes], _Pool] = {}
         self._bound_in: dict[int, list[_Pool]] = {}
@@ -100,14 +100,11 @@ class _Dealer:
         return found
 
     def _ruled(self, item: int) -> int:
-        """Return the rank of an item: those with rules first, which need empty nodes."""
+        """Return the sort key of an item: those with rules first, which need empty nodes."""
         return 0 if self._rules[item].obeys else 1
 
     def offer(self, offers: list[int], shapes: list[tuple[int, int]]) -> int | None:
-        """Return the offer where most pods that need its place are served.
-
-        None when all are spent.
-        """
+        """Return the offer whose place the most pods need; None if all are used up."""
 
         def rank(offer: int) -> tuple[int, int, int, int]:
             pools = [self._pool_at[shape, offer] for shape, _ in shapes]
@@ -124,10 +121,7 @@ class _Dealer:
         return chosen
 
     def pods(self, offer: int, shapes: list[tuple[int, int]]) -> Counter[int]:
-        """Return pods for a node of the offer.
-
-        Fewer than asked for where rules or places forbid more.
-        """
+        """Return pods for a node of the offer; fewer if rules or places forbid more."""
         node = _Node()
         found: Counter[int] = Counter()
         for shape, amount in shapes:
@@ -140,7 +134,7 @@ class _Dealer:
         return found
 
     def _next(self, pool: _Pool, node: _Node) -> int | None:
-        """Return the first item that has pods left and that the node's pods leave room for."""
+        """Return the first item that has pods left and that the node's pods allow."""
         spent = 0
         found = None
         for item in pool.items:
@@ -164,7 +158,7 @@ class _Dealer:
         return all(node.counted[rule] < node.most.get(rule, UNLIMITED) for rule in rules.counts_for)
 
     def _take(self, item: int, node: _Node, pods: int) -> None:
-        """Count the pods as dealt; of an item that rules are about they come one by one."""
+        """Count the pods as dealt; pods of an item with rules are dealt one by one."""
         self._left[item] -= pods
         for pool in self._bound_in.get(item, ()):
             pool.bound -= pods
@@ -182,8 +176,8 @@ class _Dealer:
 def deal_out(problem: Problem, shaped: Shaped) -> Packing:
     """Return the packing of shapes with the problem's pods on the problem's offers.
 
-    Pods that need a place come first, then those with rules about their neighbours, so that those
-    that may be anywhere use what is left. Pods for which no node suits are left over.
+    Pods that need a place are dealt first, then those with rules about their neighbours, so that
+    those that may be anywhere use the rest. Pods for which no node is suitable are left over.
     """
     dealer = _Dealer(problem, shaped)
     bins: list[int] = []

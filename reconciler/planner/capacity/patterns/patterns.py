@@ -33,7 +33,7 @@ class Patterns:
 
 
 class PatternProgram(ABC):
-    """A program that has patterns for columns, each of them once.
+    """A program whose columns are patterns, each of them once.
 
     Args:
         items: How many items there are.
@@ -44,12 +44,12 @@ class PatternProgram(ABC):
 
     @property
     def offers(self) -> IntArray:
-        """(patterns,) the offer of each."""
+        """Return (patterns,) the offer of each."""
         return self._patterns.offers
 
     @property
     def amounts(self) -> IntArray:
-        """(patterns, items) what it holds."""
+        """Return (patterns, items) what each holds."""
         return self._patterns.amounts
 
     def add(self, offers: IntArray, amounts: IntArray) -> int:
@@ -65,7 +65,10 @@ class PatternProgram(ABC):
 
 
 def _unlike_the_one_before(offers: IntArray, amounts: IntArray) -> list[int]:
-    """Return the indices of patterns unlike the one before; packings repeat equal nodes."""
+    """Return the indices of patterns that differ from the one before.
+
+    Packings repeat equal nodes.
+    """
     changed = np.ones(len(offers), dtype=np.bool_)
     changed[1:] = (offers[1:] != offers[:-1]) | (amounts[1:] != amounts[:-1]).any(axis=1)
     return list(changed.nonzero()[0].tolist())

@@ -4,7 +4,8 @@ One purchase goes through the package in this order:
 
 1. `buy` takes pod classes and offers; `problem` states them as numbers.
 2. `search_cache` answers a problem that was searched before; `search` works on a new one.
-3. `search` tries `packings`, fast ways to fill nodes, and compares them with `bounds`, which no packing can cost less than. Where money may be left to save and the problem is small enough,
+3. `search` tries `packings`, fast ways to fill nodes, and compares them with `bounds`, which no
+   packing can cost less than. Where money may be left to save and the problem is small enough,
    `node_sets` (few pods) and `patterns` (column generation) look for a cheaper packing.
 4. `expander` replaces the search where a sector's expander is not `cost`.
 5. `balancing` spreads the new nodes over fleets that are alike.

@@ -38,7 +38,7 @@ class Carrier:
             for item, begin, end in zip(problem.items, ends, ends[1:], strict=False)
             if len(entries := by_item[begin:end])
         ]
-        # Pods that must be near others come after these.
+        # Pods that must be near others are placed after these.
         parts.sort(key=lambda part: bool(self._sim.links(part[0]).affinity))
         for _ in range(WAVES_MAX):
             later = [part for part in parts if not self._place(purchase, *part)]
@@ -50,10 +50,10 @@ class Carrier:
     def _place(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
     ) -> bool:
-        """Place an item; return False while its pods must be near others that are nowhere yet.
+        """Place an item; return False while its pods must be near others that have no place yet.
 
-        Packing has checked resources in full and rules between classes in part: check the rest
-        here.
+        Packing has checked all resources, but only some of the rules between classes, so all are
+        checked here.
         """
         links = self._sim.links(pod_class)
         if links.lacks_neighbour:

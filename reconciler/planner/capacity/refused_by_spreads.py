@@ -1,8 +1,8 @@
 """Takes pods out of a purchase that kube-scheduler would refuse for a spread over zones.
 
-Pods are dealt out to zones before it is known which nodes are bought. Where a limit leaves out
-the nodes of one zone, the pods in the others are too many beside it; and the pods of DaemonSets,
-which new nodes come with, may count for the spread as well.
+Pods are dealt out to zones before it is known which nodes are bought. If a limit leaves out the
+nodes of one zone, there are too many pods in the others; and the pods of DaemonSets on new nodes
+may count for the spread as well.
 """
 
 from collections import Counter
@@ -25,21 +25,24 @@ from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.placement.topology import uncertain_rows
 
 _TIMES_MAX = 16
-"""A node that goes takes its daemons along, which may leave more pods refused: so many times."""
+"""How often nodes are removed: each takes its daemons' pods along, which may leave more pods
+refused."""
 _ROUNDS_MAX = 64
-"""Pods that come in one zone make room for others in the next; more rounds than this gain little:
-the pods that are left ask again."""
+"""How many rounds of binding are made: pods in one zone make room for others in the next.
+
+More rounds gain little, and pods that are left are planned again.
+"""
 
 
 def shared_spreads(sim: Simulation, pod_class: PodClass) -> list[SpreadRule]:
-    """Return the class's spreads over domains that nodes share, such as zones."""
+    """Return the class's spreads over domains that several nodes share, such as zones."""
     if not pod_class.spread:
         return []
     return [rule for rule in sim.links(pod_class).spread if rule.counter.topology.key != HOSTNAME]
 
 
 def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable[NewNode]) -> bool:
-    """Whether a spread of the classes over zones counts a daemon's pod that the nodes come with."""
+    """Return whether a spread over zones of the classes counts daemons' pods of new nodes."""
     daemons = {id(node.row.daemons): node.row.daemons for node in nodes if node.row.daemons}
     if not daemons:
         return False
@@ -55,7 +58,7 @@ def counts_daemons(sim: Simulation, classes: Iterable[PodClass], nodes: Iterable
 def withdraw_refused(
     sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase
 ) -> list[Want]:
-    """Take pods that spreads refuse out of the purchase, and the nodes that only they needed.
+    """Take pods that spreads refuse out of the purchase, with the nodes that only they needed.
 
     Args:
         sim: The simulation, with the purchase.
@@ -64,7 +67,7 @@ def withdraw_refused(
         purchase: What was bought; nodes that are empty already stay.
 
     Returns:
-        What was taken out.
+        What was removed.
     """
     withdrawn: list[Want] = []
     for _ in range(_TIMES_MAX):
@@ -80,10 +83,10 @@ def withdraw_refused(
 def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
     """Take pods that spreads refuse out of the purchase; return them.
 
-    Where domains have too many pods all of them come again as kube-scheduler would bind them,
-    higher priorities first. Among equals it takes any order; pods are promised what one of these
-    gives them, so those of a spread come before others that it may count. On a node whose zone
-    EC2 has yet to choose pods stay.
+    If domains have too many pods, all of them are placed again as kube-scheduler would bind them,
+    higher priorities first. Equal pods may be bound in any order; one of these is promised, in
+    which pods of a spread come before others that it may count. Pods on a node whose zone EC2 has
+    yet to choose stay.
     """
     parts = by_class(purchase)
     if not any(_too_many(sim, part) for part in parts):
@@ -114,7 +117,7 @@ def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
 def _bind_in_rounds(
     sim: Simulation, parts: Sequence[Taken], waiting: list[IntArray], numbers: Sequence[int]
 ) -> None:
-    """Place pods of these parts that still wait as far as spreads allow, again while some come."""
+    """Place pending pods of these parts as far as spreads allow, in rounds."""
     for _ in range(_ROUNDS_MAX):
         asked = [at for at in numbers if waiting[at].any()]
         bound = {at: _bound(sim, parts[at], waiting[at]) for at in asked}
@@ -125,7 +128,7 @@ def _bind_in_rounds(
 
 
 def _too_many(sim: Simulation, part: Taken) -> bool:
-    """Return whether a domain of the pods exceeds the skew of a spread of theirs."""
+    """Return whether a domain of the pods exceeds the skew of one of their spreads."""
     for rule in shared_spreads(sim, part.pod_class):
         topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
         excess = topology_spread.excess(rule, part.rows)
@@ -135,7 +138,7 @@ def _too_many(sim: Simulation, part: Taken) -> bool:
 
 
 def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
-    """(rows,): the part's rows whose domain by one of the rules EC2 has yet to choose."""
+    """Return (rows,) whether EC2 has yet to choose the row's domain by one of the rules."""
     found = np.zeros(len(part.rows), dtype=np.bool_)
     for rule in rules:
         found |= uncertain_rows(rule.counter.topology)[part.rows]
@@ -143,9 +146,9 @@ def _open(part: Taken, rules: Iterable[SpreadRule]) -> BoolArray:
 
 
 def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
-    """Return the parts, of each those rows first that others need, then the cheapest per pod.
+    """Return the parts with those rows first that others need, then the cheapest per pod.
 
-    What is taken out comes from the last rows, so that nodes are spared.
+    What is removed comes from the last rows, so that nodes are saved.
     """
     prices = {row: node.nano_usd_per_hour for row, node in purchase.rows}
     users = Counter(row for part in parts for row in part.rows.tolist())
@@ -161,7 +164,7 @@ def _needed_first(purchase: Purchase, parts: Sequence[Taken]) -> list[Taken]:
 
 
 def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
-    """Place the pods of the part that still wait for their rows as far as spreads allow.
+    """Place the pending pods of the part on their rows as far as spreads allow.
 
     Returns:
         How many on each row of the part.

@@ -1,4 +1,4 @@
-"""Choosing among packings: every candidate is complete; the cheapest one that serves most wins."""
+"""Choosing among packings: each candidate is complete; the cheapest that serves most wins."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +23,30 @@ from reconciler.planner.capacity.problem.purchase import Budget
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
-"""Offers that are tried, one after the other, as the preferred one; more find little."""
+"""How many offers are tried, one after the other, as the preferred one; more find little."""
 _PREFERRED_ITEMS = 6_000
-"""Items that are packed in all tries of a preferred offer: with many items fewer are tried."""
+"""How many items are packed in all tries together: with many items fewer offers are tried."""
 FOR_SETS = 2.0
-"""Times the search budget: a search over sets of nodes, which is for few pods and quick plans."""
+"""The share of the search budget for sets of nodes, which are for few pods and quick plans."""
 AFTER_SETS = 0.3
-"""Times the search budget: a search over patterns where sets of nodes proved no optimum."""
+"""The share of the search budget for patterns if sets of nodes proved no optimum."""
 FOR_SHAPES = 0.25
-"""Times the search budget: patterns of shapes; dealing thousands of pods out takes time too."""
+"""The share of the search budget for patterns of shapes; dealing out thousands of pods takes
+time too."""
 _NEAR = 1.12
-"""Times the worth of all pods: first fit finds no better than a packing by shapes so cheap."""
+"""In multiples of the worth of all pods: if a packing by shapes costs less, first fit finds none
+better."""
 _CLOSE = 1.005
-"""Times the worth of all pods: mixes of nodes find no better than a packing so cheap."""
+"""In multiples of the worth of all pods: if a packing costs less, mixes of nodes find none
+better."""
 _LEVELS_MAX = 16
-"""Priorities that are put on given nodes one after the other; those below them come together."""
+"""How many priorities are placed one after the other; those below them are placed together."""
 _LARGE = 200_000
-"""Items x offers above which only the first candidate is tried."""
+"""Above this many items x offers only the first candidate is tried."""
 
 
 def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
-    """Packings to choose from, the most promising first."""
+    """Yield packings to choose from, the most promising first."""
     worth = fair.items
     order = item_order(problem, worth)
     offers = best_offers(problem, fair.weights, None)
@@ -58,9 +61,9 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
 
 def _packed(problem: Problem, fair: FairPrices, found: list[Packing]) -> Packing:
-    """The cheapest of these packings, and of others where none is near the least that it can cost.
+    """Return the cheapest of these packings, and of others if none is near the lower bound.
 
-    No search begins with those others: it would find its way to dearer ones from them.
+    No search begins with those others: from them it would find more expensive ones.
     """
     best = cheapest(problem, found)
     if best.cost(problem) <= _CLOSE * float(fair.items @ problem.counts):
@@ -78,7 +81,7 @@ def _packed(problem: Problem, fair: FairPrices, found: list[Packing]) -> Packing
 
 
 def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
-    """First fit, pods ordered by their dominant share of a node, largest first.
+    """Return first fit with pods ordered by their dominant share of a node, largest first.
 
     The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
     """
@@ -89,7 +92,7 @@ def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:
-    """Return the offers with the most worth per dollar, smaller ones first among equals."""
+    """Return the offers with the most worth per dollar, smaller ones first if equal."""
     useful = problem.useful().nonzero()[0]
     prices = np.maximum(problem.prices[useful], 1).astype(np.float64)
     rate = np.round(-(problem.vectors[useful].astype(np.float64) @ fair.weights) / prices, 6)
@@ -98,7 +101,7 @@ def _promising(problem: Problem, fair: FairPrices) -> IntArray:
 
 
 def _evenly_filled(problem: Problem, fair: FairPrices) -> Packing | None:
-    """Equal nodes of the offer that gives most for its price, as many as the lower bound pays."""
+    """Yield evenly filled packings of the best-priced offer, as small as the bound allows."""
     promising = _promising(problem, fair)
     if not len(promising):
         return None
@@ -112,7 +115,7 @@ def _sized(problem: Problem, order: list[int], offers: Mapping[int, IntArray]) -
 
 
 def shortfall(problem: Problem, packing: Packing) -> tuple[int, ...]:
-    """Return pods left over, by priority from the highest: what is compared before cost."""
+    """Return the pods left over by priority, highest first: this is compared before cost."""
     left = problem.counts - packing.served()
     levels: dict[int, int] = {}
     for item, missing in zip(problem.items, left, strict=True):
@@ -127,22 +130,19 @@ class Found:
 
     packing: Packing
     worth: FloatArray | None = None
-    """(items,), where a search was made."""
+    """(items,); None if no search was made."""
     settled: bool = False
-    """The search came to its end: that worth is as fair as it finds."""
+    """Whether the search finished, so that its worth is as fair as it finds."""
     divisible: AssignmentBound | None = None
-    """Of this problem, where it was solved."""
+    """The divisible solution of this problem; None if it was not solved."""
     optimal: bool = False
-    """No packing of this problem is cheaper."""
+    """Whether it is proven that no packing of this problem is cheaper."""
     nano_usd_least: int | None = None
-    """No packing of this problem costs less, where a search proved that."""
+    """A proven lower bound on the cost of this problem; None if there is none."""
 
 
 def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
-    """Return the cheapest packing for few pods.
-
-    Else fast ones, improved where it is worth the steps.
-    """
+    """Return the cheapest packing for few pods, else a fast one, improved if that is worth it."""
     best = exact(problem)
     if best is not None:
         return Found(packing=best, optimal=True)
@@ -177,7 +177,7 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
 def _thoroughly(
     problem: Problem, fair: FairPrices, seeds: list[Packing], best: Packing, budget_seconds: float
 ) -> Found:
-    """Return the best of all searches: over sets of nodes where pods are few, and over patterns."""
+    """Return the best of all searches: over sets of nodes if pods are few, and over patterns."""
     if best.cost(problem) <= lower_bound(problem, fair):
         return Found(packing=best)
     proven = _cheapest_set(problem, best, seeds, budget_seconds)
@@ -199,10 +199,7 @@ def _thoroughly(
 def _cheapest_set(
     problem: Problem, best: Packing, seeds: list[Packing], budget_seconds: float
 ) -> Cheapest | None:
-    """Return the cheapest set of nodes for few pods.
-
-    None where there are more, or limits leave some.
-    """
+    """Return the cheapest set of nodes for few pods; None for many, or if limits leave some."""
     if not suits(problem) or any(shortfall(problem, best)):
         return None
     divisible = assignment_bound(problem)
@@ -212,7 +209,7 @@ def _cheapest_set(
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:
-    """The packing that leaves the fewest pods, then costs least, then has the fewest nodes."""
+    """Return the packing with the fewest pods left, the least cost, the fewest nodes."""
     return min(
         packings,
         key=lambda p: (shortfall(problem, p), p.cost(problem), len(p.bins)),
@@ -220,12 +217,12 @@ def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:
 
 
 def by_priority(problem: Problem, fair: FairPrices, nano_usd_most: int | None = None) -> Packing:
-    """A packing that serves higher priorities first, for when not everything can be bought.
+    """Return a packing that serves higher priorities first, for when not everything can be bought.
 
     Args:
         problem: What to pack.
-        fair: What its pods and resources are worth.
-        nano_usd_most: The price of a node above which none is bought; None for no limit.
+        fair: The worth of its pods and resources.
+        nano_usd_most: No node above this price is bought; None for no limit.
     """
     base = item_order(problem, fair.items)
     order = sorted(base, key=lambda i: -problem.items[i].pod_class.spec.priority)
@@ -236,10 +233,10 @@ def by_priority(problem: Problem, fair: FairPrices, nano_usd_most: int | None = 
 
 
 def within(problem: Problem, packing: Packing, budget: Budget) -> Packing:
-    """Only as many nodes as the budget allows.
+    """Return the packing with only as many nodes as the budget allows.
 
-    Those with the highest priorities come first, then those with most pods, for the money where
-    that is short.
+    Those with the highest priorities come first, then those with the most pods, per dollar if money
+    is short.
     """
     money, nodes, prices = budget.nano_usd_per_hour, budget.nodes, problem.prices[packing.bins]
     too_dear = money is not None and packing.cost(problem) > money
@@ -267,9 +264,9 @@ def refilled(problem: Problem, packing: Packing) -> Packing:
 
 
 def _ranked(problem: Problem, packing: Packing, cost: IntArray) -> Sequence[int]:
-    """Return the nodes by their highest priority, then by how many pods each unit of `cost` serves.
+    """Return the nodes by their highest priority, then by pods per unit of `cost`.
 
-    Pods of that priority are counted first, and all pods where these are equally many.
+    Pods of that priority are counted first, and all pods if these are equal.
     """
     priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
     nodes, pods = packing.contents.nodes, packing.contents.pods

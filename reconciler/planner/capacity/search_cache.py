@@ -1,8 +1,8 @@
 """A cache of purchase searches.
 
-A cluster at rest is asked the same thing in every plan: whether cheaper nodes could replace some
-of its own. While nodes are on their way, every plan asks whether they hold the pods that wait.
-A search reads nothing but the numbers of its problem, so it is made once for each.
+In a cluster at rest every plan asks the same: whether cheaper nodes could replace some of its own.
+While nodes are launching, every plan asks whether they hold the pending pods. A search reads only
+the numbers of its problem, so it is made once per problem.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from reconciler.planner.capacity.search import Found, search
 from reconciler.planner.placement.arrays import IntArray
 
 ENTRIES_MAX = 256
-"""Usual answers, of a few kilobytes each."""
+"""How many answers of usual size are kept, of a few kilobytes each."""
 NUMBERS_PER_ENTRY = 64
-"""Items and places of pods in a usual answer; one with more counts as several."""
+"""Items plus pod places of an answer of usual size; a larger one counts as several."""
 CELLS_MAX = 20_000
-"""Items x offers; larger purchases are not asked for again and again."""
+"""In items x offers; larger purchases are not repeated, and not cached."""
 _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What a search found, and the fair prices that it began with; no array can be written to."""
+    """What a search found, and the fair prices that it began with; arrays are read-only."""
 
     fair: FairPrices
     found: Found
@@ -40,7 +40,7 @@ _ON_SETS: InternTable[bytes, OnSet] = InternTable(ENTRIES_MAX)
 
 
 def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
-    """Return the answer of `search`, made now or taken from an equal problem of an earlier plan."""
+    """Return the answer of `search`, computed now or for an equal problem of an earlier plan."""
     if problem.slots.size > CELLS_MAX:
         return _searched(problem, budget_seconds)
     digest = _digest(problem, budget_seconds)
@@ -52,7 +52,7 @@ def known_or_searched(problem: Problem, budget_seconds: float) -> Searched:
 
 
 def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
-    """The answer of `on_set` for all nodes of a problem, made now or taken from an earlier plan."""
+    """Return the answer of `on_set` for all nodes of a problem, computed now or earlier."""
     if problem.slots.size > CELLS_MAX:
         return on_set(problem, problem.limits, Effort(budget_seconds))
     digest = _digest(problem, budget_seconds)
@@ -66,7 +66,7 @@ def known_or_packed(problem: Problem, budget_seconds: float) -> OnSet:
 
 
 def forget_searches() -> None:
-    """Forget all answers, so that each purchase is searched again; benchmarks call it."""
+    """Forget all answers, so that each purchase is searched again; for benchmarks."""
     _ANSWERS.clear()
     _ON_SETS.clear()
 
@@ -97,7 +97,7 @@ def _seal(packing: Packing) -> None:
 
 
 def _digest(problem: Problem, budget_seconds: float) -> bytes:
-    """Digest all that a search reads: classes by their order, offers by their numbers."""
+    """Return a digest of all that a search reads: classes by their order, offers by numbers."""
     classes = [item.pod_class for item in problem.items]
     said = (
         budget_seconds,
@@ -127,5 +127,5 @@ def _digest(problem: Problem, budget_seconds: float) -> bytes:
 
 
 def _ranks(numbers: list[int]) -> IntArray:
-    """(items,) the rank of each number among the distinct ones."""
+    """Return (items,) the rank of each number among the distinct ones."""
     return np.asarray(np.unique(numbers, return_inverse=True)[1])

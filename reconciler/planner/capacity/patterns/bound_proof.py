@@ -14,11 +14,12 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray
 
 MARGIN = 2e-4
-"""Nodes that hold so little more than they cost, relatively, are not searched further."""
+"""Nodes that may hold at most this much more than they cost, relatively, are not searched
+further."""
 _WIDER = 3
-"""Times the work of a search, at the next width."""
+"""The work of a search at the next width, in multiples of this one's."""
 WIDTHS = (60, 240, 960)
-"""Of searches one after the other: wider ones only for the offers that limit the bound."""
+"""Widths of searches one after the other; wider ones only for the offers that limit the bound."""
 TOWARDS = (0.8, 1.0)
 """Shares of the worths in their mix with steadier ones."""
 
@@ -32,17 +33,19 @@ def proven_bound(
 ) -> float:
     """Return a lower bound on the cost of covering all items, from any worth per pod.
 
-    If no node can hold pods worth more than `r` times its price, then pods worth W in all cost at
-    least W / r. Limits per offer are left out: they only add cost. What a node holds at most is
-    convex in the worths: on the way to worths that are fair already `r` falls faster than W
-    (Wentges, 1997), and a node that holds little too much is searched sooner.
+    If no node can hold pods worth more than `r` times its price, pods worth W in all cost at least
+    W / r. Limits per offer are left out: they only add cost.
+
+    What a node holds at most is convex in the worths: when they are mixed with worths that are fair
+    already, `r` falls faster than W (Wentges, 1997), and a node that holds slightly too much is
+    settled sooner.
 
     Args:
         problem: What has to be served.
-        worth: (items,) billionths of a dollar per pod.
-        known: A bound already proven: no work is done when this one cannot exceed it.
-        effort: What the proof may take.
-        steady: The same as `worth`, more nearly fair.
+        worth: (items,) nano-USD per pod.
+        known: A bound already proven: nothing is done if this one cannot exceed it.
+        effort: The budget of the proof.
+        steady: Another `worth`, closer to fair.
     """
     if float(worth @ problem.counts) <= known:
         return 0.0
@@ -58,7 +61,7 @@ def proven_bound(
 def _scaled(
     problem: Problem, knapsacks: Knapsacks, worth: FloatArray, known: float, effort: Effort
 ) -> float:
-    """Return what all pods are worth, less what nodes may hold too much."""
+    """Return the worth of all pods, scaled down by what nodes may hold too much."""
     total = float(worth @ problem.counts)
     prices = np.maximum(problem.prices, 1).astype(np.float64)
     ratios = np.full(len(prices), np.inf)

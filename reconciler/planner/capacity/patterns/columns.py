@@ -1,8 +1,8 @@
-"""Column generation: a linear program over patterns, fed with patterns worth more than they cost.
+"""Column generation: a linear program over patterns, and a search for patterns that improve it.
 
-Master: least cost of patterns that cover all items (Gilmore and Gomory, 1961). Its duals are what
-a pod of each item is worth; pricing looks for what nodes may hold that is worth more than they
-cost. The many items that cost next to nothing are left aside at first.
+The master program minimises the cost of patterns that cover all items (Gilmore and Gomory, 1961).
+Its duals are the worth of a pod of each item; pricing looks for patterns that are worth more than
+they cost. The many items that cost next to nothing are set aside at first.
 """
 
 from dataclasses import dataclass
@@ -24,22 +24,26 @@ OFFERS_MAX = 256
 SINGLES = 3
 Shares = tuple[tuple[float, float], ...]
 GENERATIONS: Shares = ((0.3, 0.02), (0.3, 0.0))
-"""Per generation its share of the budget, and the share of the cost whose many small items are left
-aside. The rest of the budget is for rounding."""
+"""Per generation: its share of the budget, and the share of the cost whose many small items are
+set aside. The rest of the budget is for rounding."""
 GENERATIONS_OF_MANY: Shares = ((0.5, 0.0),)
-"""Generations where there are many pods of each item: patterns near known ones are soon found."""
+"""The generations if there are many pods of each item, as patterns near known ones are found
+quickly."""
 MANY = 20
-"""Pods per item from which on patterns are repeated."""
+"""With this many pods per item patterns are repeated."""
 FEW = 0.5
-"""New patterns per item: a round that adds fewer and saves little makes the next look closer."""
+"""New patterns per item: after a round with fewer and little saving the next one searches more
+widely."""
 PROGRESS = 2e-3
-"""Share of the cost: a round that saves less and adds few patterns makes the next look closer."""
+"""Share of the cost: after a round that saves less and adds few patterns the next one searches
+more widely."""
 GOOD = 0.003
-"""Share of the least cost of shares of patterns: a packing so little above it is good enough."""
+"""Share of the fractional optimum: a packing at most this much above it is good enough."""
 ROUNDING_LEAST = 0.02
-"""Seconds of effort that rounding may take at least."""
+"""The least effort for rounding, in seconds."""
 ROUNDING_MOST = 1.5
-"""Times the effort of finding the patterns: rounding takes no more, as easy ones are soon done."""
+"""The most effort for rounding, in multiples of that for finding the patterns, as easy ones are
+found quickly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +52,11 @@ class Improvement:
 
     packing: Packing
     worth: FloatArray
-    """(items,) the master's duals in billionths of a dollar: fair prices of pods."""
+    """(items,) the master's duals in nano-USD: fair prices of pods."""
     settled: bool
-    """No pattern was found any more that gains at that worth; else the effort ran out before."""
+    """Whether the search ended with no gainful pattern left; else it ran out of effort."""
     divisible: AssignmentBound | None
-    """Of the same problem."""
+    """A packing of the same problem."""
 
 
 def small_enough(problem: Problem) -> bool:
@@ -98,14 +102,14 @@ def _many(problem: Problem) -> bool:
 
 
 def _pricer(problem: Problem, master: Master) -> Pricer:
-    """Known patterns are changed where they are repeated; few pods need another for each node."""
+    """Return a pricer: it changes known patterns if pods per item are many, else it searches."""
     small = problem.slots.size <= PAIRS_MAX
     pricer: Pricer = Searching(problem) if small else Greedy(problem)
     return Nearby(problem, master, pricer) if _many(problem) else pricer
 
 
 def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
-    """(items,) True for items whose total worth is negligible; they fill leftover room."""
+    """Return (items,) True for items of negligible total worth; they fill leftover room."""
     total = worth * problem.counts
     order = np.argsort(total, kind="stable")
     light = np.zeros(len(total), dtype=np.bool_)
@@ -114,7 +118,7 @@ def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
 
 
 def _single_item_patterns(problem: Problem) -> tuple[IntArray, IntArray]:
-    """Per item the offers on which its pods are cheapest, full of it: the master can be solved."""
+    """Return patterns of one item each, on its cheapest offers, to make the master solvable."""
     taking = problem.slots > 0
     rate = np.where(taking, problem.prices / np.maximum(problem.slots, 1), np.inf)
     offers = np.argsort(rate, axis=1, kind="stable")[:, :SINGLES].ravel()
@@ -134,7 +138,7 @@ def _generate(
     """Add patterns until none is worth more than it costs, or the effort is spent.
 
     Returns:
-        (items,) worth of a pod, and what everything costs in shares of patterns.
+        (items,) the worth of a pod, and the cost of everything with fractional patterns.
     """
     worth = np.zeros(len(problem.items))
     cost, added = np.inf, len(worth)

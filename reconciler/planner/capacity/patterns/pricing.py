@@ -1,4 +1,4 @@
-"""What a node may hold that is worth more than it costs: patterns for all offers at once."""
+"""Patterns that are worth more than they cost, for all offers at once."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -24,42 +24,42 @@ from reconciler.planner.capacity.problem.problem import Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 MIXES = 9
-"""Item orders by worth per share of CPU and memory mixed, from all CPU to all memory."""
+"""Orders of items by worth per mixed share of CPU and memory, from all CPU to all memory."""
 SHAKEN = 6
-"""Further orders with the worth shaken a little: greedy filling escapes its own habits."""
+"""Further orders with slightly randomised worth, so that greedy filling finds other patterns."""
 _SHAKE = 0.25
 SEEDS_PER_ITEM = 3
 WIDTH = 60
-"""Partly filled nodes per offer that a search for patterns keeps."""
+"""How many partly filled nodes per offer a search for patterns keeps."""
 CELLS = 40_000
-"""Partly filled nodes of all offers at all levels that a search keeps, where there are many."""
+"""How many partly filled nodes of all offers at all levels a search keeps at most."""
 RESTING = 3
-"""Rounds for which an offer without a gainful pattern is left out."""
+"""For how many rounds an offer without a gainful pattern is left out."""
 _MARGIN = 5e-4
-"""A pattern that gains less, relatively, is not looked for."""
+"""Patterns with a smaller relative gain are not looked for."""
 _TOLERANCE = 1e-6
 
 Patterns = tuple[IntArray, IntArray]
-"""Offer of each, and (patterns, items) amounts."""
+"""The offer of each pattern, and (patterns, items) amounts."""
 
 
 class Pricer(Protocol):
     """A way to find patterns."""
 
     def demand(self, counts: IntArray) -> None:
-        """Set how many pods of each item wait; patterns hold no more of it."""
+        """Set how many pods of each item are pending; patterns hold no more of it."""
 
     def patterns(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """Return patterns worth more than their offer's (offers,) cost; none when none is found."""
+        """Return patterns worth more than (offers,) `costs`; none if none is found."""
 
     def try_harder(self) -> None:
         """Search more widely from now on; recent patterns improved little."""
 
 
 class Searching:
-    """Finds patterns by a search that is exact where few different pods fit a node.
+    """Finds patterns by a search that is exact if few different pods fit a node.
 
-    Offers that gave nothing are left out for some rounds: most never will.
+    Offers without a gainful pattern are left out for some rounds, as most never have one.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -69,14 +69,14 @@ class Searching:
         self._easy = True
 
     def demand(self, counts: IntArray) -> None:
-        """See `Pricer`."""
+        """See `Pricer.demand`."""
         self._greedy.demand(counts)
         self._knapsacks.demand(counts)
         self._resting[:] = 0
         self._easy = True
 
     def patterns(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """See `Pricer`; also the best for every item that was met, gainful or not."""
+        """See `Pricer.patterns`; also returns the best pattern for every item, gainful or not."""
         if self._easy:
             easy = self._greedy.patterns(worth, costs, effort)
             if len(easy[0]):
@@ -97,7 +97,7 @@ class Searching:
         return found.offers, found.amounts
 
     def try_harder(self) -> None:
-        """Search at once from now on, without greedy filling before."""
+        """Search right away from now on, without greedy filling first."""
         self._easy = False
 
     def _search(
@@ -124,11 +124,11 @@ class Greedy:
         self._problem = problem
 
     def demand(self, counts: IntArray) -> None:
-        """See `Pricer`."""
+        """See `Pricer.demand`."""
         self._problem = replace(self._problem, counts=counts)
 
     def patterns(self, worth: FloatArray, costs: FloatArray, effort: Effort) -> Patterns:
-        """See `Pricer`."""
+        """See `Pricer.patterns`."""
         item_orders = orders(self._problem, worth)
         effort.spend(SECONDS_PER_GREEDY_ITEM * item_orders.shape[1])
         effort.spend(SECONDS_PER_GREEDY * item_orders.size * len(costs))
@@ -141,7 +141,7 @@ class Greedy:
         """Do nothing: greedy filling has no wider search."""
 
     def seeds(self, worth: FloatArray, effort: Effort) -> Patterns:
-        """Return the best patterns of each offer and for each item, whether they gain or not."""
+        """Return the best patterns of each offer and for each item, whether or not they gain."""
         problem = self._problem
         item_orders = orders(problem, worth)
         effort.spend(SECONDS_PER_GREEDY_ITEM * item_orders.shape[1])
@@ -156,7 +156,7 @@ class Greedy:
 
 
 def _best_per_offer(offers: IntArray, gains: FloatArray) -> IntArray:
-    """Return the most gainful patterns of each offer, so that no offer crowds the others out."""
+    """Return the most gainful patterns of each offer, so that each offer is represented."""
     ranked = np.argsort(-gains, kind="stable")
     ranked = ranked[gains[ranked] > _TOLERANCE]
     grouped = ranked[np.argsort(offers[ranked], kind="stable")]
@@ -165,7 +165,7 @@ def _best_per_offer(offers: IntArray, gains: FloatArray) -> IntArray:
 
 
 def orders(problem: Problem, worth: FloatArray) -> IntArray:
-    """(orders, items): items with worth, best first, by several measures of size."""
+    """Return (orders, items) the items with worth, best first, by several measures of size."""
     wanted = ((worth > 0) & (problem.counts > 0)).nonzero()[0]
     typical = np.maximum(np.median(problem.vectors, axis=0), 1)
     share = problem.needs[wanted].min(axis=1) / typical
@@ -178,10 +178,10 @@ def orders(problem: Problem, worth: FloatArray) -> IntArray:
 
 
 def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, IntArray]:
-    """Return every offer filled in every order, as many of each item as fit.
+    """Fill every offer in every order, with as many of each item as fit; return the patterns.
 
     Returns:
-        Offer per pattern, and (patterns, items) amounts; demand and caps per node are respected.
+        The offer of each pattern, and (patterns, items) amounts within demand and caps per node.
     """
     count, offers = len(item_orders), len(problem.prices)
     asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]

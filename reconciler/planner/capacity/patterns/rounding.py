@@ -1,6 +1,6 @@
-"""Turns fractional pattern counts into whole nodes, with new patterns for what is left.
+"""Turns fractional pattern counts into whole nodes, with new patterns for the rest.
 
-Then the nodes that lose most are taken apart and packed again, while the effort lasts.
+Then the nodes that lose most are emptied and packed again, while effort lasts.
 """
 
 from dataclasses import replace
@@ -21,27 +21,28 @@ from reconciler.planner.capacity.problem.problem import Packing, Problem, no_pac
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 STEPS_MAX = 400
-"""Steps of one rounding; each solves the program and fixes whole nodes."""
+"""The most steps of one rounding; each solves the program and fixes whole nodes."""
 HALF = 0.5
-"""Nodes: patterns of which the solution takes at least so much may be rounded up to one."""
+"""In nodes: a pattern of which the solution takes at least this may be rounded up to one."""
 USEFUL = 0.97
-"""Share of a pattern's worth that pods still wanted must make up before it is rounded up."""
+"""The share of a pattern's worth that pending pods must make up for it to be rounded up."""
 FRESH = 1
-"""Searches for new patterns in each step of a rounding."""
+"""How many searches for new patterns each step of a rounding makes."""
 AGAIN = (0.15, 0.3, 0.08, 0.6)
-"""Shares of the nodes, those that lose most first, that are packed again, tried in turn."""
+"""Which shares of the nodes, those that lose most first, are packed again, tried in turn."""
 FAR = 1.05
-"""Times a cost that is near enough: dearer packings are repacked a few nodes at a time."""
+"""In multiples of a good enough cost: more expensive packings are repacked a few nodes at a
+time."""
 REPACKED_STATES_MAX = 1_024
-"""Combinations of pods that are tried when a few nodes are packed again in full."""
+"""How many combinations of pods are tried when a few nodes are packed again exhaustively."""
 REPACKED_NODES_MAX = 12
-"""Nodes that are packed again in full at once."""
+"""How many nodes at once are packed again exhaustively."""
 AGAIN_MAX = 40
-"""Nodes that are packed again by patterns at once."""
+"""How many nodes at once are packed again by patterns."""
 
 
 class Rounding:
-    """Makes packings of the patterns of a master, and of new ones for what is left."""
+    """Makes packings of the patterns of a master, and of new patterns for the rest."""
 
     def __init__(
         self, problem: Problem, master: Master, pricer: Pricer, worth: FloatArray, effort: Effort
@@ -56,8 +57,8 @@ class Rounding:
         """Return a packing of all pods, improved while the effort lasts.
 
         Args:
-            aside: (items,) those that the master left aside: they use up room first.
-            good: A cost that is near enough to the least.
+            aside: (items,) those that the master left aside: they use up free room first.
+            good: A cost that is close enough to the least.
         """
         best = self._serve(self._problem, aside)
         turn = 0
@@ -71,9 +72,9 @@ class Rounding:
         return self._repacked(best, good * FAR)
 
     def _repacked(self, best: Packing, far: float) -> Packing:
-        """Pack a few nodes at a time by trying everything, while the cost is far from the least.
+        """Pack a few nodes at a time exhaustively, while the cost is far from the least.
 
-        The nodes that lose most come first; each turn begins with the next one of them.
+        The nodes that lose most come first; each turn begins with the next of them.
         """
         turn = 0
         while self._effort.left and turn < len(best.bins) and best.cost(self._problem) > far:
@@ -84,7 +85,7 @@ class Rounding:
         return best
 
     def _few_again(self, packing: Packing, turn: int) -> Packing:
-        """Pack as many nodes again, from the one at `turn` on, as can be tried in full."""
+        """Pack as many nodes again, from the one at `turn` on, as can be tried exhaustively."""
         amounts = packing.amounts
         loss = self._problem.prices[packing.bins] - amounts @ self._worth
         ranked = np.roll(np.lexsort((np.arange(len(loss)), -loss)), -turn)
@@ -122,7 +123,7 @@ class Rounding:
         return packing.only(kept).joined(again)
 
     def _nodes(self, problem: Problem, counts: IntArray, *, fresh: bool) -> Packing:
-        """Whole nodes for (items,) counts, with room that others of the problem's pods use up."""
+        """Return whole nodes for (items,) counts; other pods of the problem use their free room."""
         bins: list[IntArray] = []
         chosen: list[IntArray] = []
         left, wanted = problem.counts, replace(problem, counts=counts)
@@ -152,7 +153,7 @@ class Rounding:
         return Packing(bins=np.concatenate(bins), amounts=np.vstack(chosen))
 
     def _best_point(self, wanted: Problem, *, fresh: int) -> Solved | None:
-        """Return the shares of patterns that serve what is wanted at least cost."""
+        """Return the fractions of patterns that serve what is wanted at least cost."""
         self._master.demand(wanted.counts, wanted.limits)
         found = self._master.solve(self._effort)
         self._pricer.demand(wanted.counts)
@@ -166,10 +167,10 @@ class Rounding:
         return found
 
     def _rounded(self, wanted: Problem, found: Solved) -> IntArray:
-        """Return one copy of each of the most used patterns of whose worth 97 % is still wanted.
+        """Return one copy of each of the most used patterns if 97 % of its worth is still wanted.
 
-        The first pattern is taken in any case if its offer has a node left: shares of two patterns
-        may make up one node of an offer that has no other.
+        The first pattern is taken in any case if its offer has a node left: fractions of two
+        patterns may make up one node of an offer that has no other.
         """
         amounts, offers = self._master.amounts, self._master.offers
         copies = np.zeros(len(amounts), dtype=np.int64)
@@ -186,7 +187,7 @@ class Rounding:
 
 
 def _completed(problem: Problem, packing: Packing) -> Packing:
-    """Return the packing with surplus pods taken off, room used up and the rest first-fitted."""
+    """Return the packing without surplus pods, with free room used and the rest first-fitted."""
     amounts = packing.amounts
     for item in range(len(problem.items)):
         above = np.cumsum(amounts[:, item]) - int(problem.counts[item])
@@ -205,10 +206,10 @@ def _completed(problem: Problem, packing: Packing) -> Packing:
 
 
 def top_up(problem: Problem, bins: IntArray, amounts: IntArray, counts: IntArray) -> None:
-    """Put pods of which there are more than (nodes, items) `amounts` hold where room is left.
+    """Put pods that (nodes, items) `amounts` do not hold where there is room.
 
     Args:
-        problem: What the nodes and items are.
+        problem: The nodes and items.
         bins: (nodes,) the offer of each.
         amounts: What is on them; changed in place.
         counts: (items,) how many pods there are.

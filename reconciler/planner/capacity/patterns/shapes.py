@@ -1,9 +1,9 @@
-"""Many classes of few shapes: patterns are searched for shapes, then pods dealt out to them.
+"""Many classes of few shapes: patterns are searched for shapes, then pods are dealt out to them.
 
-Rules that force many nodes (pods that must be apart) make the room beside those pods decide the
-cost. First fit fills it badly, and a search over thousands of items takes too long. What a pod
-takes and which forcing rules it obeys is its *shape*: there are few of these. Zones and the other
-rules on hostnames come in when pods are dealt out; what they leave over is packed by first fit.
+If rules force many nodes (pods that must be apart), the room next to those pods decides the cost.
+First fit fills it badly, and a search over thousands of items takes too long. What a pod takes and
+which forcing rules it obeys is its *shape*: there are few of these. Zones and the other rules on
+hostnames are applied when pods are dealt out; what is left is packed by first fit.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,20 @@ from reconciler.planner.capacity.problem.problem import Item, Packing, Problem, 
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 CROWD_MAX = 16
-"""Pods for each node that rules force: with more, nodes are large and easily filled."""
+"""Pods per node that rules force: with more, nodes are large and easy to fill."""
 GROUPS_MAX = 32
-"""Rules that force nodes: each has shapes of its own."""
+"""The most rules that force nodes: each has shapes of its own."""
 FORCING = 0.05
-"""A rule forces nodes from this share of the most on: others are left to the dealing."""
+"""A rule counts as forcing from this share of the most forced nodes; others are left to the
+dealing."""
 LADDER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.5)
-"""Sizes of nodes that are looked at, in shares of what there is for each forced node."""
+"""The sizes of nodes that are tried, in multiples of what there is per forced node."""
 
 
 def by_shapes(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing | None:
     """Return a packing by patterns of shapes.
 
-    None where no rule forces nodes or shapes are many.
+    None if no rule forces nodes or there are many shapes.
     """
     groups = _forcing(problem)
     if not 0 < len(groups) <= GROUPS_MAX:
@@ -63,13 +64,13 @@ def _forced_nodes(problem: Problem, group: int) -> int:
 
 
 def _forcing(problem: Problem) -> list[int]:
-    """Return the caps that force most nodes, and those that force nearly as many."""
+    """Return the caps that force the most nodes, and those that force nearly as many."""
     forced = [_forced_nodes(problem, group) for group in range(len(problem.caps))]
     return [group for group, nodes in enumerate(forced) if nodes > FORCING * max(forced)]
 
 
 def _shapes(problem: Problem, groups: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """(items,) the shape of each item, and (shapes,) the first item of each shape."""
+    """Return (items,) the shape of each item, and (shapes,) the first item of each shape."""
     static = [item.pod_class.static for item in problem.items]
     requests = np.array([item.pod_class.requests for item in problem.items], dtype=np.int64)
     key = np.column_stack([static, problem.membership[:, list(groups)], requests])
@@ -78,7 +79,7 @@ def _shapes(problem: Problem, groups: Sequence[int]) -> tuple[IntArray, IntArray
 
 
 def _ladder(problem: Problem, nodes: int) -> Places:
-    """Sizes of nodes about as large as what is to go on each, each with all offers of the size."""
+    """Return sizes of nodes about as large as what each is to hold, with their offers."""
     sized = np.column_stack([problem.prices, problem.vectors])
     _, firsts, size_of = np.unique(sized, axis=0, return_index=True, return_inverse=True)
     asked = problem.needs.max(axis=1) if problem.inflated else problem.needs[:, 0, :]
@@ -100,7 +101,7 @@ def _ladder(problem: Problem, nodes: int) -> Places:
 def _stated(
     problem: Problem, places: Places, groups: Sequence[int], shape_of: IntArray, firsts: IntArray
 ) -> Problem:
-    """Return the problem with shapes for items and sizes for offers."""
+    """Return the problem with shapes instead of items and sizes instead of offers."""
     counts = np.bincount(shape_of, weights=problem.counts).astype(np.int64)
     slots = np.zeros((len(firsts), len(places.offers)), dtype=np.int64)
     for size, among in enumerate(places.offers):

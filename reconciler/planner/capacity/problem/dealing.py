@@ -1,6 +1,6 @@
-"""Which places the pods of each class go to: the rules on domains that nodes share, such as zones.
+"""Which places the pods of each class go to, by the rules on shared domains such as zones.
 
-Pods that must be near others are dealt out after those; groups go where most of them have room.
+Pods that must be near others are dealt out after those; groups go to where most of them have room.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Part = tuple[int, BoolArray]
 
 
 class Dealing:
-    """Deals classes out to places, those that must be near others after these others."""
+    """Deals classes out to places; those that must be near others come after these."""
 
     def __init__(self, sim: Simulation, wants: Sequence[Want], table: OfferTable) -> None:
         self._sim = sim
@@ -43,12 +43,12 @@ class Dealing:
         self._others = Others(sim, classes, table)
         self._number_of = {each.number: at for at, each in enumerate(classes)}
         self._chosen: dict[int, BoolArray] = {}
-        """By the number of a group's class the offers of the group's place."""
+        """By the class numbers of a group, the offers of the group's place."""
         self._room = LimitedRoom(sim, table.offers, sum(count for _, count in wants))
         self._parts: list[list[Part]] = [[] for _ in wants]
 
     def parts(self) -> Sequence[Sequence[Part]]:
-        """Return the parts of each class; one part where the place does not matter."""
+        """Return the parts of each class; one part if its place does not matter."""
         asked = sorted(range(len(self._wants)), key=self._turn)
         for _ in range(WAVES_MAX):
             later = [number for number in asked if not self._deal(number)]
@@ -58,9 +58,9 @@ class Dealing:
         return self._parts
 
     def _turn(self, number: int) -> tuple[int, int]:
-        """Return when a class is dealt out: by priority, and then the less choice the sooner.
+        """Return the sort key of dealing: by priority, and then those with the least choice first.
 
-        Classes that must be near others come last, with the classes that those are of before them.
+        Classes that must be near others come last, the ones that they follow before them.
         """
         pod_class, _ = self._wants[number]
         links = self._sim.links(pod_class)
@@ -93,7 +93,7 @@ class Dealing:
     def _note(
         self, pod_class: PodClass, count: int, allowed: BoolArray, keys: tuple[str, ...]
     ) -> None:
-        """Count the pods where their place is certain, and take the room that they need there."""
+        """Count the pods whose place is certain, and take the room that they need there."""
         if not self._keys:
             return
         fed = {counter.topology.key for counter in self._sim.feeds(pod_class)}
@@ -121,7 +121,7 @@ class Dealing:
     def _kept_to(
         self, pod_class: PodClass, feasible: BoolArray, keys: tuple[str, ...]
     ) -> BoolArray:
-        """Return the offers without those in places that others' pods keep the class out of."""
+        """Return the offers without those in places from which others' pods keep the class out."""
         rules = SharedRules(self._sim, pod_class, keys, self._tallies)
         for place, allowed in self._table.places(pod_class, keys):
             if rules.kept_apart(place):
@@ -130,7 +130,8 @@ class Dealing:
 
     def _by_rules(self, pod_class: PodClass, count: int, keys: tuple[str, ...]) -> list[Part]:
         rules = SharedRules(self._sim, pod_class, keys, self._tallies)
-        # Where nothing else settles it, all go to one place: that leaves others to those apart.
+        # If nothing else decides, all go to one place, which leaves others to pods that must be
+        # apart.
         found = self._in_order(pod_class, count, keys, together=rules.at_once)
         places = [place for place, _ in found]
         rules.open_domains(places)
@@ -138,7 +139,7 @@ class Dealing:
         if self._room and not rules.together:
             room = [self._room.copy().take(pod_class, count, allowed) for _, allowed in found]
             amounts = assign(rules, places, room, count)
-        # What finds no room as things look is dealt as well: the packing may know better.
+        # Pods without room by this estimate are dealt as well: the packing knows better.
         more = assign(rules, places, [UNLIMITED] * len(places), count - sum(amounts))
         amounts = [one + other for one, other in zip(amounts, more, strict=True)]
         return [
@@ -150,8 +151,8 @@ class Dealing:
     ) -> list[tuple[Coordinates, BoolArray]]:
         """Return the places of a class, the preferred ones first.
 
-        The place of its group comes first. For pods that must be together the place with room for
-        most of them is preferred, for others the place where the next node is cheapest.
+        The place of its group comes first. Pods that must be together prefer the place with room
+        for most of them, others the place where the next node is cheapest.
         """
         found = self._table.places(pod_class, keys)
         inside = self._chosen_for(pod_class)
@@ -174,7 +175,7 @@ class Dealing:
         return sorted(found, key=rank)
 
     def _chosen_for(self, pod_class: PodClass) -> BoolArray | None:
-        """Return the offers of the place that the class's group goes to; None without a group."""
+        """Return the offers of the place to which the class's group goes; None without a group."""
         group = self._groups.get(pod_class.number)
         if group is None:
             return None
@@ -187,7 +188,7 @@ class Dealing:
     def _place_for(self, group: GroupNear) -> BoolArray:
         """Return the offers of the place with room for most of a group's pods.
 
-        Places in which all pods that others must be near can start come before all others.
+        Places where all pods that others must be near can start come before all others.
         """
         members = {each.number for each in (*group.followers, *group.leaders)}
         wants = [self._wants[at] for at in sorted(self._number_of[each] for each in members)]
@@ -213,7 +214,7 @@ class Dealing:
         return np.asarray(where == min(numbers, key=rank, default=-1))
 
     def _kept_out(self, pod_class: PodClass, allowed: BoolArray, key: str) -> bool:
-        """Return whether anti-affinity with pods dealt to the place forbids it to the class."""
+        """Return whether anti-affinity with pods dealt to the place excludes the class."""
         place = self._table.only_place(allowed, key)
         rules = SharedRules(self._sim, pod_class, (key,), self._tallies)
         return place is not None and rules.kept_apart((place,))

@@ -1,4 +1,4 @@
-"""Offers that another one beats in every way need not be looked at."""
+"""Leaves out offers that another offer beats in every respect."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 
 def undominated(problem: Problem) -> IntArray:
-    """Numbers of the offers worth considering, in order.
+    """Return the indices of the offers worth considering, in order.
 
-    An offer goes when another, of which any number may be bought, costs no more, holds no less of
-    anything and takes every item that it takes; of equals the first stays.
+    An offer is left out if another, of which any number may be bought, costs no more, holds no less
+    of anything and takes every item that it takes; of equal ones the first stays.
     """
     prices, vectors, slots = problem.prices, problem.vectors, problem.slots
     number = np.arange(len(prices))
@@ -35,5 +35,5 @@ def undominated(problem: Problem) -> IntArray:
 
 
 def on_all_offers(packing: Packing, kept: IntArray) -> Packing:
-    """Renumber a packing over the kept offers to the full list of offers."""
+    """Return a packing over the kept offers as one over all offers."""
     return packing.on_offers(kept[packing.bins])

@@ -1,7 +1,7 @@
-"""How long a search may go on, in steps whose usual cost is known: never a clock.
+"""How much work a search may do, in steps of known usual cost, never by a clock.
 
-The same snapshot must give the same plan on any machine, so the time budget is turned into work
-by the figures below, measured on a 2.x GHz server core (docs/benchmarks.md).
+The same snapshot must give the same plan on any machine, so the time budget is turned into work by
+the figures below, measured on a 2.x GHz server core (docs/benchmarks.md).
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ SECONDS_PER_LEVEL = 1e-4
 SECONDS_PER_AMOUNT = 2e-7
 """Per amount that a knapsack search tries."""
 SECONDS_PER_NEARBY = 3e-4
-"""Per look next to known patterns."""
+"""Per search next to known patterns."""
 SECONDS_PER_LAID = 5e-8
-"""Per pattern less some pods and offer that it is laid on, and again where it is promising."""
+"""Per pattern less some pods and offer on which it is tried, and again if it is promising."""
 SECONDS_PER_FILLING = 2e-7
 """Per filling that is ranked."""
 SECONDS_PER_ROUNDING = 1e-3
-"""Per step of rounding, the master apart."""
+"""Per step of rounding, without the master."""
 
 SECONDS_PER_REPACKING = 4e-3
-"""Per few nodes whose pods are packed again by trying everything."""
+"""Per few nodes whose pods are packed again exhaustively."""
 
 SECONDS_PER_SET_LISTED = 1e-8
-"""Per partial set of nodes, and what may refute it."""
+"""Per partial set of nodes and refutation."""
 SECONDS_PER_SET_FILLED = 6e-5
 """Per pod that is placed on a set of nodes by all rules."""
 
@@ -49,5 +49,5 @@ class Effort:
         return self.seconds > 0
 
     def spend(self, seconds: float) -> None:
-        """Take the usual cost of a step off."""
+        """Subtract the usual cost of a step."""
         self.seconds -= seconds

@@ -1,4 +1,4 @@
-"""Classes that one topology domain must hold together: by affinity to each other's pods."""
+"""Classes that must be in one topology domain, by affinity to each other's pods."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from reconciler.planner.placement.simulation import Simulation
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupNear:
-    """Classes of which one must be near another's pods, which are nowhere yet."""
+    """Classes of which one must be near another's pods, none of which run yet."""
 
     key: str
     """The topology key of the domain."""
     followers: tuple[PodClass, ...]
     leaders: tuple[PodClass, ...]
-    """Those that others must be near, and that may go anywhere themselves."""
+    """Classes that others must be near, and that may go anywhere themselves."""
 
 
 def groups_near(sim: Simulation, classes: Sequence[PodClass]) -> dict[int, GroupNear]:
-    """Return the groups of several classes, by the numbers of their classes.
+    """Return the groups of several classes, by class number.
 
-    Pods without a rule of their own choose the domain for those that must be near them, as
-    kube-scheduler may come to them first. Where they are spread or kept apart by such domains,
-    that settles where they are, and they belong to no group.
+    Pods without a rule of their own determine the domain for those that must be near them, as
+    kube-scheduler may schedule them first. If they are spread or kept apart over such domains, that
+    decides where they are, and they belong to no group.
     """
     linked = [(pod_class, sim.links(pod_class)) for pod_class in classes]
     followers = _followers(linked)
@@ -47,7 +47,7 @@ def _joined(
     followers: Mapping[int, Sequence[PodClass]],
     following: Container[int],
 ) -> Iterable[Sequence[PodClass]]:
-    """Return the classes that follow each other, or others, in sets."""
+    """Return the sets of classes that follow each other or common others."""
     joined = _Joined()
     for members in followers.values():
         for member in members:
@@ -65,7 +65,7 @@ def _joined(
 
 
 def _followers(linked: Sequence[tuple[PodClass, Links]]) -> dict[int, list[PodClass]]:
-    """By the counters that are still at nothing, the classes that must be near what they count."""
+    """Return by counter without pods the classes that must be near what it counts."""
     found: dict[int, list[PodClass]] = {}
     for pod_class, links in linked:
         for counter in links.affinity:
@@ -77,7 +77,7 @@ def _followers(linked: Sequence[tuple[PodClass, Links]]) -> dict[int, list[PodCl
 def _group(
     sim: Simulation, members: Sequence[PodClass], following: Container[int]
 ) -> GroupNear | None:
-    """Return the group of these classes; None where they ask for domains of several kinds."""
+    """Return the group of these classes; None if they ask for domains of several keys."""
     followers = tuple(member for member in members if member.number in following)
     keys = {counter.topology.key for each in followers for counter in sim.links(each).affinity}
     if len(keys) > 1:
@@ -87,7 +87,7 @@ def _group(
 
 
 class _Joined:
-    """Sets of numbers that grow together."""
+    """Sets of numbers that are merged over time (union-find)."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
@@ -96,7 +96,7 @@ class _Joined:
         return number in self._parents
 
     def first(self, number: int) -> int:
-        """Return the number that stands for the set."""
+        """Return the number that represents the set."""
         root = number
         while self._parents.setdefault(root, root) != root:
             root = self._parents[root]
@@ -105,6 +105,6 @@ class _Joined:
         return root
 
     def join(self, one: int, other: int) -> None:
-        """Make one set of two."""
+        """Merge two sets."""
         one, other = self.first(one), self.first(other)
         self._parents[max(one, other)] = min(one, other)

@@ -1,7 +1,7 @@
-"""From waiting classes to items: which offers each may use, and in which topology domain.
+"""From pending classes to items: which offers each may use, and in which topology domain.
 
-Rules on domains that nodes share (zones) are settled before packing: pods are dealt out to places,
-and an item is the part of a class that goes to one place. Rules per hostname become caps per node.
+Rules on shared domains (zones) are settled before packing: pods are dealt out to places, and an
+item is the part of a class that goes to one place. Rules per hostname become caps per node.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Dealt:
     singly: tuple[Want, ...]
     """Classes whose rules depend on each other's nodes (affinity by hostname)."""
     stricter: bool
-    """Whether a rule of the items refuses what kube-scheduler may allow."""
+    """Whether a rule of the items is stricter than kube-scheduler's."""
 
 
 def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
@@ -52,7 +52,10 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
 
 
 def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> bool:
-    """Whether the class must be near pods on one node, or in a zone that EC2 has yet to choose."""
+    """Return whether its pods are bought for one by one.
+
+    They are if they must be near pods on one node, or in a zone that EC2 has yet to choose.
+    """
     keys = tuple(sorted({c.topology.key for c in sim.links(pod_class).affinity}))
     if not keys or HOSTNAME in keys:
         return bool(keys) and not _daemons_suffice(sim, pod_class, table)
@@ -60,7 +63,7 @@ def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> boo
 
 
 def _daemons_suffice(sim: Simulation, pod_class: PodClass, table: OfferTable) -> bool:
-    """Whether every node that takes the class comes with a daemon's pod that it must be near."""
+    """Return whether every node for the class comes with a daemon's pod that it must be near."""
     links = sim.links(pod_class)
     if not links.near_daemons:
         return False
@@ -76,9 +79,9 @@ def _daemons_suffice(sim: Simulation, pod_class: PodClass, table: OfferTable) ->
 class _Caps:
     """Hostname rules as caps: at most so many pods of a group on one new node.
 
-    A new node starts empty and other new nodes may stay without pods of the group, so a spread
-    by hostname allows maxSkew of them and an anti-affinity one. Only classes that obey a rule and
-    count for it are capped; where others count for it too, `CrossingRules` has the whole rule.
+    A new node starts empty and other new nodes may stay without pods of the group, so a spread by
+    hostname allows maxSkew of them and an anti-affinity one. Only classes that obey a rule and
+    count for it are capped; if others count for it too, `CrossingRules` has the whole rule.
     """
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:

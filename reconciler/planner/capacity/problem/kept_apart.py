@@ -1,4 +1,4 @@
-"""What the places of some pods leave to others of the purchase that have none yet."""
+"""What the places of some pods leave to other pods of the purchase that have none yet."""
 
 from collections.abc import Sequence
 
@@ -11,20 +11,22 @@ from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.placement.topology import Topology
 
 LOOKS_MAX = 5_000
-"""Places of others looked at for one purchase; beyond it nothing is spared for them. One tenant's
-rules must not take the time of all."""
+"""How many places of others are examined for one purchase; after that none is spared for them.
+
+One tenant's rules must not take the time of all.
+"""
 
 
 class Others:
-    """The classes of a purchase that have yet to be dealt out, by the rules that they obey."""
+    """The classes of a purchase that are still to be dealt out, by the rules that they obey."""
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass], table: OfferTable) -> None:
         self._sim = sim
         self._table = table
         self._waiting: dict[int, set[int]] = {}
-        """By the identity of a counter the numbers of the classes that look at it."""
+        """By the `id` of a counter, the numbers of the classes that obey it."""
         self._away: dict[int, list[PodClass]] = {}
-        """By the identity of a counter the classes that keep away from what it counts."""
+        """By the `id` of a counter, the classes that keep away from what it counts."""
         self._looks = 0
         for pod_class in classes:
             links = sim.links(pod_class)
@@ -39,12 +41,16 @@ class Others:
         return {id(c) for c in (*own, *links.affinity) if c.topology.key != HOSTNAME}
 
     def dealt(self, pod_class: PodClass) -> None:
-        """Take a class out that has its places."""
+        """Remove a class that has its places."""
         for counter in self._looked_at(self._sim.links(pod_class)):
             self._waiting[counter].discard(pod_class.number)
 
     def may_go_anywhere(self, pod_class: PodClass) -> bool:
-        """Whether pods with places alone keep the class out of some, and no others look at it."""
+        """Return whether it matters little where the class goes.
+
+        That is so if only pods with places exclude it from some, and no class that is left obeys
+        counters of it.
+        """
         links = self._sim.links(pod_class)
         if self._looked_at(links):
             return False
@@ -57,11 +63,10 @@ class Others:
         place: Coordinates,
         tallies: Tallies,
     ) -> tuple[int, int]:
-        """Return what others lose that must keep away from the class, once a pod of it is there.
+        """Return what others that must keep away from the class lose by a pod of it in the place.
 
         Returns:
-            How many of these classes have no place then that still had one, and how many places
-            all of them lose.
+            How many of these classes lose their last place, and how many places all of them lose.
         """
         classes, places = 0, 0
         for counter in self._sim.feeds(pod_class):

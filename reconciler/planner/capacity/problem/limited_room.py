@@ -1,4 +1,4 @@
-"""What limited offers still hold while pods are dealt to places."""
+"""The room that limited offers still have while pods are dealt to places."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -14,29 +14,29 @@ from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
 NODES_MAX = 250
-"""Nodes of an offer; where more may be bought, what other pods take of them is not counted."""
+"""The most nodes of an offer that are simulated; if more may be bought, it counts as unlimited."""
 LOOKED_AT_MAX = 1_000_000
-"""Nodes looked at for one purchase; beyond it the same holds for all offers."""
+"""The most nodes that are examined for one purchase; after that all offers count as unlimited."""
 LOOK_LEAST = 50
-"""Nodes that one look counts as at least: it takes its time however few there are."""
+"""What one examination costs at least, in nodes."""
 
 
 class LimitedRoom:
-    """The nodes that may be bought of limited offers, filled first fit, the cheapest first.
+    """The nodes that may be bought of limited offers, filled by first fit, the cheapest first.
 
-    Offers that have a node for every pod are not limited. Places are compared by this estimate;
-    the packing that follows does not depend on it.
+    Offers that have a node for every pod are not limited. Places are compared by this estimate; the
+    packing that follows does not depend on it.
     """
 
     def __init__(self, sim: Simulation, offers: Sequence[Offer], pods: int) -> None:
-        """Of a purchase for `pods` pods; nothing is taken yet."""
+        """Start empty, for a purchase for `pods` pods."""
         self._sim = sim
         self._offers = offers
         self._limited = {i for i, offer in enumerate(offers) if offer.most < pods}
         prices = np.array([offer.compared_nano_usd for offer in offers], dtype=np.int64)
         self._order = np.argsort(prices, kind="stable")
         self._free: dict[int, IntArray] = {}
-        """(nodes, dimensions) by limited offer, once it is asked about."""
+        """(nodes, dimensions) by limited offer, filled when first asked for."""
         self._apart: dict[tuple[int, int], BoolArray] = {}
         """(nodes,) by rule and offer: nodes with a pod that shares none with others of the rule."""
         self._looked_at = [0]
@@ -45,13 +45,13 @@ class LimitedRoom:
         return bool(self._limited)
 
     def copy(self) -> "LimitedRoom":
-        """Return the same, to be filled on trial; what was looked at counts for both."""
+        """Return a copy to be filled on trial; both count what is examined."""
         other: LimitedRoom = copy(self)
         other._free, other._apart = self._free.copy(), self._apart.copy()
         return other
 
     def cheapest(self, pod_class: PodClass, allowed: BoolArray) -> int | None:
-        """The price of the cheapest of the offers with room for one more pod of the class."""
+        """Return the price of the cheapest offer with room for one more pod of the class."""
         numbers: list[int] = self._order[allowed[self._order]].tolist()
         for index in numbers:
             if index not in self._limited or self._room(pod_class, index).any():
@@ -81,7 +81,7 @@ class LimitedRoom:
         return int(amounts.sum())
 
     def _room(self, pod_class: PodClass, index: int) -> IntArray:
-        """(nodes,) pods that each node of a limited offer still takes."""
+        """Return (nodes,) how many pods each node of a limited offer still takes."""
         most = self._offers[index].most
         if most > NODES_MAX or self._looked_at[0] > LOOKED_AT_MAX:
             # One empty node stands for all of them.
@@ -105,7 +105,7 @@ class LimitedRoom:
         return room * times
 
     def _needs(self, pod_class: PodClass, index: int) -> IntArray:
-        """Return what a pod takes of a node of the offer."""
+        """Return what a pod takes on a node of the offer."""
         offer = self._offers[index]
         over = np.array([offer.over_subscription], dtype=np.int64)
         return np.asarray(resources.charged(pod_class.requests, offer.vector[None, :], over)[0])

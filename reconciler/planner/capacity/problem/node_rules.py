@@ -13,12 +13,13 @@ from reconciler.planner.placement.simulation import Simulation
 
 
 class NodeRules(NamedTuple):
-    """What a pod asks of the others on its node, and which of their rules count it."""
+    """What a pod allows of the others on its node, and which rules count it."""
 
     obeys: tuple[tuple[int, int], ...] = ()
-    """Rules and limits: on its node at most so many pods count for the rule, itself included."""
+    """Rules and limits: at most so many pods that count for the rule on its node, including
+    itself."""
     counts_for: tuple[int, ...] = ()
-    """Rules that count it, its own and those of others."""
+    """Rules that count it: its own and those of others."""
 
 
 NO_RULES = NodeRules()
@@ -28,9 +29,9 @@ class CrossingRules:
     """The hostname rules that count pods of classes that do not obey them, or the other way round.
 
     Where all pods that count for a rule obey it too, it is a cap and no more. An anti-affinity
-    allows none of the others' pods on the node; a spread allows maxSkew of them, as other new
-    nodes may stay without any. Both hold for the whole node at the end, so that the pods find
-    their places in whatever order kube-scheduler comes to them.
+    allows none of the others' pods on the node; a spread allows maxSkew of them, as other new nodes
+    may stay without any. Both hold for the finished node, so that kube-scheduler may schedule the
+    pods in any order.
 
     Attributes:
         stricter: Whether a spread is among them: kube-scheduler lets a node have more when all
@@ -74,11 +75,11 @@ class CrossingRules:
 
 
 def most_beside_even(sim: Simulation, pod_class: PodClass) -> int | None:
-    """Return how many pods of the class a new node may have when all new nodes have as many.
+    """Return how many pods of the class a new node may have if all new nodes have as many.
 
-    None: no more than maxSkew, as some node is without them or one pod keeps off the next. A
-    spread by hostname counts from the least filled node, and where all that are there have pods,
-    new nodes may be filled as far. To be checked when all pods have their places.
+    None for no more than maxSkew, because some node has none or one pod excludes the next. A spread
+    by hostname counts from the least filled node: if all existing nodes have pods, new nodes may be
+    filled as far. This has to be checked once all pods have their places.
     """
     links = sim.links(pod_class)
     rules = [rule for rule in links.spread if rule.counter.topology.key == HOSTNAME]
@@ -95,7 +96,7 @@ class RulesOfItems:
     """What the rules make of (nodes, items) amounts of pods.
 
     Args:
-        rules: Of each item.
+        rules: The rules of each item.
     """
 
     def __init__(self, rules: Sequence[NodeRules]) -> None:
@@ -114,7 +115,7 @@ class RulesOfItems:
         return bool(self._obeying)
 
     def allow(self, amounts: IntArray) -> BoolArray:
-        """(nodes,) whether no rule keeps any of these pods off the node."""
+        """Return (nodes,) whether no rule forbids this combination of pods on the node."""
         allowed = np.ones(len(amounts), dtype=np.bool_)
         for rule, obeying in self._obeying.items():
             held = amounts[:, self._counted[rule]].sum(axis=1)
@@ -123,7 +124,7 @@ class RulesOfItems:
         return allowed
 
     def room(self, amounts: IntArray, item: int) -> IntArray:
-        """(nodes,) how many more pods of the item the rules let each node take."""
+        """Return (nodes,) how many more pods of the item the rules allow on each node."""
         room = np.full(len(amounts), UNLIMITED, dtype=np.int64)
         own = self._rules[item]
         for rule, most in own.obeys:
@@ -140,10 +141,11 @@ class RulesOfItems:
         return np.asarray(np.maximum(room, 0))
 
     def kept(self, amounts: IntArray) -> tuple[IntArray, IntArray]:
-        """The amounts without the pods that break a rule: of those that obey it, or of the others.
+        """Return the amounts without the pods that break a rule, in two ways.
 
         Returns:
-            (nodes, items) without those that obey; (nodes, items) without those that count.
+            (nodes, items) without the pods that obey the rule; (nodes, items) without those that it
+            counts.
         """
         without_obeying, without_counted = amounts.copy(), amounts.copy()
         for rule, obeying in self._obeying.items():

@@ -1,4 +1,4 @@
-"""The offers of a purchase as the filters see them, and the places that they are in."""
+"""The offers of a purchase as the filters see them, and their places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +15,29 @@ from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.placement.topology import Counter
 
 Want = tuple[PodClass, int]
-"""A class and how many of its pods still wait."""
+"""A class and how many of its pods are pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
-    """What empty nodes of the offers make of pods; one object for all classes alike to them."""
+    """How empty nodes of the offers fit some pods.
+
+    One object for all classes that are alike to them.
+    """
 
     slots: IntArray
-    """(offers,): pods that an empty node takes by static filters and size."""
+    """(offers,) how many pods an empty node takes, by static filters and size."""
     feasible: BoolArray
-    """(offers,): takes a pod, and may be bought."""
+    """(offers,) whether it takes a pod and may be bought."""
     places: dict[tuple[str, ...], list[tuple[Coordinates, BoolArray]]]
-    """By topology keys: the places with feasible offers, the cheapest first, and which those are.
+    """By topology keys: the places with feasible offers, the cheapest first, and their offers.
 
-    Filled when first asked for."""
+    Filled when first asked for.
+    """
 
 
 class OfferTable:
-    """The offers as the filters see them; answers are kept for classes alike."""
+    """The offers as the filters see them; answers are kept for equal classes."""
 
     def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
         self._sim = sim
@@ -53,7 +57,7 @@ class OfferTable:
         self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
 
     def fit(self, pod_class: PodClass) -> Fit:
-        """Return what the offers make of the class; rules between pods that wait aside."""
+        """Return how the offers fit the class, without rules between pending pods."""
         kept_off = self._kept_off_by_daemons(pod_class)
         mask = b"" if kept_off is None else kept_off.tobytes()
         key = (pod_class.static, pod_class.requests.tobytes(), mask)
@@ -74,15 +78,15 @@ class OfferTable:
         return np.where(admitting, np.minimum(room, UNLIMITED), 0)
 
     def slots(self, pod_class: PodClass) -> IntArray:
-        """(offers,): pods that an empty node takes by static filters and size."""
+        """Return (offers,) how many pods an empty node takes, by static filters and size."""
         return self.fit(pod_class).slots
 
     def slots_uninflated(self, pod_class: PodClass) -> IntArray:
-        """(offers,): the same with nothing added to the requests."""
+        """Return (offers,) the same without over-subscription."""
         return self._slots(pod_class, np.zeros_like(self.over))
 
     def feasible(self, pod_class: PodClass) -> BoolArray:
-        """Return offers that take the class and may be bought."""
+        """Return (offers,) whether it takes the class and may be bought."""
         return self.fit(pod_class).feasible
 
     def _admitting(self, pod_class: PodClass) -> BoolArray:
@@ -95,9 +99,9 @@ class OfferTable:
         return known if kept_off is None else known & ~kept_off
 
     def _kept_off_by_daemons(self, pod_class: PodClass) -> BoolArray | None:
-        """(offers,): by anti-affinity no node has both the class and its own daemons.
+        """Return (offers,) whether anti-affinity excludes the class from the offer's daemons.
 
-        None where it has both on all nodes.
+        None if it excludes it from none.
         """
         if not self._sim.table.daemons:
             return None
@@ -119,9 +123,9 @@ class OfferTable:
         )
 
     def daemon_rules(self, pod_class: PodClass) -> Sequence[frozenset[int]]:
-        """(offers,): the rules that the class obeys and that count daemons of the offer's nodes.
+        """Return (offers,) the rules that the class obeys and that count the offer's daemons.
 
-        Rules by the identity of their counters.
+        Rules are given by the `id` of their counters.
         """
         links = self._sim.links(pod_class)
         counters = [] if links.plain else [c for c in links.obeyed() if c.daemons]
@@ -135,7 +139,7 @@ class OfferTable:
         return [known[daemons] for daemons in self._daemons_of_offers()]
 
     def _daemons_of_offers(self) -> Sequence[frozenset[int]]:
-        """(offers,): numbers of the classes of the daemons' pods that the nodes come with."""
+        """Return (offers,) the class numbers of the daemons' pods that the nodes come with."""
         if not self._daemons:
             of_daemon = self._sim.table.of_daemon
             self._daemons = [
@@ -147,18 +151,18 @@ class OfferTable:
     def places(
         self, pod_class: PodClass, keys: tuple[str, ...]
     ) -> list[tuple[Coordinates, BoolArray]]:
-        """Where the class may go, the place with the cheapest offer first, and by which offers."""
+        """Return where the class may go, with the offers there; the cheapest place first."""
         fit = self.fit(pod_class)
         if keys not in fit.places:
             fit.places[keys] = self._feasible_places(fit.feasible, keys)
         return fit.places[keys]
 
     def places_of(self, keys: tuple[str, ...]) -> IntArray:
-        """(offers,): equal where offers are in the same place by these topology keys."""
+        """Return (offers,) numbers, equal for offers in the same place by these keys."""
         return self._all_places(keys)[1]
 
     def only_place(self, allowed: BoolArray, key: str) -> int | None:
-        """Return the one place by this key that all the offers are in, if there is one."""
+        """Return the place by this key that all the offers are in; None if there are several."""
         distinct, where = self._all_places((key,))
         numbers = where[allowed]
         return distinct[numbers[0]][0] if (numbers == numbers[0]).all() else None
@@ -174,7 +178,7 @@ class OfferTable:
         return [(distinct[number], feasible & (where == number)) for number in numbers]
 
     def _all_places(self, keys: tuple[str, ...]) -> tuple[list[Coordinates], IntArray]:
-        """The distinct places of the offers for these keys, and which one each offer is in."""
+        """Return the distinct places of the offers for these keys, and the place of each offer."""
         if keys not in self._places:
             at = [
                 tuple(self._sim.topologies[k].place_of(o.node.row.variants) for k in keys)
@@ -188,7 +192,7 @@ class OfferTable:
     def _labels_of(self, place: Coordinates, keys: tuple[str, ...]) -> list[list[str]]:
         """Return the values of the keys' labels there, or what they may be; none without the label.
 
-        Places are in the order of these: that of their numbers changes with the nodes there are.
+        Places are sorted by them, as their numbers change with the existing nodes.
         """
         found = []
         for key, domain in zip(keys, place, strict=True):

@@ -14,36 +14,36 @@ from reconciler.planner.placement.filters import resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balanced:
-    """What decides whether the nodes of two offers are alike, and how many nodes each has."""
+    """What decides whether the nodes of two offers are alike, and how many nodes each fleet has."""
 
     likeness: Hashable
-    """Offers of equal likeness are alike if their resources are too."""
+    """Offers of equal likeness are alike if their resources are as well."""
     any_resources: bool
     """Whether the resources of offers with equal likeness may differ."""
     size: int
-    """Nodes that the fleet has or was asked for."""
+    """How many nodes the fleet has or was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A node that may be bought, and how many."""
+    """A node that may be bought, and how often."""
 
     node: NewNode
     most: int
-    """UNLIMITED when nothing limits the fleet."""
+    """UNLIMITED if nothing limits the fleet."""
     vector: IntArray
-    """What it offers per dimension."""
+    """What a node offers per dimension."""
     over_subscription: int
-    """Ten-thousandths, see `RowSpec`."""
+    """In ten-thousandths, see `RowSpec`."""
     priority: int
     penalty_nano_usd: int = 0
-    """Added to its price per hour to compare purchases only; it is not part of the cost."""
+    """Added to its hourly price only when purchases are compared; not part of the cost."""
     balanced: Balanced | None = None
-    """None: its fleet's size is not balanced with others."""
+    """None if its fleet's size is not balanced with others."""
 
     @property
     def compared_nano_usd(self) -> int:
-        """Its price as purchases are compared by it."""
+        """Return the price by which purchases are compared."""
         return self.node.nano_usd_per_hour + self.penalty_nano_usd
 
 
@@ -54,11 +54,11 @@ class Item:
     pod_class: PodClass
     count: int
     slots: IntArray
-    """(offers,): how many an empty node takes; 0 where filters or place forbid it."""
+    """(offers,) how many an empty node takes; 0 if filters or places forbid it."""
     groups: tuple[int, ...] = ()
     """Hostname rules that it takes part in; see `Problem.caps`."""
     rules: NodeRules = NO_RULES
-    """Those by which it and other classes limit each other on a node."""
+    """The rules by which it and other classes limit each other on a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,26 +70,26 @@ class Problem:
     counts: IntArray
     """(items,) pods."""
     needs: IntArray
-    """(items, offers, dimensions): what one pod takes of each offer, inflated."""
+    """(items, offers, dimensions) what one pod takes of each offer, inflated."""
     inflated: bool
     """Whether `needs` differ between offers."""
     slots: IntArray
-    """(items, offers): how many pods an empty node takes; 0 where it takes none."""
+    """(items, offers) how many pods an empty node takes; 0 if it takes none."""
     vectors: IntArray
     """(offers, dimensions)."""
     prices: IntArray
-    """(offers,) in billionths of a dollar per hour."""
+    """(offers,) in nano-USD per hour."""
     limits: IntArray
     """(offers,) how many may be bought."""
     caps: IntArray
-    """(groups,) most pods of a group on one node."""
+    """(groups,) the most pods of a group on one node."""
     membership: BoolArray
     """(items, groups)."""
     rules: RulesOfItems
-    """What items ask of each other on a node."""
+    """What items allow of each other on a node."""
 
     def with_caps(self) -> tuple[IntArray, IntArray]:
-        """Return the resources that are asked for, with the caps that several items share.
+        """Return the requested resources, followed by the caps that several items share.
 
         Returns:
             (items, offers, resources) what a pod takes, and (offers, resources) what there is.
@@ -103,11 +103,11 @@ class Problem:
         return needs, np.concatenate([self.vectors[:, asked], caps], axis=1)
 
     def useful(self) -> BoolArray:
-        """(offers,) those that take at least one item."""
+        """Return (offers,) whether it takes at least one item."""
         return np.asarray(np.any(self.slots > 0, axis=0))
 
     def only(self, offers: IntArray) -> "Problem":
-        """Return the same problem with some of the offers."""
+        """Return the same problem with only these offers."""
         shape = (len(self.items), len(offers), self.vectors.shape[1])
         needs = self.needs[:, offers] if self.inflated else self.needs[:, :1]
         return replace(
@@ -131,12 +131,12 @@ class Problem:
         return replace(self, counts=counts, limits=np.maximum(left, 0))
 
     def servable(self) -> BoolArray:
-        """(items,) those that at least one offer takes."""
+        """Return (items,) whether at least one offer takes it."""
         return np.asarray(np.any(self.slots > 0, axis=1))
 
 
 def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence[int]) -> Problem:
-    """Put the numbers side by side; an item has no slots on offers that do not take it."""
+    """Return the problem as arrays; an item has no slots on offers that do not take it."""
     dimensions = len(offers[0].vector) if offers else 0
     vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(len(offers), dimensions)
     over = np.array([o.over_subscription for o in offers], dtype=np.int64)
@@ -166,7 +166,7 @@ def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence
 
 
 def _needs(requests: IntArray, vectors: IntArray, over: IntArray) -> IntArray:
-    """(items, offers, dimensions): the same for all offers, unless some inflate requests."""
+    """Return (items, offers, dimensions) needs, all equal unless offers inflate requests."""
     shape = (len(requests), *vectors.shape)
     if not over.any():
         return np.broadcast_to(requests[:, None, :], shape)
@@ -178,13 +178,13 @@ def _needs(requests: IntArray, vectors: IntArray, over: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is on the nodes of a packing, by its entries: pods of one item on one node each.
+    """What is on the nodes of a packing, as entries: some pods of one item on one node.
 
-    A few entries per node, where a table of nodes and items would be nearly empty.
+    There are a few entries per node, where a table of nodes and items would be nearly empty.
     """
 
     nodes: IntArray
-    """(entries,), ascending; together with `items` each pair once."""
+    """(entries,), ascending; each pair with `items` occurs once."""
     items: IntArray
     """(entries,)"""
     pods: IntArray
@@ -202,13 +202,13 @@ class Contents:
 
 
 def contents_of(amounts: IntArray) -> Contents:
-    """Return the entries of a table of (nodes, items)."""
+    """Return the entries of a (nodes, items) table."""
     nodes, items = amounts.nonzero()
     return Contents(nodes=nodes, items=items, pods=amounts[nodes, items])
 
 
 def merged(nodes: IntArray, items: IntArray, pods: IntArray) -> Contents:
-    """Entries in any order, those of an item on the same node added up."""
+    """Return the entries with those of an item on the same node added up; any order is accepted."""
     order = np.lexsort((items, nodes))
     nodes, items, pods = nodes[order], items[order], pods[order]
     new = (np.diff(nodes, prepend=-1) != 0) | (np.diff(items, prepend=-1) != 0)
@@ -219,17 +219,17 @@ def merged(nodes: IntArray, items: IntArray, pods: IntArray) -> Contents:
 
 
 class Packing:
-    """Nodes to buy and what goes on each."""
+    """Nodes to buy, and their pods."""
 
     __slots__ = ("_items", "bins", "contents")
 
     def __init__(self, *, bins: IntArray, amounts: IntArray | Contents, items: int = 0) -> None:
-        """A packing.
+        """Build a packing.
 
         Args:
-            bins: (nodes,) offer of each node.
-            amounts: (nodes, items) pods of each item on each node, or the same by entries.
-            items: How many items there are, where entries are given.
+            bins: (nodes,) the offer of each node.
+            amounts: (nodes, items) pods of each item on each node, or the same as entries.
+            items: How many items there are, if entries are given.
         """
         self.bins = bins
         if isinstance(amounts, Contents):
@@ -239,7 +239,7 @@ class Packing:
 
     @property
     def amounts(self) -> IntArray:
-        """(nodes, items) pods: a table made for each call, for problems with few items only."""
+        """Return (nodes, items) pods: a new table per call, only for problems with few items."""
         table = np.zeros((len(self.bins), self._items), dtype=np.int64)
         table[self.contents.nodes, self.contents.items] = self.contents.pods
         return table
@@ -261,11 +261,11 @@ class Packing:
         )
 
     def cost(self, problem: Problem) -> int:
-        """Return the price of all nodes in billionths of a dollar per hour."""
+        """Return the price of all nodes in nano-USD per hour."""
         return int(problem.prices[self.bins].sum())
 
     def served(self) -> IntArray:
-        """(items,) pods that have a node."""
+        """Return (items,) how many pods have a node."""
         total = np.zeros(self._items, dtype=np.int64)
         np.add.at(total, self.contents.items, self.contents.pods)
         return total

@@ -15,7 +15,7 @@ from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.settings import Expander
 
 SECOND_TRY = 0.5
-"""Times the search budget of the first try: what another way to buy the same may use."""
+"""The search budget of a second try, in multiples of the first one's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,30 +29,31 @@ class Taken:
 
 @dataclass(slots=True, eq=False)
 class Purchase:
-    """What was bought and what for."""
+    """What was bought, and for which pods."""
 
     rows: list[tuple[int, NewNode]]
     """New rows of the simulation, in order."""
     taken: list[Taken]
     left: list[Want]
-    """What could not be served."""
+    """The pods that could not be served."""
     over_budget: bool
-    """Something was left out because of cost, or of how many nodes may be bought."""
+    """Whether something was left out because of cost, or of how many nodes may be bought."""
     worth: dict[int, float] = field(default_factory=dict)
-    """By class number, what the search found a pod to be worth (billionths of a dollar); nothing
-    when it ran out of effort and left rules out of it."""
+    """By class number, what the search found a pod to be worth, in nano-USD; empty if it ran out
+    of effort and ignored rules."""
     steady: dict[int, float] = field(default_factory=dict)
-    """By class number, a pod's worth were pods and nodes divisible; empty where that is unknown."""
+    """By class number, a pod's worth if pods and nodes were divisible; empty if unknown."""
     divisible_nano_usd: float | None = None
-    """The least that these classes cost from these offers were pods and nodes divisible."""
+    """The least cost of these classes from these offers if pods and nodes were divisible."""
     optimal: bool = False
-    """Nothing that serves these classes from these offers is cheaper."""
+    """Whether it is proven that nothing cheaper serves these classes from these offers."""
     nano_usd_least: int | None = None
-    """A cost below which nothing serves these classes from these offers, where that was proven."""
+    """A proven lower bound on the cost of these classes from these offers; else None."""
     lowered: dict[int, int] = field(default_factory=dict)
-    """By row its over-subscription, where that is lower than the offer's; see `holding`."""
+    """By row its over-subscription, if that is lower than the offer's; see `holding`."""
     held_back: set[int] = field(default_factory=set)
-    """Numbers of classes left out because their nodes open a zone for spreads of higher ones."""
+    """Numbers of classes left out because their nodes open a zone for spreads of higher
+    priorities."""
 
     @property
     def nano_usd(self) -> int:
@@ -65,7 +66,7 @@ class Purchase:
         return {row for row, _ in self.rows if row not in used}
 
     def leave(self, wants: Sequence[Want]) -> None:
-        """Count more pods as left, of which nothing that was proven takes account."""
+        """Count more pods as left; what was proven does not include them."""
         if wants:
             counts: dict[int, Want] = {}
             for pod_class, count in (*self.left, *wants):
@@ -75,24 +76,24 @@ class Purchase:
             self.forget_proofs()
 
     def note_held_back(self, instead_of: "Purchase") -> None:
-        """Note the classes of which it leaves more pods than another that leaves higher ones."""
+        """Note the classes of which it leaves more than one that leaves higher priorities."""
         counts = {pod_class.number: count for pod_class, count in instead_of.left}
         self.held_back |= {c.number for c, count in self.left if count > counts.get(c.number, 0)}
 
     def forget_proofs(self) -> None:
-        """Drop what was proven of it: it is to serve more than that was about."""
+        """Drop what was proven, because the purchase is to serve more pods."""
         self.optimal, self.nano_usd_least, self.divisible_nano_usd = False, None, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much may be bought; None: as much as is asked for."""
+    """How much may be bought; None for no limit."""
 
     nano_usd_per_hour: int | None = None
     nodes: int | None = None
 
     def less(self, nano_usd_per_hour: int, nodes: int) -> "Budget":
-        """Return what is left of it when so much is bought."""
+        """Return what is left of the budget after such a purchase."""
         money, count = self.nano_usd_per_hour, self.nodes
         return Budget(
             nano_usd_per_hour=None if money is None else money - nano_usd_per_hour,
@@ -100,7 +101,7 @@ class Budget:
         )
 
     def and_within(self, other: "Budget") -> "Budget":
-        """Return what both budgets allow."""
+        """Return the stricter limits of both budgets."""
         money = (self.nano_usd_per_hour, other.nano_usd_per_hour)
         return Budget(
             nano_usd_per_hour=min((each for each in money if each is not None), default=None),
@@ -112,7 +113,7 @@ class Budget:
         return self.holds(nano_usd_per_hour, 1)
 
     def holds(self, nano_usd_per_hour: int, nodes: int) -> bool:
-        """Return whether so many nodes, which cost this together, may be bought."""
+        """Return whether this many nodes may be bought at this cost together."""
         money = self.nano_usd_per_hour
         return (money is None or nano_usd_per_hour <= money) and (
             self.nodes is None or nodes <= self.nodes
@@ -124,7 +125,7 @@ UNBOUNDED = Budget()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Promised:
-    """Pods with places on nodes that are not there yet: spreads may still refuse them."""
+    """Pods with places on nodes that have not joined yet: spreads may still refuse them."""
 
     taken: Sequence[Taken]
     table: OfferTable
@@ -133,7 +134,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PurchaseRequest:
-    """What to buy: for which pods, from which offers, and how."""
+    """What to buy: for which pods, from which offers, and with which search."""
 
     wants: Sequence[Want]
     table: OfferTable
@@ -142,19 +143,21 @@ class PurchaseRequest:
     expander: Expander = "cost"
     budget: Budget = UNBOUNDED
     promised: Callable[[], Sequence[Promised]] = tuple
-    """Looks up pods that wait for other nodes, whose spreads count the new ones as well: asked when
-    a purchase opens a zone."""
+    """Returns the pods that wait for other nodes, whose spreads count the new ones as well.
+
+    It is called if a purchase opens a zone.
+    """
 
     def again(self, wants: Sequence[Want], table: OfferTable) -> "PurchaseRequest":
-        """Return a second try, for other pods or from other offers, with less to search."""
+        """Return a request for a second try with other pods or offers, and less search."""
         seconds = SECOND_TRY * self.search_seconds
         return replace(self, wants=wants, table=table, search_seconds=seconds)
 
 
 def holding(offer: Offer, wants: Sequence[Want]) -> Offer:
-    """Return the offer with as much over-subscription as leaves room on one node for these pods.
+    """Return the offer with an over-subscription with which one node has room for these pods.
 
-    Pods that must share a node fit it by their requests, or they never find another.
+    Pods that must share a node have to fit it by their requests, or they never find one.
     """
     if not offer.over_subscription:
         return offer
@@ -165,7 +168,7 @@ def holding(offer: Offer, wants: Sequence[Want]) -> Offer:
 
 
 def priced_row(offer: Offer) -> RowSpec:
-    """Return the row of a new node, on which requests count inflated."""
+    """Return the row of a new node, on which requests are inflated."""
     row = offer.node.row
     return RowSpec(
         name=row.name,
@@ -182,7 +185,7 @@ def priced_row(offer: Offer) -> RowSpec:
 
 
 def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken:
-    """Return pods by row, where a row may come several times."""
+    """Return pods by row; a row may occur several times."""
     at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     rows, number = np.unique(at[:, 0], return_inverse=True)
     amounts = np.zeros(len(rows), dtype=np.int64)
@@ -191,7 +194,7 @@ def taken_by_row(pod_class: PodClass, pairs: Sequence[tuple[int, int]]) -> Taken
 
 
 def by_class(purchase: Purchase, rows: int = 0) -> list[Taken]:
-    """Return what is on the rows from `rows` on, once for each class."""
+    """Return the pods on the rows from `rows` on, once per class."""
     found: dict[int, tuple[PodClass, list[tuple[int, int]]]] = {}
     for taken in purchase.taken:
         pairs = zip(taken.rows.tolist(), taken.amounts.tolist(), strict=True)
@@ -201,7 +204,7 @@ def by_class(purchase: Purchase, rows: int = 0) -> list[Taken]:
 
 
 def restore(sim: Simulation, mark: tuple[int, int], table: OfferTable, purchase: Purchase) -> None:
-    """Put the nodes of a purchase and its pods into the simulation again, in place of others.
+    """Replace what came after `mark` in the simulation by the nodes and pods of a purchase.
 
     Args:
         sim: The simulation.
@@ -228,16 +231,16 @@ def drop_empty(
     purchase: Purchase,
     but: Collection[int] = (),
 ) -> None:
-    """Take nodes without a pod out of a purchase, and out of the simulation.
+    """Remove nodes without pods from a purchase and from the simulation.
 
-    A budget may have left out the node of pods that these pods must be near.
+    They occur if a budget left out the node of pods that these pods must be near.
 
     Args:
         sim: The simulation, with the purchase.
         mark: Its state before the purchase.
         table: The offers.
         purchase: What was bought.
-        but: Rows that stay, empty as they are.
+        but: Rows that stay, even if empty.
     """
     empty = purchase.empty_rows().difference(but)
     kept = [each for each in purchase.rows if each[0] not in empty]
@@ -263,12 +266,15 @@ def drop_empty(
 
 
 def leaves_fewer(purchase: Purchase, than: Purchase) -> bool:
-    """Whether one of two purchases for the same pods leaves fewer, the highest priority first."""
+    """Return whether `purchase` leaves fewer of the same pods than `than`.
+
+    The highest priority is compared first.
+    """
     return fewer(purchase.left, than.left)
 
 
 def fewer(left: Sequence[Want], than: Sequence[Want]) -> bool:
-    """Return whether these are fewer pods than those, the highest priority first."""
+    """Return whether `left` are fewer pods than `than`, the highest priority compared first."""
     balance: dict[int, int] = {}
     for sign, wants in ((1, left), (-1, than)):
         for pod_class, count in wants:

@@ -12,7 +12,7 @@ UNLIMITED = 2**40
 
 
 def grown(array: npt.NDArray[np.int64], rows: int, fill: int = 0) -> npt.NDArray[np.int64]:
-    """The array with room for `rows` rows, doubled so that appending stays linear in total."""
+    """Return the array with space for `rows` rows; doubling keeps appending linear in total."""
     if len(array) >= rows:
         return array
     shape = (max(rows, 2 * len(array), 16), *array.shape[1:])

@@ -1,4 +1,4 @@
-"""How many EBS volumes a node attaches beside its own, before its CSINode says so.
+"""How many EBS volumes a node attaches in addition to its own, until its CSINode says so.
 
 Source: Amazon EC2 User Guide, "Amazon EBS volume limits for Amazon EC2 instances" (read 2026-11),
 and the EBS CSI driver's default of 25 for instances that share 28 attachments with network
@@ -17,15 +17,12 @@ _DEDICATED = re.compile(r"([cmr]7(a|i|i-flex|iz)|[cmrx]8g\w*|i8g|i7ie|g6e?|gr6|u
 _DEDICATED_LIMITS = {"16xlarge": 48, "24xlarge": 64, "32xlarge": 88, "48xlarge": 128}
 _DEDICATED_LIMIT = 32
 _ROOT = 1
-"""The root volume takes one of those that are dedicated to EBS."""
+"""The root volume takes one of the attachments that are dedicated to EBS."""
 
 
 @lru_cache(maxsize=4096)
 def ebs_limit(instance_type: str) -> int | None:
-    """Return the limit for a type.
-
-    None for what is no EC2 instance type, which stays without one.
-    """
+    """Return the limit for an instance type; None for what is no EC2 instance type."""
     match = _INSTANCE_TYPE.fullmatch(instance_type)
     if match is None:
         return None
@@ -38,7 +35,7 @@ def ebs_limit(instance_type: str) -> int | None:
 
 
 def least_ebs_limit(instance_types: Iterable[str]) -> int | None:
-    """Return what a node of any of these types attaches; None when that is not known of all."""
+    """Return the lowest limit of these types; None if one of them has none."""
     limits = [ebs_limit(name) for name in instance_types]
     known = [limit for limit in limits if limit is not None]
     return min(known) if known and len(known) == len(limits) else None

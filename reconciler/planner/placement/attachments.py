@@ -1,6 +1,6 @@
 """NodeVolumeLimits for volumes that several pods use: a node attaches each of them once.
 
-Volumes of one pod alone are amounts in the resource matrix. A shared one takes a slot of its
+Volumes of a single pod are amounts in the resource matrix. A shared one takes a slot of its
 driver's column on a row while any of its pods is there, so it is counted per volume and row.
 
 Source: kube-scheduler plugins/nodevolumelimits/csi.go: attached and new volumes are sets.
@@ -24,7 +24,7 @@ class SharedAttachments:
         self._users: dict[SharedVolume, IntArray] = {}
 
     def limited(self, pod_class: PodClass, free: IntArray, room: IntArray) -> IntArray:
-        """`room` where the driver's column still holds those of its volumes that are not there."""
+        """Return `room`, only on rows with slots for the class's volumes not attached there."""
         for driver in sorted({volume.driver for volume in pod_class.volumes.shared}):
             column = self._dimensions.attachments(driver)
             volumes = [v for v in pod_class.volumes.shared if v.driver == driver]
@@ -34,14 +34,14 @@ class SharedAttachments:
             left = free[:, column] - missing
             own = int(pod_class.requests[column])
             new = np.maximum(left // own, 0) if own else np.where(left >= 0, UNLIMITED, 0)
-            # What is attached already is not asked about again, however crowded the node is.
+            # Volumes that are attached already need no slot, however full the node is.
             room = np.where((missing == 0) & (own == 0), room, np.minimum(room, new))
         return room
 
     def take(
         self, volumes: Sequence[SharedVolume], free: IntArray, rows: IntArray, amounts: IntArray
     ) -> None:
-        """Count `amounts` more users (or fewer) on `rows`; `free` follows where it matters."""
+        """Count `amounts` more users (fewer if negative) on `rows`; update `free` accordingly."""
         for volume in volumes:
             users = self._of(volume, len(free))
             before = users[rows] > 0

@@ -35,7 +35,7 @@ from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, Volume
 
 @dataclass(slots=True, eq=False)
 class PodClass:
-    """Pods with one spec, one namespace, equal labels as far as selectors read them."""
+    """Pods with the same spec and namespace, and equal labels as far as selectors read them."""
 
     number: int
     spec: PodSpec
@@ -46,24 +46,25 @@ class PodClass:
     requests: IntArray
     """Amount per dimension."""
     columns: IntArray
-    """Dimensions that it asks for at all."""
+    """The dimensions that it requests."""
     static: int
     """Classes with the same static constraints share this number."""
     size: float
-    """CPU and memory relative to each other, the larger share: what is large is hard to place."""
+    """The larger share of CPU and memory relative to each other: large pods are hard to place."""
     anti_affinity: tuple[PodAffinityTerm, ...] = ()
     affinity: tuple[PodAffinityTerm, ...] = ()
     spread: tuple[TopologySpreadConstraint, ...] = ()
     """Required terms with matchLabelKeys merged in and namespaces resolved."""
     preferences: tuple[tuple[int, PodAffinityTerm], ...] = ()
-    """Preferred inter-pod terms likewise, each with its weight, negative for anti-affinity."""
+    """Preferred inter-pod terms, likewise, each with its weight, which is negative for
+    anti-affinity."""
     soft_spread: tuple[TopologySpreadConstraint, ...] = ()
 
     @property
     def follows_claim(self) -> bool:
         """Return whether its zone is that of the other users of a claim.
 
-        A required affinity comes instead: there the neighbours choose the zone.
+        False with a required affinity: then the neighbours determine the zone.
         """
         return bool(self.volumes.zone_claim) and not self.affinity
 
@@ -74,7 +75,7 @@ Group = tuple[PodClass, list[Pod]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticConstraints:
-    """What the static filters read of a pod; equal ones get one verdict per node kind."""
+    """What the static filters read of a pod; equal ones have one verdict per node kind."""
 
     node_selector: Labels
     node_affinity: NodeSelector | None
@@ -82,14 +83,14 @@ class StaticConstraints:
     volumes: VolumeNeeds
 
     def label_keys(self) -> tuple[str, ...]:
-        """Return the keys of the node labels that they read, in order."""
+        """Return the keys of the node labels that the filters read, in order."""
         keys = set(self.node_selector).union(*map(node_selector_keys, self._selectors()))
         return tuple(sorted(keys))
 
     def names(self) -> frozenset[str] | None:
-        """Return the node names that they mention: all other names are alike to them.
+        """Return the node names that the constraints mention; all other names are equivalent.
 
-        None where a line compares names in another way, so that no two are alike.
+        None if an expression compares names in another way, so that no two names are equivalent.
         """
         terms = [term for selector in self._selectors() for term in selector.terms]
         lines = [line for term in terms for line in term.fields]
@@ -107,7 +108,7 @@ _NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)
 _SPREAD_NOWHERE = (
     TopologySpreadConstraint(topology_key=NOWHERE, max_skew=1, hard=True, selector=None),
 )
-"""What stands for all rules of a class one of which no node can keep."""
+"""Stands for all rules of a class that has a rule which no node can satisfy."""
 
 
 class ClassTable:
@@ -120,7 +121,10 @@ class ClassTable:
         resolver: VolumeResolver,
         offered: Offered | None = None,
     ) -> None:
-        """`offered` is what nodes have, and new ones would; None: whatever pods ask for."""
+        """Build the table; `offered` is what nodes have and new ones would.
+
+        None for all that pods ask for.
+        """
         self._resolver = resolver
         self._namespaces = {n.name: n.labels for n in namespaces}
         self._specs: dict[int, PodSpec] = {}
@@ -132,7 +136,7 @@ class ClassTable:
             spec = self._intern(pod.spec)
             if spec.host_ports:
                 _add_ports(ports.setdefault(pod.key.namespace, {}), pod)
-            # A DaemonSet's pods each name their node, and are never placed again.
+            # Each pod of a DaemonSet names its node, and is never placed again.
             if not (pod.node_name and (pod.daemon or pod.mirror)):
                 choosing[id(spec)] = spec
             if pod.claims or pod.ebs_volume_ids:
@@ -158,11 +162,11 @@ class ClassTable:
         """Numbers of the classes whose pods new nodes come with."""
         self._index: dict[tuple[object, ...], PodClass] = {}
         self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
-        """The same by identity of traits and labels, which the values keep alive."""
+        """The same by the `id` of traits and labels, which the values keep alive."""
         self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int, float]] = {}
-        """By identity of spec and volumes, which `_canonical` and `_volumes` keep alive."""
+        """By the `id` of spec and volumes, which `_canonical` and `_volumes` keep alive."""
         self._static: dict[tuple[object, ...], int] = {}
-        """By what they are made from; needs by identity, as `_volumes` keeps one of a kind."""
+        """By what they are made from; needs by `id`, as `_volumes` keeps one object of each."""
         self.statics: list[StaticConstraints] = []
 
     def _intern(self, spec: PodSpec) -> PodSpec:
@@ -174,17 +178,17 @@ class ClassTable:
         return known
 
     def _shown(self, labels: Labels) -> frozenset[tuple[str, str]]:
-        """Return the labels as far as selectors read them."""
+        """Return the labels that selectors read."""
         read = self._pod_label_keys
         if len(read) < len(labels):
             return frozenset([(key, labels[key]) for key in read if key in labels])
         return frozenset([item for item in labels.items() if item[0] in read])
 
     def parted(self, pods: Sequence[Pod]) -> Iterable[Sequence[Pod]]:
-        """Return pods of one group, each part of one class, in the order of the pods.
+        """Return the pods of one group in parts of one class each, in the order of the pods.
 
         Args:
-            pods: At least one, with one `traits` in common.
+            pods: At least one pod; all have one `traits` in common.
         """
         if pods[0].traits.volumes:
             return [[pod] for pod in pods]
@@ -207,9 +211,10 @@ class ClassTable:
         return found
 
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
-        """Return the class of a pod; pods being deleted are apart, as topology spread skips them.
+        """Return the class of a pod.
 
-        Replicas are asked about again and again: those without volumes cost a look-up.
+        Pods being deleted have classes of their own, as topology spread ignores them. Replicas are
+        asked about again and again: for those without volumes it is one look-up.
         """
         if pod.traits.volumes:
             return self._find(pod, bound=bound)
@@ -220,10 +225,10 @@ class ClassTable:
         return seen[2]
 
     def grouped(self, pods: Iterable[Pod]) -> Iterable[Group]:
-        """Bound pods by class, in the order of the first of each.
+        """Return bound pods by class, in the order of the first of each.
 
-        Most pods of a cluster are asked about in every plan: those whose replicas were seen cost
-        no call.
+        Most pods of a cluster are asked about in every plan: for those whose replicas were seen it
+        costs no call.
         """
         found: dict[int, Group] = {}
         seen, labelled = self._seen, bool(self._pod_label_keys)
@@ -251,12 +256,12 @@ class ClassTable:
             labels = Labels(sorted(shown)) if shown else NO_LABELS
             known = self._make(spec, namespace, labels, needs, deleting=deleting)
             self._index[key] = known
-            if deleting:  # its successor is asked about, and counters ask for all classes at first
+            if deleting:  # its successor is asked about, and counters read all classes first
                 self._find(pod, bound=False)
         return known
 
     def volumes_of(self, pod: Pod) -> VolumeNeeds:
-        """Return what the volumes of any pod would ask, as things are."""
+        """Return what the volumes of a pod require now."""
         return self._resolver.needs(pod)
 
     def _make(
@@ -284,11 +289,11 @@ class ClassTable:
         return made
 
     def _add_rules(self, made: PodClass) -> None:
-        """The rules between pods, which most specs have none of."""
+        """Return the rules between pods; most specs have none."""
         spec, namespace, labels = made.spec, made.namespace, made.labels
         preferred = self._resolved(tuple(p.term for p in spec.pod_preferences), namespace, labels)
         weights = (p.weight for p in spec.pod_preferences)
-        # Anti-affinity on a label that no node has is always kept.
+        # Anti-affinity on a label that no node has is always satisfied.
         here = tuple(t for t in spec.pod_anti_affinity if t.topology_key in self._everywhere)
         made.anti_affinity = self._resolved(here, namespace, labels)
         made.affinity = _NEAR_NOWHERE
@@ -304,7 +309,7 @@ class ClassTable:
     def _taken_alone(
         self, spec: PodSpec, needs: VolumeNeeds
     ) -> tuple[IntArray, IntArray, int, float]:
-        """Amounts per dimension, the dimensions asked for, the number of the static part, size."""
+        """Return amounts per dimension, the requested dimensions, the static number, the size."""
         key = (spec.node_selector, spec.node_affinity, spec.tolerations, id(needs))
         number = self._static.get(key)
         if number is None:
@@ -338,7 +343,7 @@ class ClassTable:
         )
 
     def _namespaces_of(self, term: PodAffinityTerm, namespace: str) -> frozenset[str]:
-        """Return the namespaces of a term: the pod's own where it has neither selector nor list."""
+        """Return the namespaces of a term: the pod's own if it has neither selector nor list."""
         if term.namespace_selector is None:
             return term.namespaces or frozenset({namespace})
         chosen = self._named.chosen_by(term.namespace_selector)
@@ -353,14 +358,15 @@ def _add_ports(known: dict[HostPort, bool], pod: Pod) -> None:
 
 
 def _by_need(ports: Mapping[HostPort, bool]) -> Sequence[HostPort]:
-    """Return host ports in order, those first that pods without a node ask for."""
+    """Return the host ports, those that pods without a node ask for first."""
     return sorted(ports, key=lambda port: (ports[port], port))
 
 
 def _merged(constraint: TopologySpreadConstraint, labels: Labels) -> TopologySpreadConstraint:
     """Return the constraint as kube-scheduler reads it for a pod with these labels.
 
-    A selector that is empty even so counts no pod, like one that is not there.
+    A selector that is empty after that counts no pod, like a missing one.
+
     Source: kube-scheduler plugins/podtopologyspread/common.go, countPodsMatchSelector.
     """
     selector = with_label_keys(constraint.selector, labels, constraint.match_label_keys)

@@ -1,6 +1,6 @@
-"""Which counters each class feeds, and which ones it obeys.
+"""Which counters count the pods of a class, and which ones it obeys.
 
-A counter exists per description ("pods of these namespaces that this selector matches", "pods
+There is one counter per description ("pods of these namespaces that this selector matches", "pods
 that hold this anti-affinity term") and topology key.
 """
 
@@ -29,35 +29,35 @@ class Eligible(NamedTuple):
     """Which rows a spread constraint counts."""
 
     number: int
-    """In the table of node kinds that constraints count."""
+    """By number in the table of node kinds that constraints count."""
     keys: tuple[str, ...]
-    """Topology keys without which a row counts for nothing."""
+    """Topology keys without which a row does not count."""
 
 
 _ANY_ROW = Eligible(-1, ())
 
 
 class _Together(NamedTuple):
-    """Of some counters, what decides together which rows they count."""
+    """What decides together which rows some counters count."""
 
     topology: Topology
     keys: tuple[str, ...]
     by_kind: bool
-    """Whether they count nodes of some kinds only."""
+    """Whether they count only nodes of some kinds."""
 
 
 class _Part(NamedTuple):
-    """Counters of a class that decide together which rows they count."""
+    """Counters of a class for which the same decides which rows they count."""
 
     together: _Together
     places: IntArray
-    """Where they are among all counters of the table."""
+    """Their positions among all counters of the table."""
     numbers: IntArray
-    """Of the counters in their topology."""
+    """Their numbers in their topology."""
     eligible: IntArray
     """For each the number of the node kinds that it counts."""
     same: int | None
-    """That number where it is one for all."""
+    """That number, if it is the same for all."""
 
 
 class _Feeds:
@@ -65,7 +65,7 @@ class _Feeds:
 
     def __init__(self) -> None:
         self.known = 0
-        """How many counters of the table were looked at."""
+        """How many counters of the table were examined."""
         self.counters: list[Counter] = []
         self.parts: dict[int, _Part] = {}
 
@@ -73,7 +73,8 @@ class _Feeds:
 class CounterTable:
     """All counters of a simulation, each made when a class that obeys it is first asked about.
 
-    A tenant's pods that run may hold thousands of rules: what is not asked about costs nothing.
+    A tenant's running pods may hold thousands of rules: those that are not asked about cost
+    nothing.
     """
 
     def __init__(
@@ -84,15 +85,15 @@ class CounterTable:
         kinds: Callable[[], IntArray],
         located: Callable[[IntArray], tuple[IntArray, IntArray]],
     ) -> None:
-        """A table.
+        """Build a table.
 
         Args:
             table: The classes.
-            topologies: By key.
+            topologies: The topologies by key.
             eligible: Which node kinds spread constraints count.
-            kinds: The node kind of each row.
-            located: Rows and amounts of all pods that run or are reserved, of classes with these
-                numbers.
+            kinds: Returns the node kind of each row.
+            located: Returns rows and amounts of all pods, running or reserved, of classes with
+                these numbers.
         """
         self._topologies = topologies
         self._eligible = eligible
@@ -100,7 +101,7 @@ class CounterTable:
         self._located = located
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._made: list[Counter] = []
-        """Those that count anything, and of each of them:"""
+        """The counters that count anything, and for each of them:"""
         self._number_of: IntArray = np.zeros(0, dtype=np.int64)
         """its number in its topology,"""
         self._eligible_of: IntArray = np.zeros(0, dtype=np.int64)
@@ -114,13 +115,13 @@ class CounterTable:
         self._members: dict[Description, IntArray] = {}
         self._index = ClassIndex(self._classes)
         self._count_of_classes = len(self._classes)
-        """Of those that counters can count: a class that comes later is none of them."""
+        """How many classes counters can count: a class that comes later is not counted."""
         self._deleting = np.array([c.deleting for c in self._classes], dtype=np.bool_)
         self._users_of_claim: dict[str, list[int]] = {}
         self.empty = not any(
             c.anti_affinity or c.affinity or c.spread or c.follows_claim for c in self._classes
         )
-        """Whether no class has a rule between pods: nothing is ever counted."""
+        """Whether no class has a rule between pods, so that nothing is ever counted."""
         self._counted: BoolArray = np.zeros((len(self._classes), 0), dtype=np.bool_)
         """By class and counter, whether the counter counts pods of the class."""
         self._feeds: dict[int, _Feeds] = {}
@@ -128,18 +129,18 @@ class CounterTable:
         self._holders = HolderIndex(self._classes)
 
     def feeds(self, pod_class: PodClass) -> Sequence[Counter]:
-        """Return the counters that count pods of the class, as far as anything obeys them."""
+        """Return the counters that count pods of the class, among those that any class obeys."""
         return self._feeds_of(pod_class.number).counters
 
     def count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
-        """Have all counters that count pods of the class count more of them, or fewer."""
+        """Count more pods of the class (fewer if negative) in all counters that count them."""
         if not self._made:
             return
         for part in self._feeds_of(pod_class.number).parts.values():
             self._count_by(part, rows, amounts)
 
     def _count_by(self, part: _Part, rows: IntArray, amounts: IntArray) -> None:
-        """Have some counters count more pods on the rows that each of them counts."""
+        """Count more pods in some counters, on the rows that each of them counts."""
         topology, keys, by_kind = part.together
         if not by_kind:
             topology.count(part.numbers, rows, amounts)
@@ -174,7 +175,7 @@ class CounterTable:
         return found
 
     def _feed(self, found: _Feeds, new: IntArray) -> None:
-        """Add counters to those that a class feeds."""
+        """Add counters to those that count pods of a class."""
         found.counters += [self._made[place] for place in new.tolist()]
         by_number: dict[int, list[int]] = {}
         for place, number in zip(new.tolist(), self._together_of[new].tolist(), strict=True):
@@ -277,7 +278,7 @@ class CounterTable:
         members: IntArray,
         eligible: Eligible = _ANY_ROW,
     ) -> Counter:
-        """Return the counter with this meaning; a new one counts what is there of its members."""
+        """Return the counter for this description; a new one counts its members' present pods."""
         key = (role, what, topology_key)
         known = self._counters.get(key)
         if known is None:
@@ -288,7 +289,7 @@ class CounterTable:
         return known
 
     def _begin(self, counter: Counter, members: IntArray, eligible: Eligible) -> None:
-        """Have a counter count the pods of these classes, those that are there first."""
+        """Let a counter count the pods of these classes, starting with the present ones."""
         place = len(self._made)
         if self._counted.shape[1] == place:
             more = np.zeros((len(self._counted), max(16, place)), dtype=np.bool_)
@@ -308,7 +309,7 @@ class CounterTable:
             self._count_by(self._part(together, np.array([place])), rows, amounts)
 
     def _daemons_among(self, members: IntArray) -> frozenset[int]:
-        """Return the numbers of those of the classes whose pods new nodes come with."""
+        """Return the numbers of those classes whose pods come with new nodes."""
         if not (self._daemons and len(members)):
             return frozenset()
         if len(members) <= FEW:
@@ -323,7 +324,7 @@ class CounterTable:
         return known
 
     def staying(self, description: Description) -> IntArray:
-        """Return those of them whose pods are not being deleted."""
+        """Return those of `members` whose pods are not being deleted."""
         members = self.members(description)
         return members[~self._deleting[members]]
 
@@ -332,7 +333,7 @@ class CounterTable:
 
 
 def _with(array: IntArray, place: int, value: int) -> IntArray:
-    """Return the array with a value at a place, where it may end."""
+    """Return the array with a value at a position, which may be its end."""
     found = grown(array, place + 1)
     found[place] = value
     return found

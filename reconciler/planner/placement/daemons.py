@@ -1,4 +1,4 @@
-"""Daemons' pods on imagined rows, which the rules of other pods count."""
+"""Daemons' pods on imagined rows, which count for the rules of other pods."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,11 +15,11 @@ class ImaginedDaemons:
     def __init__(
         self, table: ClassTable, count: Callable[[PodClass, IntArray, IntArray], None]
     ) -> None:
-        """`count` tells the counters that there are pods of a class on rows."""
+        """Start empty; `count` updates the counters for pods of a class on rows."""
         self._table = table
         self._count = count
         self.noted: dict[int, list[tuple[IntArray, IntArray]]] = {}
-        """Rows and amounts of the pods of each daemon, by class number."""
+        """Rows and amounts of each daemon's pods, by class number."""
         self._journal: list[tuple[PodClass, IntArray]] = []
 
     def add(self, daemons: Sequence[Pod], first: int, copies: int) -> None:
@@ -32,7 +32,7 @@ class ImaginedDaemons:
             self._count(pod_class, rows, ones)
 
     def revert(self, rows: int) -> None:
-        """Take the pods on rows from `rows` on away, while these rows are there."""
+        """Remove the pods on rows from `rows` on, while these rows still exist."""
         while self._journal and self._journal[-1][1][0] >= rows:
             pod_class, at = self._journal.pop()
             _, ones = self.noted[pod_class.number].pop()

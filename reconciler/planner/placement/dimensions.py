@@ -1,7 +1,7 @@
 """Everything countable on a node is one column: resources, host ports, volume attachments.
 
-Source: kube-scheduler's NodeResourcesFit, NodePorts and NodeVolumeLimits are all "the sum on a
-node stays within a limit", so one integer matrix serves them.
+Source: kube-scheduler's NodeResourcesFit, NodePorts and NodeVolumeLimits all say that the sum on a
+node stays within a limit, so one integer matrix serves them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,28 +17,28 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
 AMOUNT_MAX = 2**48
-"""256 TiB, or as many of anything: the most of a resource that is counted on one node.
+"""The most of a resource that is counted on one node: 256 TiB, or as many of anything.
 
 A node that offers more counts as offering this. Sums of larger amounts, inflated by an
-over-subscription, would leave 64 bits.
+over-subscription, would exceed 64 bits.
 """
 BEYOND = AMOUNT_MAX + 1
-"""What a pod that requests more than `AMOUNT_MAX` counts as: more than any node offers.
+"""Stands for a request above `AMOUNT_MAX`: more than any node offers.
 
-How much larger than the limit a pod and a node are cannot be compared, so no node takes it.
+By how much pods and nodes exceed the limit cannot be compared, so no node takes such a pod.
 """
 _ROWS_MAX = 4096
-"""Pods' rows that are remembered, twice over: so many of the usual size, fewer of larger ones."""
+"""How many pods' rows are cached, twice over, if of usual size; fewer of larger ones."""
 _USUAL_COLUMNS = 64
-"""The usual size of a row: one with more columns counts as several."""
+"""The usual number of columns of a row: one with more counts as several."""
 PodRow = tuple[IntArray, IntArray]
 """Amounts, and the columns that are not zero."""
 NOWHERE = "(none)"
 """The one column of all resources that pods ask for and no node has or would have."""
 PORTS_MAX = 1024
-"""Different host ports of one namespace that are counted: a column each, on every node's row.
+"""How many host ports of one namespace are counted: each is a column of every node's row.
 
-Those of pods without a node come first: each of them needs its column to get a place.
+Those of pods without a node come first, as these need their column to get a place.
 """
 OTHER_PORTS = "(other)"
 _PORT = "host-port:"
@@ -49,10 +49,10 @@ class Dimensions:
     """The columns of the resource matrix.
 
     Args:
-        extended: The resources beside the basic ones.
-        ports: The host ports that are counted. Pods that ask for any other one fit nowhere; where
-            they run they take one only from pods that ask for the same number.
-        drivers: The CSI drivers of any volume.
+        extended: The resources in addition to the basic ones.
+        ports: The host ports that are counted. Pods that ask for another one fit nowhere; running
+            ones take it only from pods that ask for the same number.
+        drivers: The CSI drivers of all volumes.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Dimensions:
         self._rows: InternTable[tuple[object, ...], PodRow] = InternTable(_ROWS_MAX)
 
     def _default(self, name: str) -> int:
-        """Return what a node has of a column that its allocatable does not name."""
+        """Return a node's amount of a column that its allocatable does not name."""
         if name.startswith(_VOLUMES):
             return UNLIMITED
         if name == f"{_PORT}{OTHER_PORTS}":
@@ -95,7 +95,7 @@ class Dimensions:
         volume_limits: Mapping[str, int | None],
         taken_ports: Sequence[HostPort] = (),
     ) -> IntArray:
-        """A node's row: what it offers of every column, some host ports being taken already."""
+        """Return a node's row: what it offers of every column, less host ports already taken."""
         row = self._defaults.copy()
         for name, amount in allocatable.items():
             if name in self.column:
@@ -109,7 +109,10 @@ class Dimensions:
         return row
 
     def _withhold_port(self, row: IntArray, port: HostPort) -> None:
-        """Take a host port off what a node offers; ports that no pod asks for have no column."""
+        """Subtract a host port from what a node offers.
+
+        Ports that no pod asks for have no column.
+        """
         name = _port_name(port)
         if name not in self.column:
             return
@@ -126,13 +129,13 @@ class Dimensions:
         *,
         takes_all: bool = False,
     ) -> PodRow:
-        """Return what a pod takes of each column, and which it takes any of; not to be changed.
+        """Return what a pod takes of each column, and of which it takes any; read-only.
 
         Args:
             requests: Its resources.
             ports: Its host ports.
-            volumes: What is attached for it, per CSI driver.
-            takes_all: Whether it takes all of what it may ask for beside these.
+            volumes: The number of attached volumes per CSI driver.
+            takes_all: Whether it takes all of what it may ask for besides these.
         """
         key = (requests, ports, volumes, takes_all)
         known = self._rows.get(key)
@@ -150,7 +153,7 @@ class Dimensions:
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in requests.items():
             row[self.column.get(name, self._nowhere)] = min(amount, BEYOND)
-        # Containers of one pod may name a port twice: kube-scheduler compares it with other pods'.
+        # Containers of one pod may name a port twice: kube-scheduler only compares with other pods.
         everywhere = {_port_name(port) for port in ports if port.address == ANY_ADDRESS}
         for port in ports:
             if port.address == ANY_ADDRESS or _port_name(port) not in everywhere:
@@ -161,7 +164,7 @@ class Dimensions:
         return row
 
     def _all_taken(self, row: IntArray) -> IntArray:
-        """Return the row with so much of host ports and extended resources that no node fits."""
+        """Return the row with so many host ports and extended resources that no node fits."""
         taken = row.copy()
         for name, column in self.column.items():
             if name not in BASIC and not name.startswith(_VOLUMES):
@@ -185,7 +188,7 @@ class Dimensions:
             row[self.column[f"{name}@{port.address}"]] += 1
 
     def shares(self, port: HostPort) -> int:
-        """How many shares of its port number the port takes: all of them for every address."""
+        """Return how many shares of its port number the port takes: all of them for 0.0.0.0."""
         if port.address != ANY_ADDRESS:
             return 1
         return len(self._addresses[_port_name(port)] | {ANY_ADDRESS})
@@ -195,7 +198,7 @@ class Dimensions:
         return self.column[f"{_VOLUMES}{driver}"]
 
     def resource(self, column: int, requests: Resources) -> str:
-        """Return the name of a column, or what of the requests it stands for."""
+        """Return the name of a column, or which of the requests it stands for."""
         name = self.names[column]
         if name != NOWHERE:
             return name
@@ -211,11 +214,11 @@ class Dimensions:
         )
 
     def code(self, column: int, requests: Resources) -> str:
-        """The unplaceable code for running out of this column, for a pod with these requests."""
+        """Return the unplaceable code for a shortage of this column, for these requests."""
         return self.code_of(self.resource(column, requests))
 
     def code_of(self, name: str) -> str:
-        """Return the unplaceable code for running out of what `resource` names."""
+        """Return the unplaceable code for a shortage of what `resource` names."""
         if name.startswith(_PORT):
             return "host-port"
         return "volume-limit" if name.startswith(_VOLUMES) else f"insufficient-{name}"

@@ -1,8 +1,8 @@
 """Spreading pods of one class over topology domains that several rows share (zones, racks).
 
 Rows with the same domains for the class's shared rules form a *place*. `assign` decides how many
-pods go to each place so that every shared rule holds at the end; within a place rows differ only
-in resources and hostname rules, which whoever fills them checks.
+pods go to each place so that every shared rule holds at the end. Within a place rows differ only in
+resources and hostname rules, which the caller checks when it fills them.
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,18 @@ from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import Counter, Topology
 
 _UNCERTAIN = -2
-"""Place coordinates: a domain, -1 without one, or -2 - n for the n-th set of choices."""
+"""Coordinates of a place: a domain, -1 without one, or -2 - n for the n-th set of choices."""
 
 Coordinates = tuple[int, ...]
 
 
 def shared_keys(links: Links) -> tuple[str, ...]:
-    """Topology keys of the class's rules on which rows share domains."""
+    """Return the topology keys of the class's rules by which rows share domains."""
     return tuple(sorted({c.topology.key for c in links.obeyed()} - {HOSTNAME}))
 
 
 def coordinates_of_rows(sim: Simulation, keys: Sequence[str]) -> IntArray:
-    """Per row (first axis) its place coordinates.
-
-    Uncertain rows with equal choices are one place.
-    """
+    """Return per row (first axis) its place; uncertain rows with equal choices are one place."""
     columns = []
     for key in keys:
         topology = sim.topologies[key]
@@ -47,14 +44,14 @@ def coordinates_of_rows(sim: Simulation, keys: Sequence[str]) -> IntArray:
 
 @dataclass(slots=True, eq=False)
 class _Tally:
-    """Counts per domain that the assignment in hand changes; the simulation's stay as they are."""
+    """Counts per domain during an assignment; the simulation's counts do not change."""
 
     counts: dict[int, int]
     uncertain: dict[int, int] = field(default_factory=dict)
     """Pods assigned to places whose domain is open."""
 
     def most(self, at: int, topology: Topology) -> int:
-        """Return the count of the coordinate's domain; the worst case where it is open."""
+        """Return the count of the coordinate's domain; the worst case if it is open."""
         if at <= _UNCERTAIN:
             return max(
                 (self.counts.get(d, 0) for d in topology.choices[_UNCERTAIN - at]), default=0
@@ -68,7 +65,7 @@ class _Tally:
             self.counts[at] = self.counts.get(at, 0) + amount
 
     def uncertain_at(self, at: int, amount: int) -> None:
-        """Pods on nodes of which EC2 has yet to choose the domain."""
+        """Return how many pods are on nodes whose domain EC2 has yet to choose."""
         self.uncertain[at] = self.uncertain.get(at, 0) + amount
 
 
@@ -92,15 +89,15 @@ class SharedRules:
         tallies: dict[int, _Tally] | None,
         terms: Terms = DEMAND,
     ) -> None:
-        """The rules of a class.
+        """Prepare the rules of a class.
 
         Args:
             sim: The simulation.
             pod_class: The class.
-            keys: The topology keys of which its rules are meant.
-            tallies: By counter identity; they outlive one class while a purchase is being planned.
-                None where no other class is assigned beside it: then only what it obeys is tallied.
-            terms: How it is asked.
+            keys: The topology keys whose rules are meant.
+            tallies: By counter `id`; they outlive one class while a purchase is planned. None if no
+                other class is assigned: then only what this class obeys is tallied.
+            terms: The terms of the question.
         """
         self._axis = {key: i for i, key in enumerate(keys)}
         self._tallies = {} if tallies is None else tallies
@@ -127,7 +124,7 @@ class SharedRules:
         }
 
     def open_domains(self, places: Sequence[Coordinates]) -> None:
-        """Count the places' domains as existing: nodes will be there once they are used."""
+        """Count the places' domains as existing, as nodes will be there once they are used."""
         for rule in self._spread:
             axis = self._axis[rule.counter.topology.key]
             self._domains[id(rule)] |= {p[axis] for p in places if p[axis] >= 0}
@@ -152,7 +149,7 @@ class SharedRules:
         )
 
     def kept_apart(self, place: Coordinates) -> bool:
-        """Whether anti-affinity keeps one more pod out of the place, its own or that of others."""
+        """Return whether anti-affinity excludes one more pod from the place, its own or others'."""
         return not (
             all(self._anti_allows(c, place, itself=itself) for c, itself in self._anti)
             and all(self._anti_allows(c, place, itself=False) for c in self._held)
@@ -170,7 +167,7 @@ class SharedRules:
         return tally.most(at, counter.topology) == 0
 
     def _may_begin(self, place: Coordinates) -> bool:
-        """Return whether all affinity labels are there, and a group runs already or may begin."""
+        """Return whether all affinity labels exist, and a group runs already or may start."""
         if any(place[self._axis[c.topology.key]] == -1 for c in self._affinity):
             return False
         return not self._affinity or self._first_may or self._begun()
@@ -183,7 +180,8 @@ class SharedRules:
     def _key_allows(self, rules: _RulesOfKey, at: int) -> bool:
         """Return whether affinity and spread by one key allow the domain.
 
-        In hope an open domain may become any of its choices, and all rules must hold in that one.
+        With `Terms.hope` an open domain may become any of its choices, and all rules must hold in
+        that one.
         """
         near = rules.near if rules.near and self._begun() else ()
         if not (self._hopeful and at <= _UNCERTAIN):
@@ -199,8 +197,8 @@ class SharedRules:
     def may_come_right(self, place: Coordinates) -> bool:
         """Return whether the rules allow at least one zone in which the open node may start.
 
-        Pods whose own domain is open count as neighbours in all that it may become, and take up
-        no room in any: what is refused here is refused wherever they come up.
+        Pods whose own domain is open count as neighbours in all zones that it may become, and take
+        up no room in any: what is refused here is refused in whichever zone they start.
         """
         return all(
             place[rules.axis] > _UNCERTAIN
@@ -230,7 +228,7 @@ class SharedRules:
     def _spread_allows(self, rule: SpreadRule, at: int, hoped: int | None = None) -> bool:
         """Return whether the skew allows one more.
 
-        `hoped`: as if all of an open domain came up there.
+        `hoped` as if all of an open domain were there.
         """
         if at == -1:
             return False
@@ -241,7 +239,7 @@ class SharedRules:
         return there + itself - self._least(rule, tally, hoped, there) <= rule.max_skew
 
     def _least(self, rule: SpreadRule, tally: _Tally, hoped: int | None, there: int) -> int:
-        """Return the count of the least filled domain, `there` in the hoped-for one."""
+        """Return the count of the least filled domain, with `there` in the hoped-for one."""
         domains = self._domains[id(rule)]
         if len(domains) < rule.min_domains:
             return 0
@@ -260,7 +258,7 @@ class SharedRules:
 
     @property
     def together(self) -> bool:
-        """Whether only affinity applies: all pods of the class must go where the first one goes."""
+        """Return whether all pods of the class must go to the same place, by affinity alone."""
         return bool(self._affinity) and self.at_once
 
     @property
@@ -269,14 +267,14 @@ class SharedRules:
         return not (self._spread or self._anti)
 
     def emptiest(self, places: Sequence[Coordinates], room: Sequence[int]) -> int | None:
-        """Return the allowed place with room that is least loaded, the earlier one among equals."""
+        """Return the allowed place with room that is least loaded; the first one if equal."""
         for _, index in sorted((self.load(p), i) for i, p in enumerate(places) if room[i] > 0):
             if self.allows(places[index]):
                 return index
         return None
 
     def ladder(self, places: Sequence[Coordinates]) -> "Ladder | None":
-        """The rules as levels to be filled, when they are one spread over certain domains."""
+        """Return the rules as levels to fill, if they are a single spread over certain domains."""
         if self._anti or self._held or self._affinity or len(self._spread) != 1:
             return None
         rule = self._spread[0]
@@ -303,18 +301,18 @@ class SharedRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """One spread constraint over places that are a certain domain each: a pod is a step up."""
+    """One spread constraint over places that are one certain domain each; a pod is one step up."""
 
     levels: list[int]
     """Matching pods in each place."""
     least_elsewhere: int | None
-    """Of domains that are none of the places; None without such."""
+    """Matching pods in domains that are none of the places; None if there are none."""
     max_skew: int
     from_zero: bool
     """Whether there are fewer domains than minDomains, so that the least filled counts as empty."""
 
     def climb(self, capacities: Sequence[int], count: int) -> list[int]:
-        """Return what `assign` would give each place, without asking all places about every pod."""
+        """Return what `assign` would give each place, without asking each place for each pod."""
         amounts = [0] * len(self.levels)
         open_places = [(level, i) for i, level in enumerate(self.levels) if capacities[i] > 0]
         heapify(open_places)
@@ -344,10 +342,10 @@ def assign(
     """Return how many of `count` pods go to each place, the emptiest allowed one first.
 
     Args:
-        rules: The class's shared rules; their tallies follow.
-        places: Distinct coordinates, in order of preference among equals.
+        rules: The class's shared rules; their tallies are updated.
+        places: Distinct coordinates, in order of preference if equally full.
         capacities: The most that each place can take for other reasons.
-        count: Pods to assign; what is left over fits nowhere.
+        count: Pods to assign; those that are left over fit nowhere.
     """
     ladder = rules.ladder(places)
     if ladder is not None:

@@ -14,10 +14,10 @@ _NO_KINDS: BoolArray = np.zeros(0, dtype=np.bool_)
 
 
 class EligibleKinds:
-    """By a constraint's honors and its class's static constraints, the node kinds that it counts.
+    """The node kinds that a spread constraint counts, by its honour flags and static constraints.
 
-    Thousands of classes may each have static constraints of their own, so that they are asked about
-    all at once.
+    Thousands of classes may each have static constraints of their own, so they are asked about
+    together.
     """
 
     def __init__(self, statics: Sequence[StaticConstraints], table: KindTable) -> None:
@@ -26,12 +26,12 @@ class EligibleKinds:
         self._numbers: dict[tuple[int, bool, bool], int] = {}
         self._asked: list[tuple[int, bool, bool]] = []
         self._answers = np.zeros((0, 0), dtype=np.int8)
-        """By number and node kind; `_UNKNOWN` where it was not asked for yet."""
+        """By number and node kind; `_UNKNOWN` if not asked for yet."""
         self._known: list[int] = []
-        """By number, how many kinds are answered about."""
+        """By number, for how many kinds the answer is known."""
 
     def number(self, static_number: int, *, honor_affinity: bool, honor_taints: bool) -> int:
-        """Return what stands for these from now on."""
+        """Return the number that stands for these from now on."""
         asked = (static_number, honor_affinity, honor_taints)
         known = self._numbers.get(asked)
         if known is None:
@@ -50,7 +50,7 @@ class EligibleKinds:
         return np.asarray(self._answers[number, :count] > 0)
 
     def at(self, numbers: IntArray, kind: int) -> BoolArray:
-        """Return by which of these a node of a kind is counted."""
+        """Return by which of these numbers a node of a kind is counted."""
         self._make_room()
         found = self._answers[numbers, kind]
         unknown = numbers[found == _UNKNOWN]

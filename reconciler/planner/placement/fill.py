@@ -1,4 +1,4 @@
-"""Putting pods of a class onto rows that exist: nodes, launching capacity, nodes taken back."""
+"""Putting pods of a class onto existing rows: nodes, launching capacity, nodes given back."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import uncertain_rows
 
 _ROUNDS_MAX = 64
-"""A hostname spread frees room as the emptiest rows fill; more rounds than this gain nothing."""
+"""A hostname spread makes room as the emptiest rows fill; more rounds than this gain nothing."""
 
 
 def tightness(sim: Simulation) -> IntArray:
-    """Return rows in the order in which they should be filled: the fullest first, then by name.
+    """Return the rows in the order in which to fill them: the fullest first, then by name.
 
     Filling the fullest keeps others empty, so that they can leave.
     """
@@ -31,7 +31,7 @@ def tightness(sim: Simulation) -> IntArray:
 
 
 def free_share(sim: Simulation) -> FloatArray:
-    """Return which share of each row is free, by CPU or memory, whichever has less."""
+    """Return the free share of each row, by CPU or memory, whichever is smaller."""
     offers = np.maximum(sim.offers[:, :2], 1)
     share: FloatArray = (sim.free[:, :2] / offers).min(axis=1)
     return share
@@ -54,7 +54,7 @@ def fill(
     order: IntArray,
     terms: Terms = DEMAND,
 ) -> list[tuple[int, int]]:
-    """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
+    """Place up to `count` pods on rows of `among`; return (row, amount) in the order of use."""
     links = sim.links(pod_class)
     if links.hopeless or links.lacks_neighbour:
         return []
@@ -89,10 +89,7 @@ def fill(
 
 
 def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
-    """Return whether any pod of the class's affinity group runs yet.
-
-    The first decides for the rest.
-    """
+    """Return whether any pod of the class's affinity group runs; the first determines the place."""
     return any(counter.total for counter in sim.links(pod_class).affinity)
 
 
@@ -103,11 +100,11 @@ def without_torn(
     among: BoolArray,
     elsewhere: Callable[[], int],
 ) -> BoolArray:
-    """Return rows of `among` where the first pod of a group that must share a node may begin.
+    """Return rows of `among` where the first pod of a group that must share a node may be placed.
 
-    It decides for the rest: a row has to take all of them, or as many as a node `elsewhere` would.
-    For other pods, where the group runs already, and where a spread limits how many may share a
-    node, these are all rows.
+    It determines the node of the rest: a row has to take all of them, or as many as a node
+    `elsewhere` would. For other pods, for groups that run already, and if a spread limits how many
+    may share a node, these are all rows.
     """
     links = sim.links(pod_class)
     if links.spread or not (links.shares_node and links.affinity_itself):
@@ -118,14 +115,14 @@ def without_torn(
 
 
 def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-    """`Simulation.room` without the rules on how domains that rows share are filled."""
+    """Return `Simulation.room` without the rules on how shared domains are filled."""
     return rules_room(sim, pod_class, sim.room_of_its_own(pod_class, terms))
 
 
 def rules_room(sim: Simulation, pod_class: PodClass, room: IntArray) -> IntArray:
-    """`room` limited by the rules between pods, those on how shared domains are filled left out.
+    """Return `room` limited by rules between pods, except those on how shared domains are filled.
 
-    Anti-affinity counts by any key: whatever domain a row turns out to be in, it is one.
+    Anti-affinity counts for any key: it applies in whatever domain a row turns out to be.
     """
     links = sim.links(pod_class)
     if links.plain:
@@ -145,7 +142,7 @@ def _fill_near(
 ) -> list[tuple[int, int]]:
     """Fill rows of known zones together, then the others one by one: each is its own zone.
 
-    Where all must share a node, the first pod chooses it for the rest.
+    If all must share a node, the first pod determines it for the rest.
     """
     if count > 1 and sim.links(pod_class).shares_node and not _group_exists(sim, pod_class):
         first = _fill_near(sim, pod_class, 1, among, order, keys, terms)
@@ -181,7 +178,7 @@ def _fill_places(
     keys: tuple[str, ...],
     terms: Terms,
 ) -> list[tuple[int, int]]:
-    """`fill_evenly` with the room that rows of `among` have for the class."""
+    """Do what `fill_evenly` does, with the class's room on rows of `among`."""
     room = np.where(among, local_room(sim, pod_class, terms), 0)
     return fill_evenly(sim, pod_class, count, room, order, keys, terms)
 
@@ -201,13 +198,13 @@ def fill_evenly(
         sim: The simulation, in which the pods are placed.
         pod_class: Their class.
         count: How many pods there are; those that the rules refuse get no place.
-        room: (rows,): how many pods each row takes at most.
-        order: Rows, those to be filled first ahead.
-        keys: The topology keys of which the class's rules are obeyed.
-        terms: How it is asked.
+        room: (rows,) how many pods each row takes at most.
+        order: Rows, in the order in which to fill them.
+        keys: The topology keys whose rules are obeyed.
+        terms: The terms of the question.
 
     Returns:
-        Rows and amounts in the order they were taken.
+        Rows and amounts in the order of use.
     """
     fitting = room.nonzero()[0]
     if not len(fitting):
@@ -231,7 +228,7 @@ def fill_evenly(
 def _places(coordinates: IntArray) -> tuple[list[Coordinates], IntArray]:
     """Return the distinct places in order, and the number of each row's place.
 
-    One key is the usual case, and numbers are told apart much faster than rows of numbers.
+    One key is the usual case, and unique numbers are found much faster than unique rows.
     """
     if coordinates.shape[1] == 1:
         values, membership = np.unique(coordinates[:, 0], return_inverse=True)

@@ -1,7 +1,7 @@
-"""Node kinds: rows that no static filter can tell apart share one, and one verdict per class.
+"""Node kinds: rows that no static filter can tell apart share one, with one verdict per class.
 
-A new node of a fleet has several `variants` where EC2 chooses (zone, instance type); a pod may
-rely only on what holds for every one of them.
+A new node of a fleet has several `variants` if EC2 chooses (zone, instance type); a pod may rely
+only on what holds for all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,24 +19,25 @@ OPERATING_SYSTEM = "kubernetes.io/os"
 ZONE_KEYS = frozenset(
     {ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"}
 )
-"""Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
+"""The labels that carry the zone; that of the EBS CSI driver may be missing on a node."""
 OLDER_KEYS: Mapping[str, str] = {
     ARCH: "beta.kubernetes.io/arch",
     OPERATING_SYSTEM: "beta.kubernetes.io/os",
     INSTANCE_TYPE: "beta.kubernetes.io/instance-type",
     REGION: "failure-domain.beta.kubernetes.io/region",
 }
-"""Labels that nodes still carry beside the ones that took their place, with the same value.
+"""Older labels that nodes still carry in addition to their successors, with the same value.
 
 Source: kubernetes/pkg/controller/nodelifecycle (labelReconcileInfo) and
 cloud-provider/controllers/node, read 2026-11.
 """
 _ZONE_KEYS = tuple(sorted(ZONE_KEYS, reverse=True))
-"""In the order in which they are believed."""
+"""In the order of precedence."""
 _GROUPINGS_MAX = 64
-"""Tenants choose how many sets of label keys are read; each costs a number per kind."""
+"""How many sets of label keys are cached: tenants decide how many are read, and each costs a
+number per kind."""
 _OPEN = "?"
-"""Ends the region's name where nothing says in which of its zones a new node comes up."""
+"""Appended to the region's name for a new node whose zone in it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,9 @@ class NodeKind:
     """What the static filters read of a row."""
 
     variants: tuple[Labels, ...]
-    """Label sets a node of this kind may turn out with, limited to keys that anything selects."""
+    """The label sets that a node of this kind may have, limited to keys that anything selects."""
     name: str = ""
-    """Set only where a selector reads names."""
+    """Set only if a selector reads names."""
     taints: tuple[Taint, ...] = ()
     """NoSchedule and NoExecute only."""
     schedulable: bool = True
@@ -54,7 +55,7 @@ class NodeKind:
 
 
 def open_zones(region: str) -> tuple[str, str]:
-    """Stand-ins for the zones of a region: two, so that nothing may rely on its being one."""
+    """Return stand-ins for the zones of a region: two, so that no pod relies on a single one."""
     return f"{region}{_OPEN}1", f"{region}{_OPEN}2"
 
 
@@ -65,7 +66,7 @@ def region_of_open(zone: str) -> str:
 
 
 def in_zones(kind: NodeKind, zones: Iterable[str]) -> Iterator[NodeKind]:
-    """Yield the kind as it might turn out in each of the zones, as far as its own one is open."""
+    """Yield the kind as it may become in each of the zones, if its own one is open."""
     if len(kind.variants) < 2:
         return
     regions = {region_of_open(v.get(ZONE, "")) for v in kind.variants} - {""}
@@ -76,7 +77,7 @@ def in_zones(kind: NodeKind, zones: Iterable[str]) -> Iterator[NodeKind]:
 
 
 def with_zone_aliases(labels: Labels) -> Labels:
-    """Return the labels with every zone key present when one is."""
+    """Return the labels with all zone keys if one of them is present."""
     missing = [key for key in _ZONE_KEYS if key not in labels]
     if len(missing) in {0, len(_ZONE_KEYS)}:
         return labels
@@ -85,12 +86,12 @@ def with_zone_aliases(labels: Labels) -> Labels:
 
 
 def with_older_keys(told: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels, and those that nodes still carry beside them."""
+    """Return the labels with the older ones that nodes still carry."""
     return {OLDER_KEYS[key]: told[key] for key in OLDER_KEYS.keys() & told.keys()} | dict(told)
 
 
 def label_of(labels: Labels, key: str) -> str | None:
-    """Return a label's value, as if `with_zone_aliases` had been asked before."""
+    """Return a label's value, as after `with_zone_aliases`."""
     value = labels.get(key)
     if value is None and key in ZONE_KEYS:
         return next((labels[other] for other in _ZONE_KEYS if other in labels), None)
@@ -103,7 +104,7 @@ def hard_taints(taints: Sequence[Taint]) -> tuple[Taint, ...]:
 
 
 class _Grouping:
-    """Numbers the groups of kinds that cannot be told apart by some labels, taints and cordons."""
+    """Numbers groups of kinds that are equal in some labels, in taints and in cordons."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
@@ -143,7 +144,7 @@ class KindTable:
     def number(
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
     ) -> int:
-        """Return the number of the kind with these properties, known or new."""
+        """Return the number of the kind with these properties, which is added if it is new."""
         shown = tuple([self._shown(labels) for labels in variants])
         key = (shown, name if self._by_name else "", tuple(taints), schedulable)
         known = self._seen.get(key)
@@ -156,9 +157,10 @@ class KindTable:
         return self._with_name.get(name, ())
 
     def alike(self, label_keys: tuple[str, ...]) -> list[int]:
-        """For each kind a number; kinds have the same that differ in names or other labels only.
+        """Return a number per kind, equal for kinds that differ only in names or other labels.
 
-        Tenants select by keys that no node has, each by another one: none tells kinds apart.
+        Tenants select by keys that no node has, each by another one: none of them tells kinds
+        apart.
         """
         label_keys = tuple([key for key in label_keys if key in self._present])
         grouping = self._groupings.get(label_keys)
@@ -172,8 +174,8 @@ class KindTable:
     def _shown(self, labels: Labels) -> tuple[tuple[str, str], ...]:
         """Return the labels that anything reads, by key.
 
-        Tenants choose how many keys are read, nodes have a few dozen labels: whichever are fewer
-        are looked through.
+        Tenants decide how many keys are read, nodes have a few dozen labels: the shorter list is
+        searched.
         """
         if len(self._keys) <= len(labels):
             every = [(key, label_of(labels, key)) for key in self._keys]

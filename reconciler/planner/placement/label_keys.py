@@ -1,4 +1,4 @@
-"""Which label keys any rule reads: nodes and pods are compared by these alone."""
+"""Which label keys any rule reads: nodes and pods are compared by these only."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from reconciler.planner.placement.volumes import VolumeNeeds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What nodes have, those that exist and those that may be bought: few names, of our own."""
+    """What existing nodes have and nodes to buy would have: few names, all known."""
 
     label_keys: frozenset[str]
     resources: frozenset[str]
@@ -88,7 +88,7 @@ def with_label_keys(
     match_keys: tuple[str, ...],
     mismatch_keys: tuple[str, ...] = (),
 ) -> LabelSelector | None:
-    """Return the selector with both kinds of keys merged in, as the API server does."""
+    """Return the selector with both kinds of keys merged in, as the API server does it."""
     if selector is None or not (match_keys or mismatch_keys):
         return selector
     merged = (

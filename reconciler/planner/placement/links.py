@@ -1,4 +1,4 @@
-"""The rules between pods that a class obeys, each with what it counts."""
+"""The rules between pods that a class obeys, each with its counter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class SpreadRule:
     min_domains: int
     counts_itself: bool
     keys: tuple[str, ...]
-    """All hard constraints' keys: a node without one of them is no domain of any."""
+    """The keys of all hard constraints: a node without one of them is no domain of any."""
     eligible_kinds: Callable[[], BoolArray]
     """Per node kind, whether this constraint counts such nodes."""
     present: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -30,17 +30,17 @@ class SpreadRule:
 
 @dataclass(slots=True, eq=False)
 class Links:
-    """A class's counters."""
+    """The counters of a class."""
 
     anti: list[tuple[Counter, bool]] = field(default_factory=list)
-    """Own anti-affinity terms, and whether the class matches the term itself."""
+    """Its own anti-affinity terms, and whether the class matches the term itself."""
     held_against: list[Counter] = field(default_factory=list)
-    """Others' anti-affinity terms that match this class: pods holding them, per domain."""
+    """Others' anti-affinity terms that match this class: pods that hold them, per domain."""
     affinity: list[Counter] = field(default_factory=list)
     affinity_itself: bool = False
     """Whether it matches all of its own affinity terms: it may be the first of its group."""
     near_daemons: bool = False
-    """Whether a daemon's pod that new nodes come with matches all of its affinity terms."""
+    """Whether a daemon's pod that comes with new nodes matches all of its affinity terms."""
     follows_claim: bool = False
     """Whether its affinity is to the other users of a claim."""
     spread: list[SpreadRule] = field(default_factory=list)
@@ -57,16 +57,16 @@ class Links:
 
     @property
     def shares_node(self) -> bool:
-        """Return whether the pods must be on one node with others, of their class or of another."""
+        """Return whether the pods must share a node with others, of their class or of another."""
         return any(counter.topology.key == HOSTNAME for counter in self.affinity)
 
     @property
     def hopeless(self) -> bool:
-        """Return whether no node, and no new one either, takes a pod of the class as things are.
+        """Return whether no node, existing or new, takes a pod of the class at the moment.
 
         A rule asks for a label that no node has and no new one will have, or for a neighbour that
-        is nowhere. Beside spread constraints that one is found row by row, which tells the rule
-        that refuses.
+        does not run anywhere. With spread constraints the latter is found row by row, which shows
+        the rule that refuses.
         """
         if self.affinity and not self.spread and self.lacks_neighbour:
             return True
@@ -75,16 +75,16 @@ class Links:
 
     @property
     def lacks_neighbour(self) -> bool:
-        """Whether no node can take a pod of the class before another class has a pod somewhere.
+        """Return whether a pod of another class has to run before a pod of this class can.
 
-        Its affinity asks for pods of which none runs or has a place, and its own are none of them.
+        Its affinity asks for pods of which none runs or has a place, and its own pods do not match.
         """
         if self.affinity_itself or self.near_daemons:
             return False
         return any(not c.total for c in self.affinity)
 
     def only(self, key: str) -> "Links":
-        """Return the same rules, those of one topology key only."""
+        """Return the same rules, limited to one topology key."""
         return Links(
             anti=[(c, itself) for c, itself in self.anti if c.topology.key == key],
             held_against=[c for c in self.held_against if c.topology.key == key],

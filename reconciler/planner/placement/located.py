@@ -1,4 +1,4 @@
-"""Where the pods of each class are: what runs, what is reserved, daemons on imagined rows."""
+"""Where the pods of each class are: running, reserved, and daemons on imagined rows."""
 
 from collections.abc import Sequence
 
@@ -18,15 +18,15 @@ class LocatedPods:
     def __init__(self, daemons: ImaginedDaemons) -> None:
         self._daemons = daemons
         self._loaded: dict[int, list[At]] = {}
-        """What runs, by class number."""
+        """Running pods, by class number."""
         self._placed: dict[int, list[At]] = {}
-        """Reservations that were not taken back, by class number."""
+        """Reservations that were not undone, by class number."""
         self._sorted: tuple[IntArray, IntArray, IntArray] | None = None
-        """Rows of what runs by class number, where those of each class begin, and how many they
-        are; None while it is not known."""
+        """Rows of running pods by class number, the start of each class, and their number; None
+        if not computed yet."""
 
     def load(self, number: int, at: At) -> None:
-        """Note pods of a class that run."""
+        """Note running pods of a class."""
         self._loaded.setdefault(number, []).append(at)
         self._sorted = None
 
@@ -35,21 +35,21 @@ class LocatedPods:
         self._placed.setdefault(number, []).append(at)
 
     def take_back(self, number: int) -> None:
-        """Forget the last reservation of a class."""
+        """Undo the last reservation of a class."""
         of_class = self._placed[number]
         of_class.pop()
         if not of_class:
             del self._placed[number]
 
     def of_all(self, numbers: IntArray) -> At:
-        """Return where the pods of several classes are, all at once.
+        """Return where the pods of several classes are, in one go.
 
         Args:
-            numbers: Of the classes, in order.
+            numbers: The numbers of the classes, in order.
         """
         parts: list[At] = []
         if len(numbers) == 1:
-            # The usual case, and that of a chain of thousands of rules.
+            # The usual case, and also that of a chain of thousands of rules.
             parts += self._loaded.get(int(numbers[0]), ())
         else:
             rows = self._running(numbers)
@@ -79,7 +79,7 @@ class LocatedPods:
 
 
 def _by_number(noted: dict[int, list[At]]) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the rows of all classes, and by number where those of a class begin and end."""
+    """Return the rows of all classes, and by number where those of a class start and end."""
     count = np.zeros(max(noted, default=-1) + 1, dtype=np.int64)
     parts = [np.zeros(0, dtype=np.int64)]
     for number in sorted(noted):
@@ -89,7 +89,7 @@ def _by_number(noted: dict[int, list[At]]) -> tuple[IntArray, IntArray, IntArray
 
 
 def _both(numbers: IntArray, noted: dict[int, list[At]]) -> Sequence[int]:
-    """Return those of the numbers of which something is noted."""
+    """Return those of the numbers for which something is noted."""
     if len(numbers) <= len(noted):
         return [number for number in numbers.tolist() if number in noted]
     known = np.fromiter(noted, dtype=np.int64, count=len(noted))

@@ -1,8 +1,8 @@
 """Which classes a selector matches, and which anti-affinity terms match a class.
 
-Thousands of pods may each have a selector that means nearly all of them. Few candidates are
-compared with a selector one by one, many are looked up by their labels, or by the selectors' lines:
-all at once.
+Thousands of pods may each have a selector that means nearly all of them. A few candidates are
+compared with a selector one by one; many are looked up together by their labels, or by the
+selectors' expressions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 
 FEW = 16
-"""So many are compared, and counted, one by one, which takes less time than to look them up."""
+"""Up to this many are compared and counted one by one, which is faster than looking them up."""
 
 Description = tuple[frozenset[str], LabelSelector | None]
 """Pods of these namespaces that the selector matches; None matches none."""
@@ -31,14 +31,14 @@ _EXCLUDING = frozenset({"NotIn", "DoesNotExist"})
 
 
 class _Lists(Generic[K]):
-    """Lists of numbers by a key, read as lists or as arrays."""
+    """Lists of numbers by key, readable as lists or as arrays."""
 
     def __init__(self) -> None:
         self.lists: dict[K, list[int]] = {}
         self._arrays: dict[K, IntArray] = {}
 
     def add(self, key: K, number: int) -> None:
-        """Append a number; not once they are read."""
+        """Append a number; not allowed once they were read."""
         self.lists.setdefault(key, []).append(number)
 
     def array(self, key: K) -> IntArray:
@@ -65,7 +65,7 @@ class ClassIndex:
         self._by_namespace = _Lists[str]()
         self._by_label = _Lists[InNamespace]()
         self._having: _Lists[Label] | None = None
-        """In all namespaces; made when many classes are compared for the first time."""
+        """In all namespaces; built when many classes are compared for the first time."""
         for pod_class in classes:
             namespace, number = pod_class.namespace, pod_class.number
             self._by_namespace.add(namespace, number)
@@ -103,7 +103,7 @@ class ClassIndex:
         return found.nonzero()[0]
 
     def _named_by(self, line: Requirement) -> Iterable[Label]:
-        """Return the labels of which a pod must have one, or none, for the line to match."""
+        """Return the labels of which a pod must have one, or none, for the expression to match."""
         if line.operator in {"Gt", "Lt"}:
             having = self._all_having().lists
             return [each for each in having if each[1] is not None and _holds(line, each)]
@@ -120,7 +120,7 @@ class ClassIndex:
 
 
 class HolderIndex:
-    """Finds the classes that hold an anti-affinity term which matches a class."""
+    """Finds the classes that hold an anti-affinity term which matches a given class."""
 
     def __init__(self, classes: Sequence[PodClass]) -> None:
         holders: dict[PodAffinityTerm, list[int]] = {}
@@ -132,15 +132,15 @@ class HolderIndex:
         self._terms = list(holders)
         self._holders = list(holders.values())
         self._insisting = _Lists[InNamespace]()
-        """Numbers of terms by a label that they insist on."""
+        """Numbers of terms by a label that they require."""
         self._open = _Lists[str]()
-        """By namespace, those that insist on none."""
+        """By namespace, those that require none."""
         for number, term in enumerate(self._terms):
             self._add(number, term)
         self._lines: _LineIndex | None = None
-        """Made when many terms are compared for the first time."""
+        """Built when many terms are compared for the first time."""
         self._held_by: dict[str, tuple[IntArray, IntArray]] = {}
-        """By topology key pairs of a term and a class that holds it; made likewise."""
+        """By topology key: pairs of a term and a class that holds it; built likewise."""
 
     def _add(self, number: int, term: PodAffinityTerm) -> None:
         assert term.selector is not None
@@ -154,11 +154,11 @@ class HolderIndex:
                 self._insisting.add((namespace, key, value), number)
 
     def against(self, pod_class: PodClass) -> Sequence[tuple[object, str, IntArray]]:
-        """Return who keeps pods of the class away from where they are.
+        """Return the anti-affinity that keeps pods of the class away from others.
 
         Returns:
-            For each term that matches the class, or for each topology key where many do: what
-            tells it apart, its topology key, and the numbers of the classes that hold it.
+            For each term that matches the class, or for each topology key if many do: its identity,
+            its topology key, and the numbers of the classes that hold it.
         """
         namespace, labels = pod_class.namespace, pod_class.labels
         insisting = [(namespace, *label) for label in _labels(labels)] if labels else []
@@ -173,7 +173,8 @@ class HolderIndex:
         found &= self._all_lines().matching(labels)
         if np.count_nonzero(found) <= FEW:
             return [self._held(number) for number in found.nonzero()[0].tolist()]
-        # Of thousands of terms no two classes need match the same: a counter each for this class.
+        # With thousands of terms no two classes match the same ones: this class gets its own
+        # counters.
         return [(pod_class.number, *each) for each in self._holders_of(found).items()]
 
     def _matches(self, number: int, labels: Labels) -> bool:
@@ -210,17 +211,17 @@ class HolderIndex:
 
 
 class _LineIndex:
-    """Says which of many selectors match some labels, by the labels that their lines name."""
+    """Finds which of many selectors match given labels, by the labels in their expressions."""
 
     def __init__(self, selectors: Sequence[LabelSelector], occurring: set[tuple[str, str]]) -> None:
-        """An index for labels that are among those that occur; no other value is looked up."""
+        """Build an index for labels that occur; no other value is looked up."""
         self._count = len(selectors)
         self._asking = np.zeros(len(selectors), dtype=np.int64)
-        """Lines of each that ask for a label."""
+        """How many expressions of each selector ask for a label."""
         self._asked = _Lists[Label]()
-        """By label, the selectors with a line that it satisfies, as often as they have one."""
+        """By label, the selectors with an expression that it satisfies, once per expression."""
         self._excluded = _Lists[Label]()
-        """By label, those with a line that it does not."""
+        """By label, those with an expression that it violates."""
         for number, selector in enumerate(selectors):
             for line in _lines(selector):
                 named = _labels_of(line)
@@ -244,12 +245,12 @@ class _LineIndex:
 
 
 def _labels(labels: Labels) -> list[Label]:
-    """Return what lines may name of these labels: each with its value, and for any value."""
+    """Return what expressions may name of these labels: each with its value, and for any value."""
     return [label for key, value in labels.items() for label in ((key, value), (key, None))]
 
 
 def _lines(selector: LabelSelector) -> Sequence[Requirement]:
-    """Return the lines of a selector, its labels as lines too."""
+    """Return the expressions of a selector, with its matchLabels as expressions too."""
     if not selector.match_labels:
         return selector.match_expressions
     wanted = [
@@ -260,7 +261,7 @@ def _lines(selector: LabelSelector) -> Sequence[Requirement]:
 
 
 def _labels_of(line: Requirement) -> Sequence[Label]:
-    """Return the labels that a line names, each once."""
+    """Return the labels that an expression names, each once."""
     if line.operator in {"Exists", "DoesNotExist"}:
         return ((line.key, None),)
     return [(line.key, value) for value in dict.fromkeys(line.values)]
@@ -272,9 +273,9 @@ def _holds(line: Requirement, label: Label) -> bool:
 
 
 def labels_insisted_on(selector: LabelSelector) -> tuple[str, tuple[str | None, ...]] | None:
-    """Return a label key without which the selector never matches, and its values; (None,) for any.
+    """Return a label key without which the selector never matches, and its values.
 
-    None when the selector insists on no label.
+    The values are (None,) for any value. None if the selector requires no label.
     """
     if selector.match_labels:
         key, value = min(selector.match_labels.items())

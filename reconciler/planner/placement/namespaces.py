@@ -1,4 +1,4 @@
-"""Which namespaces a namespaceSelector chooses, found by label and not one by one."""
+"""Which namespaces a namespaceSelector matches, found by label instead of one by one."""
 
 from collections.abc import Mapping
 
@@ -13,12 +13,12 @@ _NONE: frozenset[str] = frozenset()
 class NamespaceIndex:
     """The namespaces of a cluster by their labels.
 
-    Tenants choose how many namespaces there are and how many selectors: a selector costs as much
-    as the namespaces that have one of its labels, and not as all that there are.
+    Tenants decide how many namespaces and selectors there are. The cost of a selector grows with
+    the namespaces that have one of its labels, not with all of them.
     """
 
     def __init__(self, labels_of: Mapping[str, Labels]) -> None:
-        """`labels_of` has the labels of every namespace by name."""
+        """Build the index; `labels_of` has the labels of every namespace by name."""
         self._labels = {name: {NAME: name, **labels} for name, labels in labels_of.items()}
         self._all = frozenset(self._labels)
         having: dict[tuple[str, str | None], set[str]] = {}
@@ -43,7 +43,7 @@ class NamespaceIndex:
         return known
 
     def _kept(self, names: frozenset[str], line: Requirement) -> frozenset[str]:
-        """Return those of the names for which the line holds."""
+        """Return those of the names for which the expression holds."""
         present = self._having.get((line.key, None), _NONE)
         match line.operator:
             case "Exists":
@@ -63,10 +63,10 @@ class NamespaceIndex:
 
 
 def _both(names: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Their intersection; `names` itself where that is all of them, as it costs no copy."""
+    """Return the intersection; `names` itself if that is all of them, as that needs no copy."""
     return names if len(others) == len(names) and others == names else names & others
 
 
 def _without(names: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the names that are not among the others; `names` itself where that is all of them."""
+    """Return the names that are not among the others; `names` itself if that is all of them."""
     return names if names.isdisjoint(others) else names - others

@@ -1,4 +1,4 @@
-"""Claims for one pod alone (ReadWriteOncePod): which of the pods that wait gets one."""
+"""Claims for a single pod (ReadWriteOncePod): which of the pending pods gets each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -12,23 +12,23 @@ from reconciler.planner.placement.kinds import label_of
 ONE_POD: Final = "ReadWriteOncePod"
 _TRIED_MAX = 4
 _CONTESTED_MAX = 8
-"""Of so many claims so many pods are compared with all nodes: a tenant may write thousands."""
+"""For how many claims and pods all nodes are compared: a tenant may write thousands."""
 _STATED_BY_FEW = frozenset({"ephemeral-storage"})
-"""A config need not state it, and every node has some."""
+"""Names that a config need not state, and of which every node has some."""
 
 MayRun = Callable[[PodSpec], bool]
 Name = tuple[str, str]
 """Namespace and name of a claim."""
 Place = tuple[Sequence[Labels], Resources]
-"""The labels that a node has or may turn out with, and what it offers when it is empty."""
+"""The labels that a node has or may have, and what it offers when it is empty."""
 
 
 def first_of_each(
     claims: Mapping[Name, PersistentVolumeClaim], waiting: Iterable[Pod], may_run: MayRun
 ) -> dict[Name, PodKey]:
-    """Return for each claim for one pod alone the waiting pod that gets it: the first by name.
+    """Return for each single-pod claim the pending pod that gets it: the first by name.
 
-    One that could run nowhere would keep it from the others without an end.
+    A pod that can run nowhere is skipped, as it would keep the claim from the others forever.
     """
     users: dict[Name, list[Pod]] = {}
     for pod in sorted(waiting, key=lambda pod: pod.key):
@@ -46,16 +46,16 @@ def first_of_each(
 
 
 class RoughPlaces:
-    """Nodes, and what a new node of each fleet will be: asked before there is a what-if cluster."""
+    """Existing nodes, and what new nodes will be; used before there is a what-if cluster."""
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._places = places
         self._known: list[Place] | None = None
 
     def may_take(self, spec: PodSpec) -> bool:
-        """Return whether some place has the labels and, empty, the amounts that the spec asks.
+        """Return whether some place has the labels and, empty, the amounts that the spec asks for.
 
-        A no is certain; a yes promises nothing, for nothing else of the spec is looked at.
+        False is certain; True is not a promise, as nothing else of the spec is checked.
         """
         if self._known is None:
             self._known = list(self._places)

@@ -1,8 +1,8 @@
-"""Soft terms: which of the nodes that take a pod kube-scheduler would like best.
+"""Soft terms: which of the nodes that take a pod kube-scheduler would prefer.
 
 Preferred node affinity, PreferNoSchedule taints, preferred inter-pod (anti-)affinity and
-ScheduleAnyway spread put the nodes that exist into an order. They refuse nothing, and a class
-without any costs nothing. What pods that run would prefer of a newcomer is left out.
+ScheduleAnyway spread order the existing nodes. They refuse nothing, and cost nothing for a class
+without any. The preferences of running pods for a new one are left out.
 
 Source: kube-scheduler plugins nodeaffinity, tainttoleration, interpodaffinity and
 podtopologyspread, scoring.go, with the default weights.
@@ -24,28 +24,31 @@ _TAINTS, _NODE_AFFINITY, _POD_AFFINITY, _SPREAD = 3.0, 2.0, 2.0, 2.0
 """Weights of the default profile."""
 _FULL = 100.0
 _VISITS_MAX = 400_000
-"""Rows looked at over all rounds of a cycle: about a tenth of a second. Then rounds get larger."""
+"""How many rows are scored in all rounds of a cycle, about a tenth of a second.
+
+After that rounds get larger.
+"""
 _ROUND = 1_000
-"""What a round costs beside its rows, in rows."""
+"""The fixed cost of a round, in rows."""
 
 
 @dataclass(slots=True, eq=False)
 class _Soft:
-    """One soft term about other pods: pods of its kind per domain, and what they are worth."""
+    """One soft term about other pods: how many pods per domain, and what they are worth."""
 
     domain: IntArray
-    """Per node, -1 without the label."""
+    """Per node; -1 without the label."""
     counts: FloatArray
     """Per domain."""
     weight: float
     itself: bool
     """Whether pods of the class count for it themselves."""
     max_skew: int = 0
-    """0 for affinity, else a spread constraint's."""
+    """0 for affinity; the maxSkew of a spread constraint."""
 
 
 class Preferences:
-    """The soft terms of classes over the nodes that exist, which are the first rows."""
+    """The soft terms of classes over the existing nodes, which are the first rows."""
 
     def __init__(self, sim: Simulation, nodes: Sequence[Node]) -> None:
         self._sim = sim
@@ -63,7 +66,7 @@ class Preferences:
         return any(self._has(pod_class) for pod_class in classes)
 
     def scores(self, pod_class: PodClass) -> FloatArray:
-        """Return what the class's soft terms are worth on each node, as pods are placed now."""
+        """Return what the class's soft terms are worth on each node, with pods as placed now."""
         if not self._has(pod_class):
             return np.zeros(len(self._nodes))
         return _total(self._fixed(pod_class), self._terms(pod_class))
@@ -71,7 +74,7 @@ class Preferences:
     def fill(
         self, pod_class: PodClass, count: int, among: BoolArray, order: IntArray
     ) -> list[tuple[int, int]]:
-        """As `fill.fill`, the nodes that the class prefers first, then as in `order`."""
+        """Do what `fill.fill` does, with nodes that the class prefers first, then by `order`."""
         if not self._has(pod_class):
             return fill(self._sim, pod_class, count, among, order)
         fixed, terms = self._fixed(pod_class), self._terms(pod_class)
@@ -93,7 +96,7 @@ class Preferences:
     def _dealt(
         self, pod_class: PodClass, count: int, room: IntArray, order: IntArray
     ) -> list[tuple[int, int]]:
-        """Place pods that only their own soft terms order, all together at the end."""
+        """Place pods that only their own soft terms order, with one reservation at the end."""
         fixed, terms = self._fixed(pod_class), self._terms(pod_class)
         amounts = np.zeros_like(room)
         for amount in self._portions(min(count, int(np.minimum(room, count).sum()))):
@@ -120,7 +123,7 @@ class Preferences:
         )
 
     def _portions(self, count: int) -> list[int]:
-        """Return in which portions pods are placed: single pods, larger ones to limit the work."""
+        """Return the portions in which pods are placed: single pods, or larger to limit work."""
         if count <= 0:
             return []
         visits = len(self._nodes) + _ROUND
@@ -129,7 +132,7 @@ class Preferences:
         return [count // rounds + (number < count % rounds) for number in range(rounds)]
 
     def _ordered(self, order: IntArray, fixed: FloatArray, terms: Sequence[_Soft]) -> IntArray:
-        """`order`, the better scores first; rows that are no nodes come last among equals."""
+        """Return `order` with better scores first; rows that are not nodes come last if equal."""
         score = _total(fixed, terms)
         padded = np.zeros(self._sim.rows)
         padded[: len(score)] = score
@@ -157,7 +160,7 @@ class Preferences:
         return score
 
     def _preferred(self, pod_class: PodClass) -> FloatArray:
-        """Per node the weights of the preferred terms that hold, added up."""
+        """Return per node the sum of the weights of the preferred terms that hold."""
         preferences = pod_class.spec.node_preferences
         kinds = self._sim.kinds[: len(self._nodes)]
         if any(p.term.fields for p in preferences):
@@ -175,7 +178,7 @@ class Preferences:
         return of_kind[alike[kinds]]
 
     def _terms(self, pod_class: PodClass) -> list[_Soft]:
-        """Return the soft terms about other pods, counted as things are now."""
+        """Return the soft terms about other pods, with current counts."""
         found: list[_Soft] = []
         for weight, term in pod_class.preferences:
             members = self._sim.matching(term.namespaces, term.selector)
@@ -197,7 +200,7 @@ class Preferences:
         return found
 
     def _counted(self, key: str, members: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return each node's domain, and the pods of these classes in each domain."""
+        """Return each node's domain, and the number of pods of these classes in each domain."""
         domain, size = self._domain(key)
         counts = np.zeros(size)
         rows, amounts = self._sim.located(members)
@@ -221,7 +224,7 @@ def _keys_of(preferences: Iterable[Preference]) -> set[str]:
 
 
 def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, int]]:
-    """Return one pod for each of the best rows; more only where there are too few of them."""
+    """Return one pod for each of the best rows; more only if there are too few rows."""
     rows, amounts = take_in_order(np.minimum(room, 1), order, count)
     if int(amounts.sum()) < count:
         rows, amounts = take_in_order(room, order, count)
@@ -229,7 +232,7 @@ def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, 
 
 
 def _total(fixed: FloatArray, terms: Sequence[_Soft]) -> FloatArray:
-    """The score per node: what nodes are worth by themselves and what pods add that run there."""
+    """Return the score per node: fixed preferences, and terms about other pods."""
     score = fixed
     near = [term for term in terms if not term.max_skew]
     if near:
@@ -244,14 +247,14 @@ def _total(fixed: FloatArray, terms: Sequence[_Soft]) -> FloatArray:
 
 
 def _at(term: _Soft) -> FloatArray:
-    """Per node the pods in its domain; none where it has no domain."""
+    """Return per node the pods in its domain; 0 without a domain."""
     if not len(term.counts):
         return np.zeros(len(term.domain))
     return np.where(term.domain >= 0, term.counts[term.domain], 0.0)
 
 
 def _evenness(terms: Sequence[_Soft]) -> FloatArray:
-    """0 to 100, higher in emptier domains; 0 on nodes that lack one of the keys."""
+    """Return 0 to 100, higher in emptier domains; 0 on nodes that lack one of the keys."""
     labelled = np.all([term.domain >= 0 for term in terms], axis=0)
     crowded = np.zeros(len(labelled))
     for term in terms:
@@ -265,13 +268,13 @@ def _evenness(terms: Sequence[_Soft]) -> FloatArray:
 
 
 def _of_largest(values: FloatArray) -> FloatArray:
-    """In whole percent of the largest; all zero stays all zero."""
+    """Return whole percents of the largest value; all zero stays all zero."""
     largest = values.max(initial=0.0)
     return np.floor(_FULL * values / largest) if largest else values
 
 
 def _count(terms: Sequence[_Soft], taken: Sequence[tuple[int, int]], nodes: int) -> None:
-    """Let the terms see the pods that were just placed."""
+    """Count the pods that were just placed in the terms."""
     for term in terms:
         for row, amount in taken:
             if term.itself and row < nodes and term.domain[row] >= 0:

@@ -28,7 +28,7 @@ from reconciler.planner.placement.topology import Counter, Topology
 
 NO_LIMITS: Mapping[str, int | None] = FrozenMap()
 _SUM_MAX = 2**62
-"""What the pods of one node count as at most: it is far beyond what any node offers."""
+"""The most that the pods of one node count as: far beyond what any node offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,27 +45,28 @@ class RowSpec:
     taken_ports: tuple[HostPort, ...] = ()
     """Host ports that daemons will hold on an imagined node."""
     daemons: tuple[Pod, ...] = ()
-    """Their pods on an imagined node as other pods see them; what they ask for is taken off."""
+    """Daemons' pods on an imagined node, as other pods see them; their requests are subtracted."""
     imagined: bool = False
     over_subscription: int = 0
-    """Ten-thousandths added to CPU and memory of each pod placed here; new capacity only."""
+    """In ten-thousandths, added to CPU and memory of each pod placed here; only for new
+    capacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a question about room is asked."""
+    """The terms of a question about room."""
 
     borrows: bool = True
     """Whether pods of higher priority may take the room of balloon pods."""
     hopeful: bool = False
-    """Whether a node whose zone EC2 has yet to choose counts as coming where it is needed:
-    not in every zone that it may come up in, but in one of them."""
+    """Whether a node whose zone EC2 has yet to choose counts as being in the zone where it is
+    needed; otherwise a pod must fit in every zone in which the node may start."""
 
 
 DEMAND = Terms()
-"""For pods that wait."""
+"""For pending pods."""
 MOVES = Terms(borrows=False)
-"""For pods that are moved: they must not push balloon pods out, which would be bought for again."""
+"""For pods that are moved: they must not displace balloon pods, which would be bought for again."""
 IN_HOPE = Terms(hopeful=True)
 """For pods that wait for a zone that EC2 chooses."""
 
@@ -81,7 +82,7 @@ class Simulation:
         self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
         self._static_verdicts: dict[int, list[str]] = {}
         self._allowed: dict[int, BoolArray] = {}
-        """By class, the verdicts for all kinds at once."""
+        """By class, the verdicts for all kinds."""
         width = len(self.dimensions.names)
         self.names: list[str] = []
         self._free = np.zeros((0, width), dtype=np.int64)
@@ -101,11 +102,11 @@ class Simulation:
         )
         self._rows = 0
         self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
-        """By identity of the row's spec, which the values keep alive."""
+        """By the `id` of the row's spec, which the values keep alive."""
         self._kind_of: dict[int, tuple[RowSpec, int]] = {}
-        """Kind numbers by identity of the row's spec, which is asked about once per class."""
+        """Kind numbers by the `id` of the row's spec, which is looked up once per class."""
         self.version = 0
-        """Changes whenever rows come, go or change kind."""
+        """Changes whenever rows are added, removed or change kind."""
 
     # ---- rows -----------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ class Simulation:
 
     @property
     def free(self) -> IntArray:
-        """What is left of every dimension on each row; may be negative where overcommitted."""
+        """Return (rows, dimensions) the free room; negative if overcommitted."""
         return self._free[: self._rows]
 
     @property
@@ -130,7 +131,10 @@ class Simulation:
         return self._kinds[: self._rows]
 
     def add_row(self, spec: RowSpec, copies: int = 1) -> int:
-        """Append `copies` equal rows (imagined ones get names of their own); the first's number."""
+        """Append `copies` equal rows and return the number of the first.
+
+        Imagined rows get names of their own.
+        """
         first = self._rows
         names = [f"{spec.name}#{first + i}" if spec.imagined else spec.name for i in range(copies)]
         for topology in self.topologies.values():
@@ -150,7 +154,7 @@ class Simulation:
         return first
 
     def add_rows(self, specs: Sequence[RowSpec]) -> None:
-        """Append a row for each node that there is."""
+        """Append a row for each existing node."""
         for topology in self.topologies.values():
             topology.add([topology.domain_of(spec.variants, None) for spec in specs])
         known: dict[tuple[object, ...], IntArray] = {}
@@ -185,9 +189,9 @@ class Simulation:
         self.version += 1
 
     def offer_of(self, spec: RowSpec) -> IntArray:
-        """Return what a row that may or may not exist has of every dimension when it is empty.
+        """Return (dimensions,) what a row made from this spec offers when it is empty.
 
-        Not to be changed.
+        Read-only.
         """
         known = self._offer_of.get(id(spec))
         if known is None:
@@ -196,7 +200,7 @@ class Simulation:
         return known[1]
 
     def kind_of(self, spec: RowSpec) -> int:
-        """Return the node kind of a row that may or may not exist."""
+        """Return the node kind of a row made from this spec."""
         known = self._kind_of.get(id(spec))
         if known is None:
             number = self.kind_table.number(
@@ -206,12 +210,12 @@ class Simulation:
         return known[1]
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
-        """Give a row another kind: cordoned, uncordoned, or with other taints."""
+        """Change the kind of a row: cordoned, uncordoned, or with other taints."""
         self._kinds[row] = self.kind_of(spec)
         self.version += 1
 
     def available(self) -> IntArray:
-        """`free`, with the room of balloon pods, which higher priorities may take."""
+        """Return `free` plus the room of balloon pods, which higher priorities may take."""
         if self._lendable is None:
             return self.free
         self._lendable = grown(self._lendable, self._rows)
@@ -224,7 +228,7 @@ class Simulation:
         return self._counter_table.links(pod_class)
 
     def feeds(self, pod_class: PodClass) -> Sequence[Counter]:
-        """Return the counters that count pods of a class, as far as anything obeys them."""
+        """Return the counters that count pods of a class, among those that any class obeys."""
         self.links(pod_class)
         return self._counter_table.feeds(pod_class)
 
@@ -233,7 +237,7 @@ class Simulation:
         return self._counter_table.members((namespaces, selector))
 
     def staying(self, namespaces: frozenset[str], selector: LabelSelector | None) -> IntArray:
-        """Return those of them whose pods are not being deleted."""
+        """Return those of `matching` whose pods are not being deleted."""
         return self._counter_table.staying((namespaces, selector))
 
     def located(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
@@ -244,11 +248,14 @@ class Simulation:
         return self._located.of_all(numbers)
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
-        """Return the code with which static filters refuse the class on a node kind, or nothing."""
+        """Return the code with which static filters refuse the class on a kind.
+
+        Empty if none does.
+        """
         return self.refusals(pod_class)[kind]
 
     def refusals(self, pod_class: PodClass) -> Sequence[str]:
-        """`refusal` for every node kind, by number."""
+        """Return `refusal` for every node kind, by number."""
         verdicts = self._static_verdicts.setdefault(pod_class.static, [])
         if len(verdicts) < len(self.kind_table.kinds):
             constraints = self.table.statics[pod_class.static]
@@ -256,7 +263,10 @@ class Simulation:
         return verdicts
 
     def admitted(self, pod_class: PodClass, kinds: IntArray | None = None) -> BoolArray:
-        """Rows that the static filters allow; on request by the rows' `kinds` of another moment."""
+        """Return the rows that the static filters allow.
+
+        `kinds` are the rows' kinds at another time.
+        """
         if not self._rows:
             return np.zeros(0, dtype=np.bool_)
         verdicts = self.refusals(pod_class)
@@ -267,7 +277,7 @@ class Simulation:
         return np.asarray(allowed[self.kinds if kinds is None else kinds])
 
     def resource_room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-        """Return how many pods of the class each row's countable dimensions still hold."""
+        """Return how many pods of the class the resource columns of each row still hold."""
         borrows = terms.borrows and pod_class.spec.priority >= 0 and pod_class.spec.preempts
         free = self.available() if borrows else self.free
         room = resources.room(
@@ -276,9 +286,9 @@ class Simulation:
         return self._shared.limited(pod_class, free, room)
 
     def room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-        """Return how many more pods of the class each row could take, filling that row alone.
+        """Return how many more pods of the class each row could take if only that row were filled.
 
-        Rows that share a topology domain share its room: fill such domains one pod at a time.
+        Rows of a topology domain share its room: fill such domains one pod at a time.
         """
         room = self.room_of_its_own(pod_class, terms)
         links = self.links(pod_class)
@@ -287,14 +297,14 @@ class Simulation:
         return self.counter_room(links, room)
 
     def room_of_its_own(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
-        """`room` by static filters and resources, the rules between pods left out."""
+        """Return `room` by static filters and resources, without the rules between pods."""
         admitted = self.admitted(pod_class)
         if not np.count_nonzero(admitted):
             return np.zeros(self._rows, dtype=np.int64)
         return np.where(admitted, self.resource_room(pod_class, terms), 0)
 
     def counter_room(self, links: Links, room: IntArray) -> IntArray:
-        """`room` limited by affinity, anti-affinity and spread."""
+        """Return `room` limited by affinity, anti-affinity and spread."""
         room = inter_pod_affinity.anti_affinity_room(links, room)
         room = inter_pod_affinity.affinity_room(links, room)
         return topology_spread.room(links, room, self.kinds, self.topologies, self.version)
@@ -302,7 +312,10 @@ class Simulation:
     # ---- reservations ---------------------------------------------------------------------
 
     def place(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
-        """Reserve `amounts` pods of the class on `rows` (each row once); negative releases them."""
+        """Reserve `amounts` pods of the class on `rows` (each row once).
+
+        Negative amounts release them.
+        """
         self._apply(pod_class, rows, amounts)
         self._journal.append((pod_class, rows, amounts))
         self._located.place(pod_class.number, (rows, amounts))
@@ -322,14 +335,13 @@ class Simulation:
         self._count(pod_class, rows, amounts)
 
     def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
-        """Tell the counters that pods of the class match."""
+        """Update the counters that count pods of the class."""
         self._counter_table.count(pod_class, rows, amounts)
 
     def load(self, pods: Iterable[tuple[PodClass, Sequence[int]]]) -> None:
-        """Put pods that run already on the rows of their nodes; not for `revert`.
+        """Put running pods on the rows of their nodes; `revert` does not undo it.
 
-        A class may come more than once, and so may a row. On a node that is there nothing is
-        inflated.
+        A class may occur more than once, and so may a row. On existing nodes nothing is inflated.
         """
         loads = [(pod_class, at) for pod_class, at in pods if at]
         if not loads:
@@ -350,7 +362,7 @@ class Simulation:
     def _summed(
         self, loads: Sequence[tuple[PodClass, Sequence[int]]], most: int = _SUM_MAX
     ) -> IntArray:
-        """Return what pods ask for, added up per row, at most `most` of each."""
+        """Return the sum per row of what pods ask for, with at most `most` of each."""
         rows = np.fromiter(chain.from_iterable(rows for _, rows in loads), dtype=np.int64)
         number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
         requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)
@@ -359,7 +371,7 @@ class Simulation:
             amounts = requests[number, column]
             np.add.at(total[:, column], rows, amounts)
             if len(rows) * int(amounts.max()) > most:
-                # Whole numbers of 64 bits may have overflowed, fractions say where.
+                # Whole numbers of 64 bits may have overflowed; floating point shows where.
                 near = np.bincount(rows, weights=amounts, minlength=len(total))
                 total[near > most, column] = most
         return total

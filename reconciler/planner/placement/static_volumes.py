@@ -1,6 +1,6 @@
 """Volumes made by hand (local disks): whether they serve the claims of one pod.
 
-Which volumes are asked about, and where they can be reached, is in `volumes`.
+`volumes` decides which volumes are asked about, and from where they can be reached.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,10 @@ from reconciler.model.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 def serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
-    """Return whether each claim finds a volume of its own, one reserved for it before all others.
+    """Return whether each claim finds a volume of its own, preferring one that is reserved for it.
 
-    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, the smallest
-    first, each the smallest volume that is large enough; no way back.
+    Source: kube-scheduler volumebinding findMatchingVolumes: claim by claim, the smallest first,
+    each gets the smallest volume that is large enough; there is no backtracking.
     """
     left = sorted(volumes, key=lambda v: (v.claim is None, v.capacity_bytes, v.name))
     for claim in sorted(claims, key=lambda claim: (claim.request_bytes, claim.name)):
@@ -26,7 +26,7 @@ def serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolume
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Return whether a volume may be bound to a claim.
 
-    One reserved for it need not match its selector.
+    A volume that is reserved for the claim need not match its selector.
     """
     reserved = volume.claim == (claim.namespace, claim.name)
     chosen = reserved or claim.selector is None or claim.selector.matches(volume.labels)

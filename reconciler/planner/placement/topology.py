@@ -1,7 +1,7 @@
 """Topology domains of the rows, and counters of pods per domain.
 
-A row's domain for a key is an index: -1 without the label; an ordinary domain when the value is
-certain; an uncertain one, of the row alone, where EC2 chooses among several (`possible`).
+A row's domain for a key is an index: -1 without the label; a certain domain if the value is known;
+or an uncertain one, of that row alone, if EC2 chooses among several (`possible`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.kinds import HOSTNAME, label_of
 
 _ONE_BY_ONE_MAX = 6
-"""So many counters count one after the other faster than together."""
+"""Up to this many counters are updated faster one after the other than together."""
 
 
 class Topology:
@@ -24,7 +24,7 @@ class Topology:
         self.key = key
         self.values: list[str] = []
         self.choices: list[tuple[int, ...]] = []
-        """Sets of ordinary domains that an uncertain one may turn out to be."""
+        """Sets of certain domains that an uncertain one may become."""
         self._choice_numbers: dict[tuple[int, ...], int] = {}
         self._choice_of_domain = np.zeros(0, dtype=np.int64)
         self._index: dict[str, int] = {}
@@ -36,18 +36,18 @@ class Topology:
 
     @property
     def domain(self) -> IntArray:
-        """Domain index of each row."""
+        """Return the domain index of each row."""
         return self._domain[: self._rows]
 
     def number(self, value: str) -> int:
-        """Return the domain with this label value, known or new."""
+        """Return the domain with this label value, which is added if it is new."""
         if value not in self._index:
             self._index[value] = len(self.values)
             self.values.append(value)
         return self._index[value]
 
     def place_of(self, variants: Sequence[Labels]) -> int:
-        """Where a row with these label sets is: a domain, -1 without one, -2 - n for choice n."""
+        """Return where a row with these labels is: a domain, -1 without, -2 - n for choice n."""
         values = sorted({label_of(v, self.key) or "" for v in variants})
         if values == [""]:
             return -1
@@ -62,7 +62,7 @@ class Topology:
     def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
         """Return the domain of a row with these label sets.
 
-        `imagined` names a node still to be made.
+        `imagined` names a node yet to be made.
         """
         if self.key == HOSTNAME and imagined is not None:
             return self.number(imagined)
@@ -74,7 +74,7 @@ class Topology:
         return len(self.values) - 1
 
     def choice_of_domains(self) -> IntArray:
-        """For each domain its number in `choices`; -1 for an ordinary one."""
+        """Return for each domain its number in `choices`; -1 for a certain one."""
         count = len(self.values)
         self._choice_of_domain = grown(self._choice_of_domain, count, -1)
         return self._choice_of_domain[:count]
@@ -87,7 +87,7 @@ class Topology:
         self._rows = total
 
     def truncate(self, rows: int) -> None:
-        """Forget the rows from `rows` on."""
+        """Remove the rows from `rows` on."""
         self._rows = rows
 
     # ---- counters -------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Topology:
 
     @property
     def counts(self) -> IntArray:
-        """Pods per domain, a line for each counter: what many of them count is added at once."""
+        """Return pods per domain, one line per counter, after adding what was counted since."""
         lines, domains = self._counts.shape
         if lines < self._counters or domains < len(self.values):
             before, self._counts = (
@@ -113,20 +113,20 @@ class Topology:
 
     @property
     def totals(self) -> IntArray:
-        """Pods in all domains together, by counter."""
+        """Return the pods in all domains together, by counter."""
         self._totals = grown(self._totals, self._counters)
         return self._totals
 
     def count(self, counters: IntArray, rows: IntArray, amounts: IntArray) -> None:
-        """Have counters count `amounts` more pods (or fewer) on these rows.
+        """Count `amounts` more pods (fewer if negative) on these rows in these counters.
 
         Args:
             counters: Their numbers, each once.
-            rows: One may occur more than once.
-            amounts: For each of these.
+            rows: A row may occur more than once.
+            amounts: One per row.
         """
         if len(rows) == 1:
-            # The usual case where every pod is of a kind of its own: a tenth of the time.
+            # The usual case if every pod is of a kind of its own: a tenth of the time.
             domain = int(self._domain[rows[0]])
             if domain >= 0:
                 self.counts[counters, domain] += amounts[0]
@@ -150,18 +150,18 @@ class Topology:
 
 
 def _room(there: int, needed: int) -> int:
-    """Return how much to make room for, so that growing stays linear in total."""
+    """Return how much space to allocate, so that growing stays linear in total."""
     return there if there >= needed else max(needed, 2 * there, 16)
 
 
 class Counter:
-    """How many pods of some description each domain of a topology holds."""
+    """Counts the pods of some description in each domain of a topology."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology: Final = topology
         self.number: Final = topology.add_counter()
         self.daemons: frozenset[int] = frozenset()
-        """Numbers of the classes that it counts and new nodes may come with."""
+        """Numbers of the classes that it counts and that come with new nodes."""
 
     @property
     def counts(self) -> IntArray:
@@ -174,7 +174,7 @@ class Counter:
         return int(self.topology.totals[self.number])
 
     def at_rows(self) -> IntArray:
-        """For each row the count of its domain; 0 where it has none."""
+        """Return for each row the count of its domain; 0 if it has none."""
         domains = self.topology.domain
         if not len(self.topology.values):
             return np.zeros(len(domains), dtype=np.int64)
@@ -183,9 +183,9 @@ class Counter:
         return counted
 
     def over_choices(self, counted: IntArray, pick: Literal["most", "least"]) -> IntArray:
-        """`counted`, on uncertain rows replaced by the extreme count of what they may turn out as.
+        """Return `counted`, on uncertain rows replaced by the extreme of what they may become.
 
-        The count of the uncertain domain itself, which is one row's, is kept where it is larger.
+        The count of the uncertain domain itself, which is that of one row, is kept if it is larger.
         """
         if not self.topology.choices:
             return counted
@@ -200,7 +200,7 @@ class Counter:
 
 
 def uncertain_rows(topology: Topology) -> BoolArray:
-    """Return rows whose domain EC2 has still to choose."""
+    """Return the rows whose domain EC2 has yet to choose."""
     domains = topology.domain
     if not topology.choices:
         return np.zeros(len(domains), dtype=np.bool_)

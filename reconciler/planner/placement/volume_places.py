@@ -1,4 +1,4 @@
-"""Where a volume that there is can be reached from: its node affinity and its labels."""
+"""From where an existing volume can be reached: its node affinity and its labels."""
 
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.model.volumes import PersistentVolume
@@ -13,13 +13,14 @@ _PLACES = (
 _NOWHERE = NodeSelectorTerm(
     expressions=tuple(Requirement(key=key, operator="DoesNotExist") for key in _PLACES)
 )
-"""A node that says nothing of where it is: VolumeZone lets every volume go there.
+"""A node without labels about its location: VolumeZone lets every volume go there.
 
-Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter."""
+Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter.
+"""
 _ZONE_SEPARATOR = "__"
 """In-tree volumes list several zones in one label value."""
 _STABLE = {"failure-domain.beta.kubernetes.io/region": REGION}
-"""VolumeZone looks for a volume's old label by its new name too; zones are aliases anyway."""
+"""VolumeZone looks for a volume's old label by its new name too; zone labels are aliases anyway."""
 
 
 def selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:

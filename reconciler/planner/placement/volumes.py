@@ -1,9 +1,9 @@
-"""What a pod's volumes ask of a node, looked up once in the snapshot.
+"""What a pod's volumes require of a node, looked up once in the snapshot.
 
-Claims come down to three things: node selectors that must hold (bound volumes, allowed
-topologies), attachments per CSI driver (a column of the resource matrix; a node attaches a volume
-that several pods use once), or one code that refuses it everywhere. Where several pods wait for
-one volume that is yet to be made, its zone will be that of the first.
+Claims amount to three things: node selectors that must hold (bound volumes, allowed topologies),
+attachments per CSI driver (a column of the resource matrix; a node attaches a volume that several
+pods use once), or one code that refuses the claim everywhere. If several pods wait for one volume
+that is yet to be made, its zone will be that of the first.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from reconciler.planner.placement.volume_places import selectors_of
 EBS_DRIVER = "ebs.csi.aws.com"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _NOT_SAVED = "save the {} with the other objects, or create one if there is none"
-"""Planned from files, a cluster without any is more likely one whose files lack them."""
+"""A cluster without any is more likely planned from files that lack them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -42,23 +42,23 @@ class SharedVolume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeNeeds:
-    """What a pod's volumes ask of a node."""
+    """What a pod's volumes require of a node."""
 
     selectors: tuple[NodeSelector, ...] = ()
-    """All must match the node."""
+    """All of them must match the node."""
     attachments: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
-    """Per driver, how many volumes that no other pod uses."""
+    """Per driver, how many volumes no other pod uses."""
     shared: tuple[SharedVolume, ...] = ()
     zone_claim: str = ""
-    """A claim, with its namespace, whose volume is yet to be made in the zone of its first pod.
+    """A claim, with its namespace, whose volume will be made in the zone of its first pod.
 
     All pods that name it here must be in one zone.
     """
     blocked: str = ""
-    """An unplaceable code that holds on every node: `volume-binding` or `volume-in-use`."""
+    """An unplaceable code that applies on every node: `volume-binding` or `volume-in-use`."""
     detail: str = ""
     claim: str = ""
-    """The claim that blocks, and in words what would lift that."""
+    """The claim that blocks, and in words what would resolve that."""
     remedy: str = ""
 
     @property
@@ -82,9 +82,10 @@ class VolumeResolver:
         nodes: Collection[NodeName] = (),
         may_run: MayRun = lambda _: True,
     ) -> None:
-        """`pods` are those that run or wait; `nodes` the nodes there are.
+        """Index the claims and volumes.
 
-        `may_run` tells whether a pod with such a spec could run anywhere.
+        `pods` are those that run or are pending, `nodes` the existing ones; `may_run` returns
+        whether a pod with such a spec could run anywhere.
         """
         self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
@@ -119,9 +120,9 @@ class VolumeResolver:
         self._known: dict[tuple[object, ...], VolumeNeeds] = {}
 
     def _attached(self, pod: Pod) -> Iterator[SharedVolume]:
-        """Everything that a node attaches for the pod, as if others used it too.
+        """Return everything that a node attaches for the pod, whether or not others use it too.
 
-        Source: kube-scheduler nodevolumelimits: a claim that is not bound counts by its name.
+        Source: kube-scheduler nodevolumelimits: an unbound claim counts by its name.
         """
         for handle in pod.ebs_volume_ids:
             yield SharedVolume(driver=EBS_DRIVER, handle=handle)
@@ -137,7 +138,7 @@ class VolumeResolver:
                 yield SharedVolume(driver=driver, handle=f"{claim.namespace}/{claim.name}")
 
     def _shared_in_a_zone(self, pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
-        """Claims whose users must all be in one zone, each with the name that these share.
+        """Return the claims whose users must all be in one zone, with the name that they share.
 
         A pod with two such claims ties the users of both to each other.
         """
@@ -163,10 +164,10 @@ class VolumeResolver:
         return {p: "/".join(first_of(p)) for p in joined if total[first_of(p)] > 1}
 
     def _gets_a_zone(self, claim: PersistentVolumeClaim | None) -> bool:
-        """Return whether the claim's first pod decides in which zone its volume is made.
+        """Return whether the claim's first pod determines the zone of its volume.
 
-        EBS makes all volumes in one zone. Other drivers say so by zones that their class allows;
-        a file system that every zone reaches (EFS, FSx) has none.
+        EBS makes all volumes in one zone. Other drivers declare it by zones that their class
+        allows; a file system that every zone reaches (EFS, FSx) has none.
         """
         if claim is None or claim.volume_name or not self._provisioner(claim):
             return False
@@ -177,7 +178,7 @@ class VolumeResolver:
         return found.provisioner == EBS_DRIVER or any(line.key in ZONE_KEYS for line in lines)
 
     def _provisioner(self, claim: PersistentVolumeClaim) -> str:
-        """Return the driver that will make the claim's volume; none for volumes made by hand."""
+        """Return the driver that will make the claim's volume; empty for volumes made by hand."""
         found = self._class_of(claim)
         known = found is not None and found.provisioner != NO_PROVISIONER
         return found.provisioner if found is not None and known else ""
@@ -187,12 +188,12 @@ class VolumeResolver:
         return self._classes.get(name or "")
 
     def _waits_behind(self, pod: Pod) -> bool:
-        """Return whether another waiting pod comes first for a claim of this one."""
+        """Return whether another pending pod comes first for a claim of this one."""
         first = (self._first_waiting.get((pod.key.namespace, claim)) for claim in pod.claims)
         return pod.node_name is None and any(key not in {None, pod.key} for key in first)
 
     def needs(self, pod: Pod) -> VolumeNeeds:
-        """Return what the pod's volumes ask of its node."""
+        """Return what the pod's volumes require of its node."""
         key = (
             pod.key.namespace,
             pod.claims,
@@ -205,7 +206,7 @@ class VolumeResolver:
         return self._known[key]
 
     def compared_with(self, pod: Pod) -> Iterator[tuple[LabelSelector | None, int]]:
-        """Yield the selectors of the pod's claims, and with how many volumes each is compared."""
+        """Yield the selectors of the pod's claims, each with the number of volumes to compare."""
         for storage_class, claims in self._static_claims(pod).items():
             volumes = len(self._by_class.get(storage_class, ()))
             yield from ((claim.selector, volumes) for claim in claims)
@@ -261,7 +262,7 @@ class VolumeResolver:
         return self._unbound(claim, placed=pod.node_name is not None)
 
     def _with_its_volume(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
-        """Return what a claim asks that names a volume, bound to it or not."""
+        """Return what a claim that names a volume requires, whether or not it is bound."""
         named = f"{'is bound to' if claim.volume_bound else 'names'} {claim.volume_name}"
         volume = self._volumes.get(claim.volume_name)
         if volume is not None:
@@ -309,14 +310,14 @@ class VolumeResolver:
         selectors = (NodeSelector(terms=topologies),) if topologies else ()
         if claim.selected_node not in self._nodes:
             return VolumeNeeds(selectors=selectors)
-        # kube-scheduler goes nowhere else until the driver gives up.
+        # kube-scheduler tries no other node until the driver gives up.
         here = Requirement(key=NAME, operator="In", values=(str(claim.selected_node),))
         chosen = NodeSelector(terms=(NodeSelectorTerm(fields=(here,)),))
         what = f"the volume of claim {claim.name} is being made for node {claim.selected_node}"
         return VolumeNeeds(selectors=(*selectors, chosen), detail=what)
 
     def _never_bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
-        """Return why a claim will not be bound, whatever node its pod goes to."""
+        """Return why a claim will not be bound, on whatever node its pod runs."""
         name = claim.storage_class if claim.storage_class is not None else self._default
         if not name:
             what = "is not bound, names no storage class and there is no default"
@@ -338,7 +339,7 @@ class VolumeResolver:
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
         """Return the pod's unbound claims of each class whose volumes are made by hand.
 
-        A pod that has a node runs without them, or never will: nobody binds them to it.
+        A pod that has a node runs without them, or never will: nobody binds them for it.
         """
         found: dict[str, list[PersistentVolumeClaim]] = {}
         if pod.node_name is not None:
@@ -355,9 +356,9 @@ class VolumeResolver:
     def _static_volumes(
         self, claims: Sequence[PersistentVolumeClaim], storage_class: str
     ) -> VolumeNeeds:
-        """Local volumes made by hand: a free one of the class for each claim, on one node.
+        """Return local volumes made by hand: a free one of the class per claim, on one node.
 
-        Volumes count together when they have the same node affinity or none, as those of one
+        Volumes count as of one node if they have the same node affinity or none, as those of one
         node's disks do.
         """
         reserved = {(claim.namespace, claim.name) for claim in claims}
@@ -383,5 +384,5 @@ class VolumeResolver:
 
 
 def _blocked(claim: str, what: str, remedy: str, code: str = "volume-binding") -> VolumeNeeds:
-    """Needs that no node meets because of one claim (or several, with commas between)."""
+    """Return needs that no node meets because of one claim (or several, separated by commas)."""
     return VolumeNeeds(blocked=code, detail=f"claim {claim} {what}", claim=claim, remedy=remedy)

@@ -1,8 +1,8 @@
-"""InterPodAffinity: required affinity and anti-affinity, the existing pods' anti-affinity too.
+"""InterPodAffinity: required affinity and anti-affinity, including that of existing pods.
 
 Source: kube-scheduler plugins/interpodaffinity/filtering.go. A node without the topology label
-satisfies anti-affinity and fails affinity; the first pod of a group that matches its own terms
-may go anywhere.
+satisfies anti-affinity and fails affinity; the first pod of a group that matches its own terms may
+go anywhere.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from reconciler.planner.placement.links import Links
 
 
 def anti_affinity_room(links: Links, room: IntArray) -> IntArray:
-    """`room` limited by the class's own anti-affinity and by that of pods that are there."""
+    """Return `room` limited by the class's own anti-affinity and by that of existing pods."""
     for counter, itself in links.anti:
         counted = counter.over_choices(counter.at_rows(), "most")
         most = np.where(counter.topology.domain >= 0, 1, UNLIMITED) if itself else UNLIMITED
@@ -25,7 +25,7 @@ def anti_affinity_room(links: Links, room: IntArray) -> IntArray:
 
 
 def affinity_room(links: Links, room: IntArray) -> IntArray:
-    """`room` limited to domains that hold a pod of the group, or to any for the first one."""
+    """Return `room` limited to domains with a pod of the group, or to any for the first pod."""
     if not links.affinity:
         return room
     if links.lacks_neighbour:

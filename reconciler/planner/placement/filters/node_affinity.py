@@ -1,4 +1,4 @@
-"""NodeAffinity: nodeSelector and required terms must hold for whatever the node turns out to be."""
+"""NodeAffinity: nodeSelector and required terms must hold for all variants of a node."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,10 @@ def selects(node_selector: Labels, variant: Labels) -> bool:
 
 
 def refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind) -> str:
-    """`node-selector`, `node-affinity`, `zone` (only some of its zones would do), or nothing."""
+    """Return the code that refuses the kind: `node-selector`, `node-affinity`, `zone`, or nothing.
+
+    `zone` means that only some of the zones in which it may start would do.
+    """
     code = _refuses(node_selector, affinity, kind)
     if code in {"", "zone"}:
         return code
@@ -52,7 +55,7 @@ def _refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKin
 
 
 def _has_whole_zone(kind: NodeKind, selected: Sequence[Labels]) -> bool:
-    """Return whether any node of the kind would do, were it in a certain one of its zones."""
+    """Return whether any node of the kind would do if it started in a certain one of its zones."""
     every, whole = Counter(map(_place, kind.variants)), Counter(map(_place, selected))
     return len(every) > 1 and any(whole[place] == every[place] for place in whole)
 

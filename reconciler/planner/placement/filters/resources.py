@@ -9,15 +9,15 @@ import numpy as np
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 CPU_AND_MEMORY = 2
-"""The first two columns are cpu and memory: the ones over-subscription inflates."""
+"""The first two columns are CPU and memory: the ones that over-subscription inflates."""
 WHOLE = 10_000
-"""Over-subscription counts in ten-thousandths, which is exact enough."""
+"""Over-subscription is in ten-thousandths, which is exact enough."""
 
 
 def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -> IntArray:
     """Return what one pod takes of each row: its requests, inflated on new capacity.
 
-    The inflation is capped at what the row offers, so that a pod that fits a node alone still
+    The inflation is capped at what the row offers, so that a pod that fits on a node alone still
     does (docs/scale-up.md).
     """
     taken = np.broadcast_to(requests, offers.shape)
@@ -26,7 +26,7 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
     taken = taken.copy()
     head = slice(0, CPU_AND_MEMORY)
     factor = (WHOLE + over_subscription)[:, None]
-    # Whole ten-thousandths and the rest apart: the product of large requests exceeds 64 bits.
+    # Whole multiples and the remainder separately: the product of large requests exceeds 64 bits.
     times, rest = np.divmod(requests[None, head], WHOLE)
     inflated = times * factor - (-(rest * factor) // WHOLE)
     capped = np.maximum(np.minimum(inflated, offers[:, head]), requests[None, head])
@@ -37,13 +37,13 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
 def most_over_subscription(
     requests: IntArray, counts: IntArray, offered: IntArray, over_subscription: int
 ) -> int:
-    """Return the over-subscription, or the most below it with which a node takes all these pods.
+    """Return the highest over-subscription, up to the given one, with which a node takes all pods.
 
     Args:
         requests: (classes, dimensions) of a pod each.
         counts: (classes,) pods.
         offered: What the node offers.
-        over_subscription: Ten-thousandths.
+        over_subscription: In ten-thousandths.
     """
     over = np.array([over_subscription], dtype=np.int64)
     taken = np.concatenate([charged(row, offered[None, :], over) for row in requests])
@@ -51,7 +51,7 @@ def most_over_subscription(
     for column in range(CPU_AND_MEMORY):
         if _sum(taken[:, column], counts) > int(offered[column]):
             total = _sum(requests[:, column], counts)
-            # What each pod is charged is rounded up to a whole number.
+            # The charge of each pod is rounded up to a whole number.
             rest = max(0, int(offered[column]) - int(counts.sum()))
             most = max(0, min(most, rest * WHOLE // max(1, total) - WHOLE))
     return most

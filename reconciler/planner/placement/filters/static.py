@@ -8,13 +8,13 @@ from reconciler.planner.placement.filters import node_affinity, taints, unschedu
 from reconciler.planner.placement.kinds import KindTable, NodeKind
 
 ALIKE_MIN = 8
-"""Fewer kinds are asked one by one."""
+"""Up to this many kinds are asked one by one."""
 
 Answer = TypeVar("Answer")
 
 
 def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
-    """Return the unplaceable code of the first static filter that refuses, or nothing."""
+    """Return the unplaceable code of the first static filter that refuses, or an empty string."""
     code = unschedulable.refuses(kind)
     if not code:
         code = node_affinity.refuses(constraints.node_selector, constraints.node_affinity, kind)
@@ -24,14 +24,17 @@ def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
 
 
 def verdicts(constraints: StaticConstraints, table: KindTable, first: int) -> list[str]:
-    """Return what `refuses` says of each kind from number `first` on."""
+    """Return the result of `refuses` for each kind from number `first` on."""
     return _once_for_kinds_alike(constraints, table, first, lambda kind: refuses(constraints, kind))
 
 
 def eligible_for_spread(
     constraints: StaticConstraints, kind: NodeKind, *, honor_affinity: bool, honor_taints: bool
 ) -> bool:
-    """Whether topology spread counts a node of this kind (nodeAffinityPolicy, nodeTaintsPolicy)."""
+    """Return whether topology spread counts a node of this kind.
+
+    Source: nodeAffinityPolicy and nodeTaintsPolicy.
+    """
     if honor_affinity and node_affinity.refuses(
         constraints.node_selector, constraints.node_affinity, kind
     ) not in {"", "zone"}:
@@ -49,7 +52,7 @@ def eligible_kinds(
     honor_affinity: bool,
     honor_taints: bool,
 ) -> list[bool]:
-    """Return what `eligible_for_spread` says of each kind from number `first` on."""
+    """Return the result of `eligible_for_spread` for each kind from number `first` on."""
 
     def ask(kind: NodeKind) -> bool:
         return eligible_for_spread(
@@ -65,9 +68,9 @@ def _once_for_kinds_alike(
     first: int,
     ask: Callable[[NodeKind], Answer],
 ) -> list[Answer]:
-    """Return the answer for each kind from number `first` on; asked once for kinds alike.
+    """Return the answer for each kind from number `first` on, computed once for equivalent kinds.
 
-    One pod that selects a node by its name makes every node a kind of its own, for all others.
+    If one pod selects a node by name, every node becomes a kind of its own, for all other pods too.
     """
     kinds = table.kinds
     names = constraints.names()

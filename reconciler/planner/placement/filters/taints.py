@@ -6,7 +6,7 @@ from reconciler.model.cluster import Taint, Toleration
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
-    """Return the first hard taint that nothing tolerates."""
+    """Return the first NoSchedule or NoExecute taint that is not tolerated; None if all are."""
     known = tuple(tolerations)
     for taint in taints:
         if taint.effect != "PreferNoSchedule" and not any(t.tolerates(taint) for t in known):

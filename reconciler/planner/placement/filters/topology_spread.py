@@ -19,7 +19,7 @@ def room(
     topologies: dict[str, Topology],
     version: int,
 ) -> IntArray:
-    """`room` limited by every hard spread constraint of the class."""
+    """Return `room` limited by every hard spread constraint of the class."""
     for rule in links.spread:
         refresh_domains(rule, kinds, topologies, version)
         room = np.minimum(room, rule_room(rule))
@@ -44,15 +44,15 @@ def rule_room(rule: SpreadRule) -> IntArray:
 
 
 def excess(rule: SpreadRule, rows: IntArray) -> IntArray:
-    """By how many pods the domain of each of these rows exceeds the skew; 0 or less: it does not.
+    """Return by how many pods the domain of each of these rows exceeds the skew.
 
-    The rule's domains have to be up to date.
+    It does not if the number is 0 or less. The rule's domains have to be up to date.
     """
     return np.asarray(rule.counter.at_rows()[rows] - rule.max_skew - least_filled(rule))
 
 
 def least_filled(rule: SpreadRule) -> int:
-    """Matching pods in the least filled domain that exists."""
+    """Return the number of matching pods in the least filled existing domain."""
     if len(rule.present) < rule.min_domains or not len(rule.present):
         return 0
     return int(rule.counter.counts[rule.present].min())
@@ -61,7 +61,7 @@ def least_filled(rule: SpreadRule) -> int:
 def refresh_domains(
     rule: SpreadRule, kinds: IntArray, topologies: dict[str, Topology], version: int
 ) -> None:
-    """Find the domains that count, again when rows were added, taken away or changed."""
+    """Find the domains that count, again after rows were added, removed or changed."""
     if rule.present_version == version:
         return
     eligible = rule.eligible_kinds()[kinds]

@@ -4,9 +4,9 @@ from reconciler.planner.placement.kinds import NodeKind
 
 
 def refuses(kind: NodeKind) -> str:
-    """`taint` for a node that is cordoned or not ready, else nothing.
+    """Return `taint` for a node that is cordoned or not ready, else an empty string.
 
-    kube-scheduler sees both as taints (node.kubernetes.io/unschedulable, not-ready); pods that
-    tolerate those are DaemonSets', which are not planned for.
+    kube-scheduler sees both as taints (node.kubernetes.io/unschedulable, not-ready). Only
+    DaemonSets' pods tolerate those, and they are not planned for.
     """
     return "" if kind.schedulable else "taint"

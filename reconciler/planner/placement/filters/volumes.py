@@ -7,7 +7,7 @@ from reconciler.planner.placement.volumes import VolumeNeeds
 
 
 def refuses(needs: VolumeNeeds, kind: NodeKind) -> str:
-    """`volume-zone`, `volume-binding`, `volume-in-use`, `zone`, or nothing."""
+    """Return `volume-zone`, `volume-binding`, `volume-in-use`, `zone`, or an empty string."""
     if needs.blocked:
         return needs.blocked
     for selector in needs.selectors:

@@ -1,1 +1,1 @@
-"""Pure planning: (Snapshot, PlannerSettings) -> Plan. No I/O, no clock, no unseeded chance."""
+"""Pure planning: (Snapshot, PlannerSettings) -> Plan. No I/O, no clock, no unseeded randomness."""

@@ -1,4 +1,4 @@
-"""What has to be kept free for headroom, and where that may lie: asked before it is taken."""
+"""What has to be kept free as headroom, and on which rows it may be placed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +14,7 @@ from reconciler.planner.reservations import Reservation
 def pieces_asked_for(
     builder: PlanBuilder, reservations: Iterable[Reservation]
 ) -> tuple[HeadroomPieces, ...]:
-    """Return all headroom of the config, where pods get these places in the plan."""
+    """Return all headroom of the config, given the places that pods get in the plan."""
     view = builder.view
     return headroom_pieces(
         view.settings, view.inventory, view.offers, view.running, _placed(builder, reservations)
@@ -22,9 +22,9 @@ def pieces_asked_for(
 
 
 def largest_first(pieces: Iterable[HeadroomPieces]) -> Sequence[HeadroomPieces]:
-    """Return items in the order in which they are laid: small pieces find room beside large ones.
+    """Return items in the order in which they are placed: small pieces fit next to large ones.
 
-    The other way round a small one may take the only node that holds a large one.
+    In the reverse order a small piece may take the only node that holds a large one.
     """
     return sorted(pieces, key=_size, reverse=True)
 
@@ -37,9 +37,9 @@ def _size(pieces: HeadroomPieces) -> tuple[int, int]:
 def _placed(
     builder: PlanBuilder, reservations: Iterable[Reservation]
 ) -> Iterator[tuple[str, PodSpec, int]]:
-    """Sector, spec and number of pods that have no node and get a place in this plan.
+    """Return sector, spec and number of the pods without a node that get a place in this plan.
 
-    Pods that an interrupted node is to lose run as well: they are counted there.
+    Pods that an interrupted node will lose still run, and are counted there.
     """
     view = builder.view
     for reservation in reservations:
@@ -55,9 +55,9 @@ def _placed(
 
 
 def may_hold_headroom(builder: PlanBuilder) -> BoolArray:
-    """Return rows on which a piece may lie: new nodes, and those of our fleets that need not go.
+    """Return the rows on which a piece may be placed: new nodes, and those of our fleets that stay.
 
-    A node that is to be replaced could not leave for the piece on it.
+    A node that is to be replaced could not leave while a piece is on it.
     """
     view = builder.view
     staying = np.ones(builder.sim.rows, dtype=np.bool_)

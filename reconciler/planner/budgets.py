@@ -1,9 +1,9 @@
 """PodDisruptionBudgets over a whole plan: what one policy uses, no other can use again.
 
-Source: pkg/registry/core/pod/storage/eviction.go, read 2026-08: two budgets over a pod are
-refused; an unhealthy pod is evicted whatever the budget says under AlwaysAllow. Its other
-exemptions (pods that have not started, unhealthy pods while the application is healthy) are not
-used: both may change between plan and eviction.
+Source: pkg/registry/core/pod/storage/eviction.go, read 2026-08: two budgets over a pod are refused;
+an unhealthy pod is evicted regardless of the budget under AlwaysAllow. Its other exemptions (pods
+that have not started, unhealthy pods while the application is healthy) are not used: both may
+change between plan and eviction.
 """
 
 from collections import Counter
@@ -20,34 +20,37 @@ from reconciler.model.selectors import LabelSelector
 
 ALWAYS_ALLOW = "AlwaysAllow"
 LABELS_MAX = 20_000
-"""Sets of labels of one namespace whose budgets are remembered, twice over: most snapshots show the
-same pods."""
+"""How many sets of labels of one namespace are cached, twice over: most snapshots have the same
+pods."""
 LINES_MAX = 1024
-"""Lines of selectors that one set of labels is compared with, in its namespace. A tenant may create
-any number of budgets, each with hundreds of lines, and change them before each plan."""
+"""With how many expressions one set of labels is compared in its namespace.
+
+A tenant may create any number of budgets, each with hundreds of expressions, and change them before
+each plan.
+"""
 
 Shape = tuple[str, LabelSelector | None, bool]
-"""Of a budget: its namespace, what it selects, and whether it cannot be read."""
+"""Of a budget: its namespace, its selector, and whether it is unreadable."""
 
 
 class _Index:
-    """Some of the budgets of a namespace, by the labels that they insist on."""
+    """Some of the budgets of a namespace, by the labels that they require."""
 
     def __init__(self, selectors: Sequence[LabelSelector | None], numbers: Iterable[int]) -> None:
-        """An index of the budgets with these numbers.
+        """Index the budgets with these numbers.
 
-        A budget is found by the label that the fewest of them insist on: namespaces with hundreds
-        of them are asked about every pod.
+        A budget is found by the label that the fewest of them require: in namespaces with hundreds
+        of them every pod is looked up.
         """
         self._selectors = selectors
         self._by_label: dict[tuple[str, str], list[int]] = {}
-        """Budgets by one label that they insist on."""
+        """Budgets by one label that they require."""
         self._lines: Counter[tuple[str, str] | None] = Counter()
-        """Lines to compare by that label; by None those of `_others`."""
+        """How many expressions are compared for that label; for None those of `_others`."""
         self._certain: set[int] = set()
-        """Those that ask for nothing beside it."""
+        """Those that require nothing else."""
         self._others: list[int] = []
-        """Those that insist on none."""
+        """Those that require no label."""
         asked = {n: s.match_labels if (s := selectors[n]) else NO_LABELS for n in numbers}
         common = Counter(label for labels in asked.values() for label in labels.items())
         for number, labels in asked.items():
@@ -64,7 +67,7 @@ class _Index:
                 self._lines[rarest] += lines
 
     def lines(self, labels: Labels) -> int:
-        """Return with how many lines `selecting` compares the labels."""
+        """Return how many expressions `selecting` compares with the labels."""
         return self._lines[None] + sum([self._lines[label] for label in labels.items()])
 
     def selecting(self, labels: Labels) -> list[int]:
@@ -80,7 +83,7 @@ class _Index:
 
 
 Known = InternTable[int, tuple[References, tuple[int, ...] | None]]
-"""Numbers of the budgets that cover pods, by identity of the pods' labels."""
+"""Numbers of the budgets that cover pods, by the `id` of the pods' labels."""
 
 
 class _OfNamespace:
@@ -88,9 +91,8 @@ class _OfNamespace:
 
     Args:
         selectors: What the budgets select, by number.
-        before: The budgets of the namespace in an earlier plan. What it found out holds for those
-            that have not changed: a tenant who rewrites one of a thousand has pods compared with
-            that one only.
+        before: The budgets of the namespace in an earlier plan. Its answers are kept for unchanged
+            budgets: if a tenant rewrites one of a thousand, pods are compared with that one only.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class _OfNamespace:
     def of(self, labels: Labels) -> tuple[int, ...] | None:
         """Return the numbers of the budgets that cover pods with these labels.
 
-        None where that takes more than `LINES_MAX` lines.
+        None if that takes more than `LINES_MAX` expressions.
         """
         known = self.covering.get(id(labels))
         if known is None:
@@ -125,7 +127,7 @@ class _OfNamespace:
         return tuple(sorted([*kept, *self._added.selecting(labels)]))
 
     def _kept(self, labels: Labels) -> list[int] | None:
-        """Return those that are as before and cover the pods; None where that is not known."""
+        """Return the unchanged budgets that cover the pods; None if that is not known."""
         known = self._known_before.get(id(labels)) if self._known_before is not None else None
         if known is None or known[1] is None:
             return None
@@ -135,9 +137,9 @@ class _OfNamespace:
 def _renumbered(
     before: Sequence[LabelSelector | None], now: Sequence[LabelSelector | None]
 ) -> tuple[list[int | None], list[int]]:
-    """Return the new number of each budget that there was, and the numbers of those that are new.
+    """Return the new number of each earlier budget, and the numbers of the new ones.
 
-    Budgets that select the same are one as good as the other.
+    Budgets with the same selector are interchangeable.
     """
     left: dict[LabelSelector | None, list[int]] = {}
     for number in reversed(range(len(now))):
@@ -156,10 +158,9 @@ class Coverage:
     """Which budgets cover a pod, whatever they allow.
 
     Args:
-        shapes: Those of all budgets, the ones of each namespace one after the other.
-        before: Of an earlier plan, whose namespaces are taken over where their budgets are the
-            same: what a tenant changes about his own has those of no other compared again, and of
-            his own only those that have changed.
+        shapes: The shapes of all budgets, those of each namespace one after the other.
+        before: The coverage of an earlier plan. Namespaces with the same budgets are kept: if a
+            tenant changes budgets, only those that changed are compared again.
     """
 
     def __init__(self, shapes: Sequence[Shape], before: "Coverage | None" = None) -> None:
@@ -177,7 +178,7 @@ class Coverage:
         self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
 
     def known(self, namespace: str) -> _OfNamespace | None:
-        """Return the budgets of a namespace; None where it has none."""
+        """Return the budgets of a namespace; None if it has none."""
         found = self._of.get(namespace)
         return found[1] if found is not None else None
 
@@ -188,7 +189,7 @@ class Coverage:
     def readable(self, pod: Pod) -> bool:
         """Return whether it is known which budgets cover the pod.
 
-        It is not where a budget of its namespace cannot be read, or where they have too many lines
+        It is not if a budget of its namespace is unreadable, or if they have too many expressions
         (`LINES_MAX`).
         """
         namespace = pod.key.namespace
@@ -198,7 +199,7 @@ class Coverage:
         return known is None or known[1].of(pod.labels) is not None
 
     def of(self, pod: Pod) -> tuple[int, ...]:
-        """Return the numbers of the budgets that cover the pod; none where it is not `readable`."""
+        """Return the numbers of the budgets that cover the pod; empty if it is not `readable`."""
         known = self._of.get(pod.key.namespace)
         if known is None:
             return ()
@@ -210,8 +211,8 @@ class Coverage:
 class _LastCoverage:
     """The coverage that was asked for last, and no other.
 
-    Budgets' counts change with every pod, what they select hardly ever. A tenant may write
-    megabytes of budgets before each plan: those of earlier plans are not kept.
+    Counts of budgets change with every pod, their selectors hardly ever. A tenant may write
+    megabytes of budgets before each plan, so those of earlier plans are not kept.
     """
 
     def __init__(self) -> None:
@@ -229,7 +230,7 @@ _COVERAGE: Final = _LastCoverage()
 
 
 class BudgetLedger:
-    """How many disruptions each budget still allows, given all that the plan uses."""
+    """How many disruptions each budget still allows, after what the plan uses."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
@@ -238,9 +239,9 @@ class BudgetLedger:
         self.coverage: Final = _COVERAGE.of(shapes)
 
     def refusal(self, pods: Iterable[Pod], rounds_max: int = 1) -> str | None:
-        """Return why the pods cannot all be disrupted within so many rounds; None when they can.
+        """Return why the pods cannot all be disrupted within `rounds_max` rounds; None if they can.
 
-        In each round a budget is taken to allow as many disruptions as now, and at least one.
+        Each budget is assumed to allow as many disruptions in each round as now, and at least one.
         """
         for number, asked in self._asked(pods).items():
             left = max(0, self._left[number])
@@ -256,12 +257,12 @@ class BudgetLedger:
     def refuses_for_long(
         self, pods: Iterable[Pod], rounds_max: int, coming_back: Iterable[Pod]
     ) -> bool:
-        """Return whether `refusal` stays when what is disrupted now is healthy again.
+        """Return whether `refusal` remains once the pods disrupted now are healthy again.
 
         Args:
             pods: The pods.
             rounds_max: The rounds.
-            coming_back: Pods that use budgets up now, beside those that this plan disrupts.
+            coming_back: Pods that use up budgets now, in addition to those that this plan disrupts.
         """
         over = Counter(number for pod in coming_back for number in self.coverage.of(pod))
         return any(
@@ -270,12 +271,12 @@ class BudgetLedger:
         )
 
     def rounds(self, pods: Iterable[Pod]) -> int:
-        """How many rounds it takes to disrupt the pods, where every budget allows one now."""
+        """Return how many rounds it takes to disrupt the pods, if every budget allows one now."""
         asked = self._asked(pods)
         return max((-(-count // max(1, self._left[n])) for n, count in asked.items()), default=1)
 
     def in_rounds(self, pods: Iterable[Pod]) -> list[Pod]:
-        """The pods in the order in which they are disrupted: round by round, by name in each.
+        """Return the pods in the order of disruption: round by round, by name in each.
 
         See `rounds`.
         """
@@ -297,7 +298,7 @@ class BudgetLedger:
         return [pod for pod in sorted(pods, key=lambda pod: pod.key) if self.take_one(pod)]
 
     def take(self, pods: Iterable[Pod]) -> None:
-        """Use the disruptions up."""
+        """Use up the disruptions of these pods."""
         for number, asked in self._asked(pods).items():
             self._left[number] -= asked
 
@@ -320,7 +321,7 @@ class BudgetLedger:
 
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Return whether the Eviction API lets the pod go without asking the budget."""
+    """Return whether the Eviction API evicts the pod without asking the budget."""
     if pod.deleting or pod.finished:
         return True
     return budget.unhealthy_pod_eviction_policy == ALWAYS_ALLOW and not pod.ready

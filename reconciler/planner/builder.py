@@ -1,8 +1,8 @@
 """PlanBuilder: the only way into a plan.
 
 Policies run one after another. Each reads the ClusterView and what is decided so far, and writes
-through the methods here: every target and action carries the reason of its caller, and whatever
-newly begins to remove a node goes through `begin_removal`, which the safety stop checks.
+through the methods here: every target and action carries the reason of its caller, and every new
+removal of a node goes through `begin_removal`, which the safety stop checks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class PlanBuilder:
 
     Args:
         view: The facts.
-        sim: The what-if cluster as things are now.
+        sim: The what-if cluster in its current state.
         waiting: The demand, by priority, then largest first.
         budgets: What PodDisruptionBudgets still allow to all policies together.
         stuck_ends: How many instances that never joined may still be ended.
@@ -87,57 +87,57 @@ class PlanBuilder:
 
     @property
     def targets(self) -> Mapping[FleetKey, int]:
-        """Target capacities as planned so far; they start as they are."""
+        """Return the target capacities as planned so far; they start as they are now."""
         return MappingProxyType(self._targets)
 
     @property
     def planned_nodes(self) -> Mapping[int, PlannedNode]:
-        """Return what the rows without nodes are."""
+        """Return the planned nodes by row."""
         return self._planned_nodes
 
     @property
     def reservations(self) -> Sequence[Reservation]:
-        """Return where demand goes."""
+        """Return the places of demand."""
         return self._reservations
 
     @property
     def used_rows(self) -> AbstractSet[int]:
-        """Return rows on which this plan reserved something."""
+        """Return the rows on which this plan reserved something."""
         return self._used_rows
 
     @property
     def kept_free(self) -> Mapping[int, str]:
-        """Return rows with room that is kept free, and for which sector: some of `used_rows`."""
+        """Return the rows with room that is kept free, by sector: some of `used_rows`."""
         return self._kept_free
 
     @property
     def headroom_places(self) -> Sequence[tuple[PodClass, int, int]]:
-        """The pieces of that room: a pod as large as one, its row, and how many lie there."""
+        """Return the pieces in that room: a pod like one of them, its row, their number there."""
         return self._headroom_places
 
     @property
     def headroom(self) -> Sequence[HeadroomPlan]:
-        """Return what became of each item of headroom."""
+        """Return the result for each item of headroom."""
         return self._headroom
 
     @property
     def actions(self) -> Sequence[AnyAction]:
-        """Return what is to be done, without changes of targets and new removals."""
+        """Return the actions so far, without changes of targets and new removals."""
         return self._actions
 
     @property
     def removals(self) -> Sequence[Removal]:
-        """Return what policies want to begin to remove; the safety stop settles it at the end."""
+        """Return the removals that policies want to begin; the safety stop decides at the end."""
         return self._removals
 
     @property
     def placements(self) -> Sequence[Placement]:
-        """Return where pods go that policies move."""
+        """Return where the pods go that policies move."""
         return self._placements
 
     @property
     def unplaceable(self) -> Sequence[Unplaceable]:
-        """Return pods that get no place, and why."""
+        """Return the pods that get no place, and why."""
         return self._unplaceable
 
     @property
@@ -147,9 +147,9 @@ class PlanBuilder:
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """Return why nodes stay, by name: the last word on each node.
+        """Return why nodes stay, by name: the last reason noted on each node.
 
-        That a node is not Ready is said only where nothing else was.
+        That a node is not Ready is given only if there is no other reason.
         """
         found: dict[NodeName, Kept] = {}
         for each in self._kept:
@@ -159,19 +159,19 @@ class PlanBuilder:
 
     @property
     def on_demand(self) -> Mapping[NodeName, Kept]:
-        """On-demand nodes whose pods are not moved to spot nodes, and why."""
+        """Return the on-demand nodes whose pods are not moved to spot nodes, and why."""
         return self._on_demand
 
     @property
     def kept_pods(self) -> Mapping[PodKey, KeptPod]:
-        """Return pods that the descheduler looked at and that stay."""
+        """Return the pods that a policy of the descheduler proposed and that stay."""
         return self._kept_pods
 
     def size_of(self, key: FleetKey) -> int:
-        """Return the nodes that a fleet will have: one more comes on top of that.
+        """Return how many nodes a fleet will have; a new one comes on top of that.
 
-        A target that somebody lowered ends none: those that have joined count all the same, except
-        those that this plan ends.
+        A target that somebody lowered ends no node: all that have joined count, except those that
+        this plan ends.
         """
         joined = self.view.statuses[key].joined - self._ended.get(key, 0)
         return max(self._targets[key], joined)
@@ -181,15 +181,15 @@ class PlanBuilder:
         return self._new_nodes.get(key, 0) + self._replacements.get(key, 0)
 
     def purchase_reasons(self, key: FleetKey) -> str:
-        """Return why pending pods have raised the fleet's target; empty when they have not."""
+        """Return why pending pods have raised the fleet's target; empty if they have not."""
         said = self._target_reasons.get(key, ())
         return "; ".join(each.because for each in said if each.policy == "scale-up")
 
     def target_reason(self, key: FleetKey) -> TargetReason:
-        """Return the policy that first changed the target, and what all that changed it say.
+        """Return the policy that changed the target first, and the reasons of all that changed it.
 
         Raises:
-            InvariantViolated: Nothing changed it.
+            InvariantViolated: The target was not changed.
         """
         found = self._target_reasons.get(key)
         if not found:
@@ -201,7 +201,7 @@ class PlanBuilder:
         return TargetReason(found[0].policy, "; ".join(each.because for each in found))
 
     def reserved_on_nodes(self, waiting: WaitingClass) -> int:
-        """Return how many pods of the class have a place reserved on nodes that are there."""
+        """Return how many pods of the class have a place reserved on existing nodes."""
         return sum(
             amount
             for reservation in self._reservations
@@ -229,10 +229,10 @@ class PlanBuilder:
     # ---- targets --------------------------------------------------------------------------
 
     def raise_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
-        """Set a target that is not lower than before.
+        """Raise a target, or leave it as high as it is.
 
-        A policy that speaks again, or that asks for nodes beyond the minimum, replaces the reason
-        that was given before; the reasons of different policies are joined.
+        If a policy changes the target again, or asks for nodes beyond the minimum, its reason
+        replaces the one given before; the reasons of different policies are joined.
         """
         self._targets[key] = to
         said = self._target_reasons.setdefault(key, [])
@@ -240,21 +240,21 @@ class PlanBuilder:
         said.append(TargetReason(policy, because))
 
     def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
-        """Take back nodes that were asked for and have not been launched."""
+        """Lower a target by nodes that were asked for and have not been launched."""
         self._targets[key] = to
         self._target_reasons[key] = [TargetReason(policy, because)]
 
     def ask_for_replacements(
         self, key: FleetKey, count: int, policy: PolicyName, because: str
     ) -> None:
-        """Ask for nodes in the place of others, which leave when they have come."""
+        """Ask for nodes that replace others, which leave once these have joined."""
         self._replacements[key] = self._replacements.get(key, 0) + count
         self.raise_target(key, self.size_of(key) + count, policy, because)
 
     # ---- places ---------------------------------------------------------------------------
 
     def plan_launching(self, key: FleetKey, rows: Sequence[int]) -> None:
-        """Note that these rows are nodes that EC2 owes the fleet."""
+        """Note that these rows are launching nodes of the fleet."""
         for number, row in enumerate(rows):
             self._planned_nodes[row] = PlannedNode(key=key, number=number, launching=True)
 
@@ -266,7 +266,7 @@ class PlanBuilder:
             self._planned_nodes[row] = PlannedNode(key=key, number=number, launching=False)
 
     def reserve(self, waiting: WaitingClass, rows: Sequence[int], amounts: Sequence[int]) -> None:
-        """Give the next pods of the class places on these rows, so many on each."""
+        """Reserve places for the next pods of the class: `amounts[i]` on `rows[i]`."""
         if not rows:
             return
         self._used_rows.update(rows)
@@ -280,12 +280,12 @@ class PlanBuilder:
         self._used_rows.update(rows)
 
     def keep_free(self, sector: str, pod_class: PodClass, taken: Sequence[tuple[int, int]]) -> None:
-        """Note room, taken in the simulation already, that is kept for new pods.
+        """Note room that is kept for new pods; the simulation has it taken already.
 
         Args:
-            sector: Whose headroom it is.
-            pod_class: A pod as large as one piece.
-            taken: Rows, and how many pieces lie on each.
+            sector: The sector whose headroom it is.
+            pod_class: A pod of the size of one piece.
+            taken: Rows, and how many pieces are placed on each.
         """
         for row, amount in taken:
             self._used_rows.add(row)
@@ -293,7 +293,7 @@ class PlanBuilder:
             self._headroom_places.append((pod_class, row, amount))
 
     def note_headroom(self, found: HeadroomPlan) -> None:
-        """Say how much of an item of headroom is there or coming."""
+        """Note how much of an item of headroom there is, or will be."""
         self._headroom.append(found)
 
     def refuse(self, pod: Unplaceable) -> None:
@@ -303,27 +303,27 @@ class PlanBuilder:
     # ---- nodes ----------------------------------------------------------------------------
 
     def block(self, node: Node, code: str, detail: str, until: datetime | None = None) -> None:
-        """Say why the node stays; until when, where time alone ends that."""
+        """Note why the node stays, and until when, if time alone ends that."""
         self._kept.append(Kept(node=node.name, code=code, detail=detail, until=until))
 
     def keep_pod(self, pod: PodKey, kept: KeptPod) -> None:
-        """Say why a pod stays that a policy of the descheduler would evict; the first counts."""
+        """Note why a pod stays that the descheduler would evict; the first reason counts."""
         self._kept_pods.setdefault(pod, kept)
 
     def stays_on_demand(
         self, node: Node, code: str, detail: str, until: datetime | None = None
     ) -> None:
-        """Say why its pods are not moved to spot nodes; what others say of the node comes first."""
+        """Note why the node's pods are not moved to spot nodes; other reasons come first."""
         kept = Kept(node=node.name, code=code, detail=detail, until=until)
         self._on_demand[node.name] = kept
 
     def hold(self, code: HeldCode, node: str = "", instance: str = "", detail: str = "") -> None:
-        """Say which safety measure keeps a node, or an instance that never joined."""
+        """Note which safety measure keeps a node, or an instance that never joined."""
         held = Held(node=NodeName(node), code=code, instance=instance, detail=detail)
         self._held.append(held)
 
     def mark(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
-        """Annotate nodes and set or take off soft taints: it begins no drain.
+        """Annotate nodes and add or remove soft taints; this begins no drain.
 
         Raises:
             InvariantViolated: One of the actions would begin a drain past the safety stop.
@@ -341,7 +341,7 @@ class PlanBuilder:
         self._removals.append(removal)
 
     def interrupt(self, actions: Iterable[AnyAction]) -> None:
-        """Empty a node that EC2 takes back, past the safety stop: it goes whatever a plan says."""
+        """Empty a node that EC2 takes back, without the safety stop: the node goes in any case."""
         self._actions += actions
 
     def continue_drain(
@@ -352,17 +352,17 @@ class PlanBuilder:
         self._placements += places
 
     def evict(self, action: EvictPod, place: Placement | None) -> None:
-        """Evict a pod off a node that stays; its place, where it needs one, is taken."""
+        """Evict a pod from a node that stays, and reserve its place if it needs one."""
         self._actions.append(action)
         if place is not None:
             self._placements.append(place)
 
     def cancel_drain(self, actions: Iterable[AnnotateNode | UntaintNode]) -> None:
-        """Give a node back: its taint, its timers and the marks of its drain go."""
+        """Give a node back: remove its taint, its timers and the marks of its drain."""
         self._actions += actions
 
     def finish_drain(self, action: TerminateInstance) -> None:
-        """End the instance of a node whose drain is done; its target goes down with it if asked."""
+        """End the instance of a drained node; the target is lowered if the action says so."""
         key = FleetKey(name=action.fleet, region=action.region)
         self._ended[key] = self._ended.get(key, 0) + 1
         if action.decrement:
@@ -379,7 +379,7 @@ class PlanBuilder:
         """Begin all removals, or hold every one of them.
 
         Args:
-            suspicious: Whether it is so much that a second full list has to agree first.
+            suspicious: Whether they are so many that a second full list has to agree first.
             also: The code under which instances are held that count as removals too.
         """
         if not suspicious:

@@ -1,4 +1,4 @@
-"""Windows of local time: when a grace period or a disruption budget holds."""
+"""Windows of local time: when a grace period or a disruption budget is in force."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, time, timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from cronsim import CronSim
 
 _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
-"""No time zone sets its clocks back by as much."""
+"""No time zone sets its clocks back by more."""
 
 
 def in_window_opened_on(
@@ -54,22 +54,22 @@ def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[in
 
 
 def after_schedule(local: datetime, schedule: str, duration_seconds: float) -> bool:
-    """Return whether a local time lies within a duration after a moment of a cron expression.
+    """Return whether a local time lies within a duration after a time of a cron expression.
 
     Args:
         local: The moment, in the time zone of the expression.
-        schedule: Five fields, as crontab(5) has them.
-        duration_seconds: How long it holds from each of its moments, also when the clocks change.
+        schedule: Five fields, as in crontab(5).
+        duration_seconds: The time after each of its times, also when the clocks change.
 
     Raises:
-        cronsim.CronSimError: The expression cannot be read.
+        cronsim.CronSimError: The expression cannot be parsed.
     """
     now, zone = local.astimezone(UTC), local.tzinfo
     clock = local.replace(tzinfo=None, fold=0, second=0, microsecond=0)
     latest: datetime | None = None
-    # A cron iterator knows local clocks only: it begins where they could have been set back from,
-    # and each of its times is one moment, or two in the hour that comes twice. In the hour that
-    # is left out it is the moment as the clocks were before: the second one lies an hour earlier.
+    # A cron iterator knows only local clocks: it starts where they could have been set back from,
+    # and each of its times is one moment, or two in the hour that occurs twice. In the hour that is
+    # left out it is the moment by the clocks before: the second one is an hour earlier.
     for each in CronSim(schedule, clock + _CLOCK_CHANGE_MAX, reverse=True):
         if latest is not None and each < clock - _CLOCK_CHANGE_MAX:
             break

@@ -1,8 +1,8 @@
-"""Whether our clock can be trusted to say how old something is.
+"""Whether our clock can be trusted to tell the age of something.
 
-EC2 dates launches and the API server dates objects by their own clocks. With ours an hour ahead, an
-instance that was launched a minute ago would count as never joined. So ages count by the earlier of
-the clocks, and while they differ by more than a bound nothing is removed because of its age.
+EC2 dates launches and the API server dates objects by their own clocks. If ours is an hour ahead,
+an instance launched a minute ago would count as never joined. So ages are computed by the earliest
+of the clocks, and while they differ by more than a bound nothing is removed because of its age.
 """
 
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ CLOCK_SKEW: Final = "clock-skew"
 
 
 def clock_skew(snapshot: Snapshot) -> timedelta:
-    """Return how far our clock is ahead of the others; negative when it is behind.
+    """Return how far our clock is ahead of the others; negative if it is behind.
 
-    Of several others the one that differs most counts. What they told with their answers is in the
-    snapshot; without that a launch or a node in our future shows that we are behind.
+    Of several others the one that differs most counts. The snapshot has the times of their answers;
+    without these a launch or a node in our future shows that we are behind.
     """
     told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]
     offsets = [snapshot.at - each for each in told if each is not None]
@@ -33,25 +33,26 @@ def clock_skew(snapshot: Snapshot) -> timedelta:
 
 
 def is_skewed(snapshot: Snapshot) -> bool:
-    """Return whether the clocks differ by more than an age may be wrong."""
+    """Return whether the clocks differ by more than the tolerated error of an age."""
     return abs(clock_skew(snapshot)) > SKEW_MAX
 
 
 def earliest_now(snapshot: Snapshot) -> datetime:
-    """Return the time by the clock that is furthest behind: nothing is older than that says."""
+    """Return the time by the clock that is furthest behind: no age is larger than by that."""
     told = [snapshot.cluster.server_time, snapshot.cloud.server_time if snapshot.cloud else None]
     return min([snapshot.at, *(each for each in told if each is not None)])
 
 
 def decided_at(snapshot: Snapshot, nodes: Iterable[Node]) -> datetime:
-    """Return the time to note of a decision: nodes that join after it count as new.
+    """Return the time to note for a decision: nodes that join after it count as new.
 
-    The API server dates nodes, so the clock that is furthest behind says it: with ours ahead the
-    first ones would be missed. It is later than all nodes that are there, in our future never.
+    The API server dates nodes, so the clock that is furthest behind is used: with ours ahead the
+    first new nodes would be missed. The time is later than all existing nodes and never in our
+    future.
 
     Args:
         snapshot: What was observed.
-        nodes: Those that were there before.
+        nodes: The nodes that existed before.
     """
     newest = max((each.created_at for each in nodes if each.created_at is not None), default=None)
     now = earliest_now(snapshot)

@@ -8,12 +8,12 @@ COOL_OFF_MAX = timedelta(minutes=30)
 
 
 def cool_off(failures: int) -> timedelta:
-    """5 minutes after the first failure, doubling to 30."""
+    """Return 5 minutes after the first failure, doubling up to 30."""
     return min(COOL_OFF * (1 << min(max(0, failures - 1), 8)), COOL_OFF_MAX)
 
 
 def failures_in(errors: Iterable[datetime]) -> int:
-    """How many times in a row something failed: errors of one attempt lie within a minute."""
+    """Return how many attempts failed: errors of one attempt are within a minute of each other."""
     times = sorted(errors)
     return sum(
         1

@@ -1,4 +1,4 @@
-"""What targets cost, and what `max_hourly_usd` leaves for more."""
+"""The cost of targets, and what `max_hourly_usd` leaves for more."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from reconciler.planner.money import nano_usd
 
 
 def extra_nano_usd(node: NewNode, instead_of: NewNode) -> int:
-    """Return what a node costs beyond another per hour.
+    """Return by how much a node costs more per hour than another, in nano-USD.
 
-    0 where it is cheaper, or a price is not known.
+    0 if it is cheaper, or if a price is unknown.
     """
     if not (node.priced and instead_of.priced):
         return 0
@@ -20,14 +20,14 @@ def extra_nano_usd(node: NewNode, instead_of: NewNode) -> int:
 
 
 def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
-    """Return what the targets planned so far cost per hour."""
+    """Return what the targets planned so far cost per hour, in nano-USD."""
     return sum(
         builder.targets[s.key] * builder.view.offers[s.key].nano_usd_per_hour for s in fleets
     )
 
 
 def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
-    """Return what targets cost, and nodes of fleets whose targets EC2 does not tell now."""
+    """Return the cost of targets, and of nodes of fleets whose targets EC2 does not return now."""
     unseen = (s for s in fleets if s.out_of_reach)
     nodes = sum(s.joined * builder.view.offers[s.key].nano_usd_per_hour for s in unseen)
     return nodes + cost_of_targets(builder, (s for s in fleets if not s.out_of_reach))
@@ -35,22 +35,22 @@ def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLimit:
-    """A `max_hourly_usd` that holds for a sector's fleets, and what is spent of it."""
+    """A `max_hourly_usd` that applies to a sector's fleets, and what is spent of it."""
 
     of_sector: str
     """The sector whose limit it is; empty for the cluster's."""
     nano_usd_per_hour: int
     spent: int
-    """What the targets that it counts cost, as planned so far."""
+    """The cost of the targets that it counts, as planned so far."""
 
     @property
     def left(self) -> int:
-        """Negative where it is exceeded already."""
+        """Return what may still be spent; negative if the limit is exceeded already."""
         return self.nano_usd_per_hour - self.spent
 
 
 def cost_limits(builder: PlanBuilder, *sectors: str) -> list[CostLimit]:
-    """Return the cluster's limit and those of the sectors, as far as the config sets them."""
+    """Return the cluster's limit and those of the sectors, if the config sets them."""
     view = builder.view
     fleets = view.inventory.fleets
     limits = [("", view.settings.usd_per_hour_max)]

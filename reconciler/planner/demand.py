@@ -25,29 +25,29 @@ class UnschedulablePods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """All pods of a snapshot, told apart."""
+    """All pods of a snapshot, classified."""
 
     unschedulable: tuple[UnschedulablePods, ...]
     unknown_sector: tuple[tuple[PodKey, str], ...]
-    """Pods that name a sector the config does not have, and the name."""
+    """Pods that name a sector which the config does not have, and the name."""
     too_complex: tuple[tuple[PodKey, str], ...]
-    """Pods of ours that ask for more than is planned for, and what of."""
+    """Pods of ours that have more constraints than are planned for, and which."""
     ignored: tuple[Ignored, ...]
     deferred: tuple[tuple[PodKey, str], ...] = ()
-    """Pods of ours beyond the work that their namespace may ask for, and why."""
+    """Pods of ours beyond the work that a plan does for their namespace, and why."""
     left_out: tuple[tuple[PodKey, str], ...] = ()
-    """Pods of ours of namespaces that are left out of the plan, and why."""
+    """Pods of ours in namespaces that are left out of the plan, and why."""
     demanding: frozenset[str] = frozenset()
     """Namespaces whose pods take long to plan while others use the cluster."""
 
 
 def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:
-    """Return the values of a label that the spec insists on; none when it leaves the label open."""
+    """Return the values of a label that the spec requires; empty if it leaves the label open."""
     if key in spec.node_selector:
         return (spec.node_selector[key],)
     if spec.node_affinity is None or not spec.node_affinity.terms:
         return ()
-    found: dict[str, None] = {}  # in the order of the spec; a tenant may name thousands
+    found: dict[str, None] = {}  # in the order of the spec, of which a tenant may name thousands
     for term in spec.node_affinity.terms:
         values = [
             v for r in term.expressions if r.key == key and r.operator == "In" for v in r.values
@@ -64,7 +64,7 @@ def names_ours(spec: PodSpec) -> bool:
 
 
 class SectorFinder:
-    """Finds the sectors of a pod spec; remembers, as many pods share a spec."""
+    """Finds the sectors of a pod spec; cached, as many pods share a spec."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._known = {sector.name for sector in settings.sectors}
@@ -74,11 +74,11 @@ class SectorFinder:
         self._answers: dict[int, tuple[PodSpec, tuple[str, ...] | None, tuple[str, ...]]] = {}
 
     def sectors_of(self, spec: PodSpec) -> tuple[str, ...] | None:
-        """Sector names, perhaps unknown ones; None when the pod is not ours."""
+        """Return sector names, possibly unknown ones; None if the pod is not ours."""
         return self._answer(spec)[1]
 
     def served_by(self, spec: PodSpec) -> tuple[str, ...]:
-        """Those of its sectors that the config has, in one order whatever the pod names first."""
+        """Return those of its sectors that the config has, in the order of the config."""
         return self._answer(spec)[2]
 
     def _answer(self, spec: PodSpec) -> tuple[PodSpec, tuple[str, ...] | None, tuple[str, ...]]:
@@ -101,12 +101,12 @@ class SectorFinder:
         return (self._default,) if self._default is not None else None
 
     def known(self, sectors: Iterable[str]) -> tuple[str, ...]:
-        """Return those that the config has."""
+        """Return those of the sectors that the config has."""
         return tuple(s for s in sectors if s in self._known)
 
 
 def _bystander(pod: PodTraits) -> str:
-    """Return why a pod never asks for capacity, whatever it selects; or nothing."""
+    """Return why a pod never asks for capacity, whatever it selects; else an empty string."""
     if pod.daemon:
         return "daemonset"
     if pod.mirror:
@@ -119,7 +119,7 @@ def _bystander(pod: PodTraits) -> str:
 
 
 def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand:
-    """Tell demand, pods of sectors that do not exist and ignored pods apart."""
+    """Classify pods into demand, pods of unknown sectors and ignored pods."""
     finder = SectorFinder(settings)
     unschedulable: list[UnschedulablePods] = []
     unknown_sector: list[tuple[PodKey, str]] = []
@@ -152,8 +152,8 @@ def without_namespaces(demand: Demand, left_out: Mapping[str, str]) -> Demand:
     """Return the demand without the pods of some namespaces.
 
     Args:
-        demand: All of it.
-        left_out: The namespaces, and why each of them.
+        demand: The whole demand.
+        left_out: The namespaces, and why each of them is left out.
     """
     if not left_out:
         return demand
@@ -169,7 +169,7 @@ def _ignored(group: PodGroup, code: str) -> Iterable[Ignored]:
 
 
 def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
-    """Return why a pod that waits is none of ours, or nothing."""
+    """Return why a pending pod is none of ours; else an empty string."""
     if pod.left_to_scheduler or pod.spec.scheduler_name == FARGATE_SCHEDULER:
         return "other-scheduler"
     if pod.namespace == _SYSTEM and not names_ours(pod.spec):
@@ -178,7 +178,7 @@ def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
 
 
 def _waits(pod: PodTraits, settings: PlannerSettings) -> bool:
-    """Pending, unbound, readable, and of the namespace that counts."""
+    """Return whether it is pending, unbound, readable, and in the namespace that counts."""
     return (
         not pod.bound
         and pod.phase == "Pending"

@@ -1,4 +1,4 @@
-"""What the config decides about the descheduler, policy by policy (docs/descheduler.md)."""
+"""The descheduler's settings, policy by policy (docs/descheduler.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from reconciler.model.selectors import LabelSelector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodScope:
-    """Which pods a policy looks at."""
+    """Which pods a policy considers."""
 
     include: frozenset[str] = frozenset()
-    """Only these namespaces; none: all but the excluded ones."""
+    """Only these namespaces; if empty, all but the excluded ones."""
     exclude: frozenset[str] = frozenset()
     selector: LabelSelector | None = None
-    """None: whatever labels they have."""
+    """Only pods with such labels; None for all pods."""
 
     def covers(self, pod: Pod) -> bool:
-        """Return whether the policy looks at the pod."""
+        """Return whether the policy considers the pod."""
         namespace = pod.key.namespace
         if (self.include and namespace not in self.include) or namespace in self.exclude:
             return False
@@ -30,7 +30,7 @@ EVERYTHING = PodScope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveDuplicates:
-    """Replicas of one owner on fewer nodes than they could be on."""
+    """Arguments of RemoveDuplicates: replicas of one owner on too few nodes."""
 
     scope: PodScope = EVERYTHING
     exclude_owner_kinds: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class RemoveDuplicates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowNodeUtilization:
-    """From over-used to under-used nodes."""
+    """Arguments of LowNodeUtilization: moves pods from over-used to under-used nodes."""
 
     thresholds: Mapping[str, float]
     """Percent by resource; a node below all of them is under-used."""
@@ -53,7 +53,7 @@ class LowNodeUtilization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighNodeUtilization:
-    """From under-used nodes to fuller ones."""
+    """Arguments of HighNodeUtilization: moves pods from under-used nodes to fuller ones."""
 
     thresholds: Mapping[str, float]
     number_of_nodes: int = 0
@@ -62,14 +62,14 @@ class HighNodeUtilization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterPodAntiAffinity:
-    """Pods whose anti-affinity no longer holds."""
+    """Arguments of RemovePodsViolatingInterPodAntiAffinity."""
 
     scope: PodScope = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAffinity:
-    """Pods whose node affinity no longer holds."""
+    """Arguments of RemovePodsViolatingNodeAffinity."""
 
     scope: PodScope = EVERYTHING
     required: bool = True
@@ -78,19 +78,19 @@ class NodeAffinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTaints:
-    """Pods that do not tolerate a taint of their node."""
+    """Arguments of RemovePodsViolatingNodeTaints."""
 
     scope: PodScope = EVERYTHING
     excluded: frozenset[str] = frozenset()
     """`key` or `key=value`."""
     included: frozenset[str] = frozenset()
-    """Only these; none: all."""
+    """Only these; empty for all."""
     prefer_no_schedule: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologySpread:
-    """Pods that make a topology spread too uneven."""
+    """Arguments of RemovePodsViolatingTopologySpreadConstraint."""
 
     scope: PodScope = EVERYTHING
     hard: bool = True
@@ -101,7 +101,7 @@ class TopologySpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooManyRestarts:
-    """Pods whose containers keep restarting."""
+    """Arguments of RemovePodsHavingTooManyRestarts."""
 
     scope: PodScope = EVERYTHING
     threshold: int = 100
@@ -111,7 +111,7 @@ class TooManyRestarts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodLifeTime:
-    """Pods that are older than they should get."""
+    """Arguments of PodLifeTime."""
 
     seconds_max: float
     scope: PodScope = EVERYTHING
@@ -122,7 +122,7 @@ class PodLifeTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedPods:
-    """Pods that failed and are still there."""
+    """Arguments of RemoveFailedPods."""
 
     scope: PodScope = EVERYTHING
     seconds_min: float = 0.0
@@ -148,22 +148,22 @@ PolicyArguments = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictorSettings:
-    """Which pods the policies of one profile may evict: the DefaultEvictor's arguments."""
+    """Arguments of the DefaultEvictor: which pods the policies of one profile may evict."""
 
     destinations: LabelSelector | None = None
-    """Nodes that pods may be expected on; None: all."""
+    """Nodes on which pods may be expected; None for all."""
     selector: LabelSelector | None = None
-    """Only pods with such labels; None: all."""
+    """Only pods with such labels; None for all."""
     namespace_selector: LabelSelector | None = None
-    """Only pods of namespaces with such labels; None: all."""
+    """Only pods of namespaces with such labels; None for all."""
     priority_below: int | None = None
-    """Only pods of a lower priority; None: no such limit."""
+    """Only pods with a lower priority; None for no such limit."""
     local_storage: bool = False
-    """Whether pods with local storage may go, whatever scale-in says."""
+    """Whether pods with local storage may be evicted, whatever scale-in says."""
     system_critical: bool = False
-    """Whether pods of a system-critical priority may go."""
+    """Whether pods with a system-critical priority may be evicted."""
     failed_bare_pods: bool = False
-    """Whether failed pods without a controller may go."""
+    """Whether failed pods without a controller may be evicted."""
     claims_stay: bool = False
     """Whether pods with PersistentVolumeClaims stay."""
     without_budget_stays: bool = False
@@ -185,14 +185,14 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeschedulerSettings:
-    """The descheduler that runs."""
+    """The settings of the descheduler."""
 
     profiles: tuple[Profile, ...]
     interval_seconds: float = 300.0
     nodes: LabelSelector | None = None
-    """Nodes that are looked at; None: all of our fleets."""
+    """Nodes whose pods may be evicted; None for all nodes of our fleets."""
     per_node_max: int | None = None
     per_namespace_max: int | None = None
     per_cycle_max: int | None = None
     grace_seconds_max: float | None = None
-    """Most grace that an evicted pod gets; None: its own."""
+    """The longest grace period of an evicted pod; None for its own."""

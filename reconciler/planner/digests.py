@@ -10,7 +10,7 @@ _BYTES = 8
 
 
 def digest_of(*values: Any) -> str:
-    """16 hexadecimal digits; equal values have equal ones, whatever order their sets are in.
+    """Return 16 hexadecimal digits; equal values have equal digests, in any order of sets.
 
     Fields of dataclasses with the metadata `in_digests: False` are left out.
     """
@@ -21,7 +21,7 @@ def digest_of(*values: Any) -> str:
 
 
 def _take_apart(value: Any, parts: list[str]) -> None:
-    """Append the value as a flat series of words, brackets included so that shapes differ too."""
+    """Append the value as a flat series of words, with brackets so that shapes differ too."""
     names = _field_names(type(value))
     if names is not None:
         parts.append(f"{type(value).__name__}(")
@@ -63,7 +63,7 @@ _NAMES: dict[type, tuple[str, ...] | None] = {}
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """Return the fields of a dataclass that digests tell; None for anything else."""
+    """Return the fields of a dataclass that count for digests; None for anything else."""
     if kind not in _NAMES:
         names: tuple[str, ...] | None = None
         if is_dataclass(kind):

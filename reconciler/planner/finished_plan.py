@@ -1,4 +1,4 @@
-"""What the policies decided, as one plan: calls with their targets, placements, cost, reasons."""
+"""Makes a Plan of what the policies decided: calls with targets, placements, cost, reasons."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -107,7 +107,7 @@ def finished(builder: PlanBuilder) -> Plan:
 
 
 def _placements(builder: PlanBuilder) -> Placements:
-    """Return all reservations in groups; one value per pod is made only when it is read."""
+    """Return all reservations in groups; a value per pod is made only when it is read."""
     rows = sorted({row for reservation in builder.reservations for row in reservation.rows})
     places = {row: builder.destination(row) for row in rows}
     dispatches = [
@@ -123,7 +123,7 @@ def _placements(builder: PlanBuilder) -> Placements:
 
 
 def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
-    """Yield one call per fleet with the final target; decrements belong to their terminations."""
+    """Yield one call per fleet with the final target; terminations lower targets themselves."""
     decremented = Counter(
         (action.fleet, action.region)
         for action in builder.actions
@@ -134,7 +134,7 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
         ending = decremented[status.key.name, status.key.region]
         target = builder.targets[status.key] + ending
         if ending and status.max is not None:
-            # Nodes that end still count: what comes in their place is asked for when they do not.
+            # Nodes that end still count: their replacements are asked for when they do not.
             target = min(target, max(status.max, status.current))
         if target != status.current:
             policy, because = builder.target_reason(status.key)
@@ -153,7 +153,7 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
 
 
 def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
-    """Pods for which no fleet was asked: of an unknown sector, or beyond what is planned for."""
+    """Return the pods for which no fleet was asked: of unknown sectors, or not planned for."""
     view = builder.view
     known = ", ".join(s.name for s in view.settings.sectors) or "none"
     for pod, sector in view.demand.unknown_sector:
@@ -173,7 +173,7 @@ def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unpla
 
 
 def _merged(ignored: list[Ignored]) -> list[Ignored]:
-    """Counts of the same unused kind added up."""
+    """Return the counts of unused pods, added up per kind."""
     counts: dict[str, int] = {}
     for entry in ignored:
         if entry.code == "unused-kind":
@@ -208,7 +208,7 @@ def _fleet_plan(
 
 
 def _fallbacks(builder: PlanBuilder) -> tuple[FallbackNodes, ...]:
-    """Nodes that stand in for spot nodes, and what they cost more, by fleet and spot fleet."""
+    """Return by fleet and spot fleet the nodes that stand in, and what more they cost."""
     view = builder.view
     young_seconds = view.settings.instance_init_seconds
     found = find_fallbacks(view.inventory, view.at, young_seconds)

@@ -1,4 +1,4 @@
-"""Priorities of fleets by regular expressions of their names, as Cluster Autoscaler has them."""
+"""Priorities of fleets by regular expressions over their names, as in Cluster Autoscaler."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,7 +10,7 @@ NamedPriorities = tuple[tuple[int, tuple[str, ...]], ...]
 
 
 def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
-    """Return the highest number of which an expression is found in one of the names; 0 of none.
+    """Return the highest number with an expression that one of the names matches; 0 if none.
 
     Source: cluster-autoscaler/expander/priority: an expression may match anywhere in the name, and
     groups that none matches come last.
@@ -28,7 +28,7 @@ def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
 
 @lru_cache(maxsize=16_384)
 def _is_found(expression: str, name: str) -> bool:
-    """Return whether a name has the expression in it: every plan asks about the same names."""
+    """Return whether the expression matches in a name; cached, as every plan asks again."""
     return _parsed(expression).is_found_in(name)
 
 

@@ -1,4 +1,4 @@
-"""Nodes as rows of the what-if cluster."""
+"""Makes rows of the what-if cluster from nodes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -19,8 +19,8 @@ def node_row(
     """Return the row of a node.
 
     Args:
-        node: What is known of it.
-        taints: As if it carried these; None for its own.
+        node: The node.
+        taints: The taints to assume; None for its own.
         closed: Whether nothing more may be placed there, whatever a pod tolerates.
         volume_limits: How many volumes it attaches, per CSI driver.
     """
@@ -36,10 +36,10 @@ def node_row(
 
 
 def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
-    """Yield a new node's row as it turns out in each of its zones; none where it has but one.
+    """Yield a new node's row for each zone in which it may start; nothing if there is only one.
 
-    Pods that are pinned to a zone will go there too, and take room that none of them takes on a
-    row whose zone is not known. Zones without a name are left out.
+    Pods that are pinned to a zone will be scheduled there too, and take room that none of them
+    takes on a row with an unknown zone. Zones without a name are left out.
     """
     zones = sorted({variant.get(ZONE, "") for variant in row.variants})
     if len(zones) < 2:
@@ -51,12 +51,12 @@ def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
 
 
 def in_some_zone(row: RowSpec, seen: str) -> list[RowSpec]:
-    """Return a new node's row as it may turn out, one for each zone.
+    """Return a new node's row for each zone in which it may start.
 
     Args:
         row: The row.
-        seen: The zone of a node of the same fleet: where nothing says in which zones it launches,
-            that is one of them.
+        seen: The zone of a node of the same fleet: if nothing says in which zones the fleet
+            launches, it is one of them.
     """
     if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants) and seen:
         zone = dict.fromkeys(ZONE_KEYS, seen)

@@ -1,4 +1,4 @@
-"""What plans may buy: the next nodes of a fleet, and how much of them."""
+"""What plans may buy: the next nodes of each fleet, and how many."""
 
 from reconciler.model.ids import FleetKey
 from reconciler.model.saved_state import InterruptedPool
@@ -17,7 +17,7 @@ from reconciler.planner.view import ClusterView
 
 
 def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
-    """Return the fleet's next nodes as something to buy."""
+    """Return the fleet's next nodes as an offer."""
     node = builder.view.offers[status.key]
     target = builder.size_of(status.key)
     return Offer(
@@ -45,7 +45,7 @@ def _balanced(builder: PlanBuilder, status: FleetStatus, size: int) -> Balanced 
 
 
 def evened_out_with(builder: PlanBuilder, bought: FleetStatus) -> str:
-    """Say with which fleets the sizes of one are balanced; empty where there is none."""
+    """Return in words with which fleets the sizes of one are balanced; empty if with none."""
     if builder.view.settings.balance is None:
         return ""
     others = [
@@ -62,11 +62,11 @@ def evened_out_with(builder: PlanBuilder, bought: FleetStatus) -> str:
 
 
 SHOWN_FLEETS = 3
-"""Similar fleets that are named; the others are counted."""
+"""How many similar fleets are named; the others are counted."""
 
 
 def _pools(view: ClusterView, key: FleetKey) -> tuple[int, int]:
-    """How many pools of spot capacity a fleet launches from, and how many were interrupted."""
+    """Return from how many spot pools a fleet launches, and how many of them were interrupted."""
     count, interrupted = _interrupted(view, key)
     return count, len(interrupted)
 
@@ -79,11 +79,11 @@ def _interrupted(view: ClusterView, key: FleetKey) -> tuple[int, tuple[Interrupt
 
 
 SHOWN_POOLS = 2
-"""Pools that are named; the others are counted."""
+"""How many pools are named; the others are counted."""
 
 
 def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
-    """Say which pools of other fleets of the sector were interrupted; empty when none was."""
+    """Return in words which pools of other fleets of the sector were interrupted; empty if none."""
     view = builder.view
     if not view.inventory.interrupted_pools:
         return ""
@@ -103,7 +103,7 @@ def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
 
 
 def purchase_budget(builder: PlanBuilder, *sectors: str) -> Budget:
-    """Return what may still be bought: by the cost limits of cluster and sectors, and per plan."""
+    """Return what may still be bought, by the cost limits of cluster and sectors, and per plan."""
     raised = raise_limits(builder)
     money = [max(0, limit.left) for limit in cost_limits(builder, *sectors)]
     money += [limit.left for limit in raised if limit.money]

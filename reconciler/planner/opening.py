@@ -1,4 +1,4 @@
-"""Opening a plan: a snapshot and a config joined into the what-if cluster as things are now."""
+"""Opens a plan: joins a snapshot and a config into the what-if cluster as it is now."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -57,10 +57,10 @@ def open_plan(
     also: Iterable[Pod] = (),
     left_out: Mapping[str, str] = _NO_NAMESPACES,
 ) -> PlanBuilder:
-    """Open a plan with all that EC2 and the cluster add to the config.
+    """Open a plan with everything that EC2 and the cluster add to the config.
 
-    That is: groups that are found by their tags, names that the config gives to groups, devices
-    that new nodes will have, and fleets that are to go.
+    These are groups found by their tags, names that the config gives to groups, devices that new
+    nodes will have, and departing fleets.
 
     Args:
         snapshot: What was observed.
@@ -82,13 +82,13 @@ def open_builder(
     unequipped: frozenset[NodeName] = frozenset(),
     left_out: Mapping[str, str] = _NO_NAMESPACES,
 ) -> PlanBuilder:
-    """Join everything and set the what-if cluster up as things are now.
+    """Join all facts and set up the what-if cluster as it is now.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
         also: Pods that get a class, but neither run nor wait: for questions about them.
-        unequipped: Nodes whose devices have not come yet.
+        unequipped: Nodes whose devices are not registered yet.
         left_out: Namespaces whose pending pods are not planned for, and why.
     """
     cluster = snapshot.cluster
@@ -152,12 +152,12 @@ def open_builder(
 
 
 def _with_new_nodes(inventory: Inventory, settings: PlannerSettings, at: datetime) -> Inventory:
-    """Return the inventory with what is known of each fleet's next node."""
+    """Return the inventory with what is known about each fleet's next node."""
     return with_learned(with_shown_nodes(inventory, settings, at), at)
 
 
 def _on_new_nodes(offers: Iterable[NewNode]) -> list[Pod]:
-    """Return the daemons' pods that new nodes come with; others may be a tenant's, by thousands."""
+    """Return the daemons' pods that come with new nodes; others may be a tenant's, by thousands."""
     return list({id(pod): pod for offer in offers for pod in offer.row.daemons}.values())
 
 
@@ -200,7 +200,7 @@ def _with_nodes(
 
 
 def _without(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:
-    """Return the groups without the pods that count as demand: they would be counted twice."""
+    """Return the groups without the pods that count as demand, which would be counted twice."""
     if not moving:
         return groups
     kept = ([pod for pod in group.pods if pod.key not in moving] for group in groups)
@@ -241,7 +241,7 @@ def _world(
 def _offered(
     nodes: Iterable[Node], offers: Iterable[NewNode], asked_about: Iterable[Pod]
 ) -> Offered:
-    """Return what there is on any node, or would be on a new one, or is asked about."""
+    """Return what any node has, a new one would have, or questions are about."""
     label_keys = {HOSTNAME, *ZONE_KEYS}
     resources: set[str] = set()
     for labels, allocatable in {(node.labels, node.allocatable) for node in nodes}:
@@ -271,7 +271,7 @@ def _with_volumes(groups: Iterable[PodGroup]) -> list[Pod]:
 def _classified(
     groups: Iterable[PodGroup], table: ClassTable
 ) -> list[tuple[PodClass, Sequence[Pod]]]:
-    """Bound pods by class; a class may come more than once."""
+    """Return bound pods by class; a class may occur more than once."""
     return [
         (table.of(pods[0], bound=True), pods)
         for group in groups
@@ -280,13 +280,13 @@ def _classified(
 
 
 def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
-    """Return the rows of the pods' nodes, as far as those nodes are known."""
+    """Return the rows of the pods' nodes, for nodes that are known."""
     found = map(row_of.get, map(attrgetter("node_name"), pods))
     return [row for row in found if row is not None]
 
 
 def _waiting(unschedulable: Iterable[UnschedulablePods], table: ClassTable) -> list[WaitingClass]:
-    """Classes are numbered in the order of their first pods' names, whatever the snapshot's."""
+    """Return the demand; classes are numbered by first pod names, not in the snapshot's order."""
     parts = [(_by_name(w.group), w) for w in unschedulable]
     split = [(pods, w) for named, w in parts for pods in table.parted(named)]
     split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
@@ -314,7 +314,7 @@ _name = attrgetter("key.namespace", "key.name", "key.uid")
 
 
 def _by_name(group: PodGroup) -> list[Pod]:
-    """Return the pods of one namespace by name; lists of the API server come that way already."""
+    """Return the pods of one namespace by name; lists of the API server are sorted already."""
     if len(group.pods) == 1:
         return group.pods
     names = list(map(attrgetter("key.name"), group.pods))
@@ -323,7 +323,7 @@ def _by_name(group: PodGroup) -> list[Pod]:
 
 
 def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
-    """By priority, then size, then name."""
+    """Return the sort key: by priority, then size, then name."""
     pod_class = waiting.pod_class
     return (-pod_class.spec.priority, -pod_class.size, waiting.pods[0].key)
 
@@ -345,7 +345,7 @@ def _offers(
 ) -> dict[FleetKey, NewNode]:
     """Return what a new node of each fleet is.
 
-    Volume limits as on its own nodes, else as EC2 states.
+    Volume limits are those of its own nodes, or else what EC2 documents.
     """
     found: dict[FleetKey, NewNode] = {}
     for status in inventory.fleets:
@@ -363,10 +363,10 @@ def _offers(
 
 
 def _plan_launching(builder: PlanBuilder) -> None:
-    """Add a row for each launching node; of an unavailable fleet, for those that EC2 has launched.
+    """Add a row for each launching node; for an unavailable fleet only for launched instances.
 
-    None for instances that never joined and that may not be ended within the hour: EC2 replaces
-    them by nothing meanwhile, and pods would wait for them.
+    Instances that never joined and may not be ended within the hour get none: EC2 launches no
+    replacements for them meanwhile, and pods would wait without end.
     """
     view = builder.view
     dead = _never_to_come(builder)
@@ -383,7 +383,7 @@ def _plan_launching(builder: PlanBuilder) -> None:
 def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
     """Return how many instances of each fleet never joined and are not replaced within the hour.
 
-    None of them is while its fleet may end nothing, or while it is protected from termination; and
+    None of them is while its fleet may end nothing, or while it is protected from termination;
     those do not count towards the limit.
     """
     view, inventory = builder.view, builder.view.inventory

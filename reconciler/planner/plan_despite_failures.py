@@ -1,7 +1,7 @@
 """Plans without the pods or removals on which planning fails with a bug.
 
-That planning fails is a bug. Pods that lead to it may be any tenant's, and one tenant must not stop
-the plan for all; nor may what saves money keep pods from their nodes. So the plan is made with as
+A failure of planning is a bug. Pods that lead to it may be any tenant's, and one tenant must not
+stop the plan for all; nor may savings keep pods from their nodes. So the plan is made with as
 little left out as possible, and says what that is.
 """
 
@@ -16,12 +16,13 @@ from reconciler.planner.planning_failure import LeftOut
 from reconciler.planner.settings import PlannerSettings
 
 TRIES_MAX = 40
-"""Plans tried to find the namespaces; beyond it, unaffected ones may be left out too."""
+"""How many plans are tried to find the namespaces; after that unaffected ones may be left out
+too."""
 _REPORT_IT = "(please report it with a snapshot)"
 
 
 def plan_for_all(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
-    """Return the plan, with what planning fails on left out (code `planning-failed`).
+    """Return the plan, without what makes planning fail (code `planning-failed`).
 
     Tried in this order: all pods, but nothing is drained, ended or moved; everything but the
     pending pods of the fewest namespaces; both. Errors that are raised on purpose are raised here
@@ -36,7 +37,7 @@ def plan_for_all(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
 
 
 class _Search:
-    """Finds what has to be left out; namespaces by halves."""
+    """Finds what has to be left out; namespaces by bisection."""
 
     def __init__(self, snapshot: Snapshot, settings: PlannerSettings, error: Exception) -> None:
         self._snapshot = snapshot
@@ -44,12 +45,12 @@ class _Search:
         self._error = error
         self._names = sorted({pod.key.namespace for pod in snapshot.cluster.pods})
         self._out: dict[str, str] = {}
-        """Namespaces that are left out as yet, and why."""
+        """Namespaces that are left out so far, and why."""
         self._removals = ""
         self._tries = 0
 
     def run(self) -> Plan:
-        """Return the plan; raise the error where nothing helps."""
+        """Return the plan; raise the error if nothing helps."""
         because = f"planning what may go fails: {bug_in_words(self._error)} {_REPORT_IT}"
         self._removals = because
         served = self._tried({})
@@ -64,7 +65,7 @@ class _Search:
         raise self._error
 
     def _with_most(self, names: Sequence[str], made: Plan) -> Plan:
-        """Put namespaces back with which planning works; all together are known to fail."""
+        """Put back namespaces with which planning works; it is known to fail with all of them."""
         if len(names) < 2:
             return made
         middle = len(names) // 2

@@ -29,13 +29,16 @@ ORDER = (
     PolicySpec(name="voluntary_disruption", propose=propose_voluntary),
     needed_nodes.SPEC,
 )
-"""Each policy sees what earlier ones reserved: broken nodes first, then demand, then what saves
-money; last, no target is left below what is in use. Headroom comes after demand: it takes no
-pod's place, and what is saved must leave it."""
+"""The policies in order; each sees what earlier ones reserved.
+
+Broken nodes come first, then demand, then savings; at the end no target is left below what is in
+use. Headroom comes after demand, so that it takes no pod's place, and before savings, which must
+leave it.
+"""
 
 WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.IN_PLACE, needed_nodes.SPEC)
-"""What a plan may do while nothing proves that cluster and fleets belong together, or while the
-clocks differ: a new policy is not among them unless it is put here."""
+"""The policies that run while nothing proves that cluster and fleets belong together, or while
+the clocks differ. A new policy is not among them unless it is added here."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings, left_out: LeftOut = NOTHING) -> Plan:
@@ -44,7 +47,7 @@ def plan(snapshot: Snapshot, settings: PlannerSettings, left_out: LeftOut = NOTH
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        left_out: What the plan does without.
+        left_out: What to leave out of the plan.
     """
     return finished(decide(snapshot, settings, left_out=left_out))
 
@@ -61,7 +64,7 @@ def decide(
         snapshot: What was observed.
         settings: The sector config, resolved.
         also: Pods that are not to be placed, about which questions will be asked.
-        left_out: What the plan does without.
+        left_out: What to leave out of the plan.
     """
     builder = open_plan(snapshot, settings, also, left_out.namespaces)
     skewed = is_skewed(snapshot)
@@ -78,9 +81,9 @@ def decide(
 
 
 def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec, ...]:
-    """Return the policies to run: all, or those that neither end, drain nor delete anything.
+    """Return the policies to run: all, or only those that neither end, drain nor delete anything.
 
-    Those are left while nothing proves the cluster, and while the clocks differ: every age, idle
-    time and time limit is wrong then.
+    Only the latter run while nothing proves the cluster, and while the clocks differ, which makes
+    every age, idle time and time limit wrong.
     """
     return ORDER if binding.may_remove and not skewed else WITHOUT_REMOVALS

@@ -11,19 +11,19 @@ CODE = "planning-failed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """What a plan does without; usually nothing."""
+    """What a plan leaves out; usually nothing."""
 
     namespaces: Mapping[str, str] = field(default_factory=dict)
     """Namespaces whose pending pods are not planned for, and why."""
     removals: str = ""
-    """Why no node is drained or ended, and no pod moved; empty when they are as usual."""
+    """Why no node is drained or ended, and no pod moved; empty if they are as usual."""
 
 
 NOTHING = LeftOut()
 
 
 def left_out_of(made: Plan) -> LeftOut:
-    """Return what a plan does without."""
+    """Return what a plan has left out."""
     return LeftOut(
         namespaces={
             pod.pod.namespace: pod.reasons[0].detail
@@ -35,6 +35,6 @@ def left_out_of(made: Plan) -> LeftOut:
 
 
 def hold_for_failure(builder: PlanBuilder, because: str) -> None:
-    """Say on each node of the fleets why it stays."""
+    """Note on each node of the fleets why it stays."""
     for name in sorted(builder.view.inventory.fleet_of_node):
         builder.block(builder.view.nodes[name], CODE, because)

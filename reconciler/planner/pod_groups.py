@@ -17,12 +17,12 @@ class PodGroup:
 
     @property
     def distinct(self) -> Sequence[Pod]:
-        """Return pods that stand for all, labels aside: one, unless claims may tell them apart."""
+        """Return pods that stand for all, regardless of labels: one, unless claims differ."""
         return self.pods if self.traits.volumes else self.pods[:1]
 
 
 def take_census(pods: Iterable[Pod]) -> list[PodGroup]:
-    """Return the groups; the only walk over all pods in every cycle."""
+    """Return all pods in groups; no other code walks over all pods of a cycle."""
     found: defaultdict[PodTraits, list[Pod]] = defaultdict(list)
     for pod in pods:
         found[pod.traits].append(pod)

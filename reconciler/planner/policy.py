@@ -8,9 +8,9 @@ from reconciler.planner.builder import PlanBuilder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
-    """A policy's folder has one of these as `SPEC`, which `planner.ORDER` names."""
+    """A policy: its folder defines one of these as `SPEC`, which `planner.ORDER` lists."""
 
     name: str
-    """The folder's name, and the word in the docs."""
+    """The folder's name, as used in the docs."""
     propose: Callable[[PlanBuilder], None]
-    """Reads the builder's view and what was decided before, and writes through the builder."""
+    """Reads the builder's view and earlier decisions, and adds its own through the builder."""

@@ -1,4 +1,4 @@
-"""Pods with places on nodes that are not there yet, which nodes for others must not take away."""
+"""Pods with places on nodes that have not joined, which other nodes must not take away."""
 
 from typing import Final
 
@@ -11,13 +11,13 @@ from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.offers import offer_of, purchase_budget
 
 TAKES_PLACES: Final = "a node in a new zone would have spreads refuse pods that wait for nodes"
-"""Why none is bought that waiting pods do not need."""
+"""Why no node is bought that pending pods do not need."""
 
 
 def promised_places(builder: PlanBuilder) -> list[Promised]:
     """Return the pods with a spread over zones that have places on launching or new nodes.
 
-    kube-scheduler has yet to bind them. Those on nodes that are there it binds at once.
+    kube-scheduler has yet to bind them. Those on existing nodes it binds at once.
     """
     by_sectors: dict[tuple[str, ...], list[Taken]] = {}
     for reservation in builder.reservations:
@@ -36,9 +36,9 @@ def promised_places(builder: PlanBuilder) -> list[Promised]:
 
 
 class KeptPlaces:
-    """Fleets that get no node which waiting pods do not need: it would take others' places away.
+    """Fleets that get no node which pending pods do not need, as others would lose places.
 
-    Such nodes are headroom, and those that come in the place of others.
+    Such nodes are headroom and replacements.
 
     Args:
         builder: The plan; its demand has been served.
@@ -50,9 +50,9 @@ class KeptPlaces:
         self._taken_by: dict[FleetKey, bool] = {}
 
     def taken_by(self, key: FleetKey) -> bool:
-        """Return whether one more node of the fleet has spreads refuse pods their places.
+        """Return whether one more node of the fleet makes spreads refuse pods their places.
 
-        It may come once these pods run: a spread moves no pod that does.
+        It may be bought once these pods run: a spread does not move running pods.
         """
         if self._promised is None:
             self._promised = promised_places(self._builder)
@@ -66,7 +66,7 @@ class KeptPlaces:
 
 
 def _may_be_bought(builder: PlanBuilder, sectors: tuple[str, ...]) -> OfferTable:
-    """Return the nodes that may be bought for pods of these sectors, as far as limits allow one."""
+    """Return the nodes that may be bought for pods of these sectors, if limits allow one."""
     budgets = {sector: purchase_budget(builder, sector) for sector in sectors}
     usable = [
         offer_of(builder, status)

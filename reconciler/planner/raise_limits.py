@@ -1,8 +1,8 @@
-"""How far targets may rise for pods and headroom in one plan and within an hour (docs/failures.md).
+"""How far targets may rise for pods and headroom in one plan and within an hour.
 
-`max_hourly_usd` says what may run; it is often not set. These limits hold always: a template with
-a wrong number of replicas, or a tenant who asks for thousands of pods, must not become a bill
-before somebody has looked.
+`max_hourly_usd` limits what may run, but is often not set. These limits always apply
+(docs/failures.md): a template with a wrong number of replicas, or a tenant who asks for thousands
+of pods, must not become a bill before somebody has looked.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,21 @@ from reconciler.planner.view import ClusterView
 
 HOUR = timedelta(hours=1)
 RAISES_TOGETHER = timedelta(minutes=5)
-"""Raises of so long are remembered as one: an hour is some dozen entries on the Lease."""
+"""Raises within this time are noted as one: an hour is some dozen entries on the Lease."""
 
 TIMES_RUNNING = 10
-"""Where the config sets no limit a plan may raise targets tenfold: a burst of batch work does, and
-beyond it somebody should look."""
+"""Without a limit in the config a plan may raise targets tenfold: a burst of batch work does,
+and beyond that somebody should look."""
 NODES_MIN, NODES_FROM_NOTHING = 1_000, 5_000
-"""Nodes that one plan may ask for all the same: where something runs, and where nothing does, as
-when a cluster is made or comes back after a loss. 10,000 pods that must not share nodes, or all
-8,152 of a published cluster trace, ask for about 2,500 nodes at once (docs/benchmarks.md)."""
+"""How many nodes one plan may ask for in any case: while something runs, and while nothing does,
+as when a cluster is new or comes back after a loss. 10,000 pods that must not share nodes, or
+all 8,152 of a published cluster trace, ask for about 2,500 nodes at once
+(docs/benchmarks.md)."""
 NANO_USD_MIN, NANO_USD_FROM_NOTHING = 1_000 * NANO, 5_000 * NANO
-"""What the nodes of one plan may cost per hour all the same: where something runs, or nothing."""
+"""What the nodes of one plan may cost per hour in any case: while something runs, and while
+nothing does."""
 CYCLES_PER_HOUR = 2
-"""Within an hour targets may rise by so many times what one plan may."""
+"""How many times the limit of one plan targets may rise within an hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class RaiseLimit:
     key: str
     """Its key under `raise_limits`."""
     most: int
-    """Nodes, or billionths of a dollar per hour."""
+    """In nodes, or in nano-USD per hour."""
     used: int
     money: bool
     eases_at: datetime | None = None
@@ -47,21 +49,18 @@ class RaiseLimit:
 
     @property
     def left(self) -> int:
-        """Return how much further targets may rise."""
+        """Return by how much targets may still rise."""
         return max(0, self.most - self.used)
 
 
 def recent_raises(raises: Sequence[SavedRaise], at: datetime) -> tuple[SavedRaise, ...]:
-    """Return the raises that still count.
-
-    One noted in the future, by another clock, counts as now.
-    """
+    """Return the raises that still count; one in the future, by another clock, counts as now."""
     known = sorted((replace(r, at=min(r.at, at)) for r in raises), key=lambda r: r.at)
     return tuple(r for r in known if at - r.at < HOUR + RAISES_TOGETHER)
 
 
 def with_raise(raises: Sequence[SavedRaise], added: SavedRaise) -> tuple[SavedRaise, ...]:
-    """The raises with another one, counted to those of the last minutes where there are any."""
+    """Return the raises with another one, merged with those of the last minutes."""
     if added.nodes <= 0:
         return tuple(raises)
     last = raises[-1] if raises else None
@@ -76,14 +75,14 @@ def with_raise(raises: Sequence[SavedRaise], added: SavedRaise) -> tuple[SavedRa
 
 
 def ran_before(view: ClusterView) -> tuple[int, int]:
-    """Return how many nodes there were or were asked for before this plan, and their cost."""
+    """Return how many nodes existed or were asked for before this plan, and their cost."""
     fleets = view.inventory.fleets
     sizes = [(max(s.current, s.joined), view.offers[s.key].nano_usd_per_hour) for s in fleets]
     return sum(size for size, _ in sizes), sum(size * price for size, price in sizes)
 
 
 def raise_limits(builder: PlanBuilder) -> tuple[RaiseLimit, ...]:
-    """Return the limits as they stand in this plan; none where the settings have none."""
+    """Return the limits as they stand in this plan; empty if the settings have none."""
     view = builder.view
     settings = view.settings.raise_limits
     if settings is None:
@@ -132,7 +131,7 @@ def raise_limits(builder: PlanBuilder) -> tuple[RaiseLimit, ...]:
 
 
 def _at_least(nodes_before: int, amount: int, least: tuple[int, int]) -> int:
-    """Return the limit where the config has none: ten times what ran, or the minimum."""
+    """Return the limit without one in the config: ten times what ran, or the minimum."""
     something, nothing = least
     return max(nothing if nodes_before <= 0 else something, TIMES_RUNNING * amount)
 
@@ -142,13 +141,13 @@ def _stated(stated: int | None, otherwise: int) -> int:
 
 
 def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | None:
-    """Return the limit that does not allow one more node at this price; None when all do."""
+    """Return the limit that does not allow one more node at this price; None if all do."""
     asked = ((limit, node_nano_usd if limit.money else 1) for limit in limits)
     return next((limit for limit, more in asked if limit.left < more), None)
 
 
 def new_nodes_of(builder: PlanBuilder) -> tuple[NewNodes, ...]:
-    """Return what pods and headroom add to the targets in this plan, by fleet."""
+    """Return by how much this plan raises targets for pods and headroom, by fleet."""
     return tuple(
         NewNodes(
             fleet=key.name,

@@ -1,4 +1,4 @@
-"""What policies hand to the PlanBuilder: removals, and reasons."""
+"""Values that policies pass to the PlanBuilder: removals, and reasons."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from reconciler.model.plan import Placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """One node, or one instance that never joined, that a plan newly begins to remove."""
+    """One node, or one instance that never joined, that a plan begins to remove."""
 
     key: FleetKey
     node: NodeName | None
-    """None where the instance never joined."""
+    """None if the instance never joined."""
     instance: InstanceId | None = None
     actions: tuple[AnyAction, ...]
     placements: tuple[Placement, ...] = ()
@@ -26,13 +26,13 @@ class KeptPod(NamedTuple):
 
     policy: str
     reason: str
-    """What the policy says of it."""
+    """The policy's reason for evicting it."""
     code: str
     detail: str
 
 
 class TargetReason(NamedTuple):
-    """Why a target changes, by the policy that changes it."""
+    """Why a target changes, and which policy changes it."""
 
     policy: PolicyName
     because: str

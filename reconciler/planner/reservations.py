@@ -10,7 +10,7 @@ from reconciler.planner.placement.classes import PodClass
 
 @dataclass(slots=True, eq=False)
 class WaitingClass:
-    """A class of demand: its pods that still wait, and the sectors that serve them."""
+    """A class of demand: its pending pods, and the sectors that serve them."""
 
     pod_class: PodClass
     sectors: tuple[str, ...]
@@ -22,7 +22,7 @@ class WaitingClass:
 
     @property
     def left(self) -> int:
-        """Return how many still wait."""
+        """Return how many pods have no place yet."""
         return len(self.pods) - self.done
 
     def take(self, amount: int) -> list[Pod]:
@@ -42,7 +42,7 @@ class Reservation:
     amounts: Sequence[int]
 
     def by_row(self) -> Iterator[tuple[int, Sequence[Pod]]]:
-        """Yield each of the rows with the pods that go there; a row may come several times."""
+        """Yield each of the rows with its pods; a row may occur several times."""
         first = 0
         for row, amount in zip(self.rows, self.amounts, strict=True):
             yield row, self.pods[first : first + amount]
@@ -51,7 +51,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedNode:
-    """What a row without a node is: launching capacity, or the n-th new node of a fleet."""
+    """A row without a node: launching capacity, or the n-th new node of a fleet."""
 
     key: FleetKey
     number: int

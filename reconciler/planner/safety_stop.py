@@ -1,9 +1,9 @@
-"""The safety stop: a plan that would remove too many nodes at once needs a second look."""
+"""The safety stop: a plan that would remove very many nodes needs a second full list."""
 
 from reconciler.model.snapshot import Snapshot
 
 SHARE_MAX = 0.3
-"""Of all nodes of our fleets (docs/failures.md)."""
+"""As a share of all nodes of our fleets (docs/failures.md)."""
 NODES_MAX = 3
 
 

@@ -1,7 +1,7 @@
-"""What the planner must know beside the snapshot: the sector config, resolved.
+"""The planner's settings: the resolved sector config.
 
-`config/` makes these from a sector config and the instance catalogue; every default, size and
-price is settled there, so that planning looks nothing up.
+`config/` makes these from a sector config and the instance catalogue; every default, size and price
+is settled there, so that planning looks nothing up.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GracePeriod:
-    """How long a node must have been empty, at some hours of some days; first match wins.
+    """How long a node must have been empty, at some hours of some days; the first match counts.
 
     An overnight range (`starts` > `ends`) holds on each of its days from 00:00 to `ends` and from
     `starts` to 24:00. `starts` equal to `ends` is the whole day.
@@ -38,7 +38,7 @@ class GracePeriod:
     starts: time
     ends: time
     weekdays: frozenset[int]
-    """1 to 7 from Monday, of the moment asked about."""
+    """The days of the moment in question, 1 to 7 from Monday."""
     seconds: float
 
 
@@ -52,7 +52,7 @@ DisruptionReason = Literal[
     "spot-reschedule",
     "deschedule",
 ]
-"""Why a node is disrupted that could stay: what a disruption budget may limit."""
+"""The reasons for voluntary disruptions, which a disruption budget may limit."""
 DISRUPTION_REASONS: Final[frozenset[DisruptionReason]] = frozenset(get_args(DisruptionReason))
 EVERY_DAY: Final = frozenset(range(1, 8))
 
@@ -78,7 +78,7 @@ class DisruptionBudget:
     duration_seconds: float = 0.0
 
     def allowed(self, nodes: int) -> int:
-        """Return how many of so many nodes may be disrupted; a percentage is rounded up."""
+        """Return how many of `nodes` may be disrupted; a percentage is rounded up."""
         return -(-nodes * self.nodes // 100) if self.percent else self.nodes
 
     def __str__(self) -> str:
@@ -93,34 +93,34 @@ class MaintenanceWindow:
     ends: time = time(0)
     """Equal to `starts`: the whole day. Earlier: on the next day."""
     weekdays: frozenset[int] = EVERY_DAY
-    """On which it opens, 1 to 7 from Monday."""
+    """The days on which it opens, 1 to 7 from Monday."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingUpdate:
-    """How nodes are replaced that their fleet would launch otherwise (docs/rolling-updates.md)."""
+    """How drifted nodes are replaced (docs/rolling-updates.md)."""
 
     min_in_service: int | None = None
-    """Ready nodes that a fleet keeps meanwhile; None: each node waits for a new one."""
+    """Ready nodes that a fleet keeps meanwhile; None if each node waits for a new one."""
     batch_max: int = 1
     pause_seconds: float = 120.0
-    """From the moment that the last new node is Ready until the next batch begins."""
+    """The time after the last new node is Ready, before the next batch begins."""
     canary_seconds: float = 600.0
     """How long the first new node of a version is watched before others follow."""
     windows: tuple[MaintenanceWindow, ...] = ()
-    """When a batch may begin; none: at any time."""
+    """When a batch may begin; empty for any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLabel:
-    """A label by which nodes are told apart: a key, with one value or with any."""
+    """A label that selects nodes: a key, with one value or any."""
 
     key: str
     value: str | None = None
-    """None: whatever the value."""
+    """None for any value."""
 
     def matches(self, labels: Labels) -> bool:
-        """Return whether a node with these labels is meant."""
+        """Return whether the labels have it."""
         found = labels.get(self.key)
         return found is not None and self.value in {None, found}
 
@@ -136,7 +136,7 @@ class SpotRescheduler:
     spot: NodeLabel
     """A node with both labels is a spot node."""
     node_drain_delay_seconds: float = 600.0
-    """From the last eviction of one drain until the next begins."""
+    """The time from the last eviction of one drain until the next drain begins."""
     pod_eviction_timeout_seconds: float = 120.0
     graceful_termination_max_seconds: float = 120.0
     move_bare_pods: bool = False
@@ -147,7 +147,7 @@ class SpotReturn:
     """When on-demand nodes that stand in for spot nodes are replaced by spot nodes."""
 
     stable_seconds: float = 1800.0
-    """For so long the spot fleet must have had no error."""
+    """How long the spot fleet must have had no error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class BlastRadius:
     per_seconds: float = 600.0
 
     def allowed(self, pods: int) -> int:
-        """Return how many of so many pods may be moved; a percentage is rounded up."""
+        """Return how many of `pods` may be moved; a percentage is rounded up."""
         return -(-pods * self.pods // 100) if self.percent else self.pods
 
 
@@ -170,7 +170,7 @@ class ScaleInSettings:
 
     idle_threshold_seconds: float = 600
     idle_threshold_explicit: bool = False
-    """Set by the config, not by default: then the longer of it and a grace period counts."""
+    """Whether the config sets it: then the longer of it and a grace period applies."""
     type_idle_threshold_seconds: float = 0
     type_spares: int = 0
     utilization_threshold: float = 0.5
@@ -180,7 +180,7 @@ class ScaleInSettings:
     consolidate_after_seconds: float = 300
     """As `settle_seconds`, for moves that only save money; never less than that."""
     move_cost_usd: Decimal = Decimal("0.0005")
-    """What the move of one pod costs; a move must save more than that within an hour."""
+    """The cost of moving one pod; a move must save more than that within an hour."""
     empty_at_once_max: int = 10
     non_empty_at_once_max: int = 1
     pod_eviction_timeout_seconds: float = 120
@@ -202,14 +202,14 @@ class FleetSettings:
     provider: Provider = "ec2-fleet"
     auto_scaling_group: str | None = None
     managed: bool = True
-    """Whether Terraform makes it from this config, which then says all labels and taints."""
+    """Whether Terraform makes it from this config, which then has all its labels and taints."""
     spot: bool = True
     spot_fallback: bool = False
-    """Whether its demand may move on to on-demand when spot is unavailable."""
+    """Whether its demand may be served by on-demand nodes while spot is unavailable."""
     zone: str | None = None
-    """The one zone it launches in; None when it may launch in several."""
+    """The one zone in which it launches; None if there may be several."""
     zones: tuple[str, ...] = ()
-    """The zones it may launch in, as far as the config says (its subnets)."""
+    """The zones in which it may launch, as far as the config says (its subnets)."""
     regions: tuple[Region, ...]
     """In order of preference."""
     min_capacity: int = 0
@@ -218,39 +218,39 @@ class FleetSettings:
     labels: Labels = NO_LABELS
     """Every label that a new node will carry, ours included."""
     taints: tuple[Taint, ...] = ()
-    """Those that a new node keeps: start-up taints are gone before pods come to it."""
+    """The taints that stay on a new node; start-up taints are removed before pods come to it."""
     options: tuple[InstanceOption, ...]
     """What EC2 may choose from; at least one."""
     allocatable: Resources | None = None
-    """Exact resources of a new node, when the config states them: nothing is reserved on top."""
+    """Exact resources of a new node, if the config states them: nothing is reserved on top."""
     usd_per_hour: UsdPerHour | None = None
-    """Of its cheapest option; None when nothing knows a price."""
+    """The price of its cheapest option; None if no price is known."""
     ephemeral_storage_bytes: int = 0
     over_subscription: float = 0.0
     grace_periods: tuple[GracePeriod, ...] = ()
     departing: bool = False
-    """`allow_destroy` lists it: it may hold nothing, and takes nothing more."""
+    """Whether `allow_destroy` lists it: then it is emptied and takes no more pods."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     bounce_deployment_pods: bool = False
     expire_after_seconds: float | None = None
     terminate_after_seconds: float | None = None
-    """How long pods may keep an expired node."""
+    """How long pods may keep an expired node; None for no limit."""
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """Return the capacity type it buys."""
+        """Return the capacity type that it buys."""
         return "spot" if self.spot else "on-demand"
 
     def minimum_region(self, home: Region) -> Region:
-        """Return where min_capacity is kept: in the home Region, else in the first of its own."""
+        """Return the region of its min_capacity: the home region, or else the first of its own."""
         return home if home in self.regions else self.regions[0]
 
     @property
     def is_made_elsewhere(self) -> bool:
         """Return whether it is a group that Terraform does not make from this config.
 
-        Its nodes, its tags and EKS tell what the config does not say of a new node.
+        What the config does not say about its new nodes comes from its nodes, its tags and EKS.
         """
         return self.provider == "asg" and not self.managed
 
@@ -270,15 +270,15 @@ class SectorSettings:
     usd_per_hour_max: Decimal | None = None
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
-    """What it says of its fleets: for one that the config no longer names."""
+    """The sector's settings for fleets, for one that the config no longer names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """How groups are run that the config does not name: what it says at its top, for all."""
+    """The settings of groups that the config does not name: those at its top."""
 
     types: Mapping[str, InstanceType]
-    """The catalogue, by name."""
+    """The catalogue of instance types, by name."""
     expander: Expander = "cost"
     over_subscription: float = 0.0
     grace_periods: tuple[GracePeriod, ...] = ()
@@ -296,7 +296,7 @@ class Headroom:
     memory_bytes: int = 0
     nodes: int = 0
     percent: float = 0.0
-    """Of what the sector's pods ask for."""
+    """Of what the sector's pods request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +311,7 @@ class StuckEndSettings:
 class RaiseLimits:
     """How far one plan, and all plans of an hour, may raise targets for pods and headroom.
 
-    None where the config leaves it to what runs (see `planner.raise_limits`).
+    None for the limit that depends on what runs (see `planner.raise_limits`).
     """
 
     nodes_per_cycle: int | None = None
@@ -322,12 +322,12 @@ class RaiseLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalanceSettings:
-    """Which fleets are alike, so that new nodes are spread over them."""
+    """Which fleets are similar, so that new nodes are distributed over them."""
 
     ignored_labels: frozenset[str] = frozenset()
-    """Labels that may differ, beside those that name a place or a group."""
+    """Labels that may differ, in addition to those that name a place or a group."""
     labels: frozenset[str] = frozenset()
-    """Where there are any, these labels alone decide, and resources do not."""
+    """If not empty, only these labels decide, and resources do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,59 +339,59 @@ class PlannerSettings:
     """In order of preference; the first is home."""
     sectors: tuple[SectorSettings, ...]
     discovery: Discovery | None = None
-    """Of a config without sectors: every group that is found is a fleet."""
+    """Whether every group that is found is a fleet, for a config without sectors."""
     default_sector: str | None = None
     pod_namespace: str | None = None
     """Only pods of this namespace are demand; all occupy their nodes."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
-    """What the config says at its top: for fleets of a sector that it no longer names."""
+    """The settings at the config's top, for fleets of a sector that it no longer names."""
     reserved: Resources = NO_RESOURCES
-    """Kept per node for daemons: cpu in milli, memory in bytes."""
+    """Reserved per node for daemons: CPU in milli, memory in bytes."""
     prices: PriceSource | None = None
-    """Where the prices of the fleets are from, to be told where money is shown."""
+    """Where the prices of the fleets come from; shown with amounts of money."""
     balance: BalanceSettings | None = None
-    """None: among fleets of equal cost nothing chooses, so that one may get all new nodes."""
+    """None if nothing chooses among fleets of equal cost, so that one may get all new nodes."""
     usd_per_hour_max: Decimal | None = None
     raise_limits: RaiseLimits | None = None
-    """None: targets rise as far as demand asks; the config always sets limits."""
+    """None for targets that rise as far as demand asks; the config always sets limits."""
     instance_init_seconds: float = 900
     startup_taints: frozenset[str] = frozenset()
-    """Keys of taints that are gone from a new node before pods come to it, beside those that are
-    known (`planner.nodes.starting`)."""
+    """Keys of taints that are removed from a new node before pods come to it, in addition to the
+    known ones (`planner.nodes.starting`)."""
     unready_seconds: float = 600
     drains_for_rebalance: bool = True
-    """Whether a rebalance recommendation empties its node; else it is passed over."""
+    """Whether a rebalance recommendation empties its node; else it is ignored."""
     rolling_update: RollingUpdate | None = None
-    """None: nodes are not replaced because their fleet would launch them otherwise."""
+    """None if drifted nodes are not replaced."""
     spot_rescheduler: SpotRescheduler | None = None
-    """None: no pod is moved because a spot node has room."""
+    """None if no pod is moved because a spot node has room."""
     spot_return: SpotReturn | None = None
-    """None: nodes that stand in for spot nodes stay while they are used."""
+    """None if nodes that stand in for spot nodes stay as long as they are used."""
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """Of the whole cluster; those of sectors and fleets hold beside them."""
+    """Of the whole cluster; those of sectors and fleets apply as well."""
     blast_radius: BlastRadius | None = None
-    """None: as many pods of a controller may be moved as its own budgets allow."""
+    """None if only their own budgets limit how many pods of a controller are moved."""
     headroom: tuple[Headroom, ...] = ()
-    """Room that is kept free for pods to come."""
+    """Room that is kept free for future pods."""
     timezone: str = "UTC"
     consolidation: bool = False
     descheduler: DeschedulerSettings | None = None
-    """None: no pod is descheduled."""
+    """None if no pod is descheduled."""
     allow_destroy: frozenset[str] = frozenset()
     """Fleets that may be emptied for good."""
     search_budget_seconds: float = 0.2
-    """How long the search for cheaper capacity may take after the fast packings, counted in steps
-    of known cost and not on a clock: a plan depends on its inputs alone."""
+    """How long the search for cheaper capacity may take after the fast packings, counted in
+    steps of known cost and not by a clock: a plan depends on its inputs alone."""
 
     @property
     def home_region(self) -> Region:
-        """Return where min_capacity is kept, of fleets that are there (`minimum_region`)."""
+        """Return the region of min_capacity for fleets that are in it (`minimum_region`)."""
         return self.regions[0]
 
     @property
     def observed_regions(self) -> tuple[Region, ...]:
-        """Every region that a fleet may be in, home first: a fleet may name more than the top."""
+        """Return every region that a fleet may be in, home first: fleets may name further ones."""
         own = (region for fleet in self.fleets() for region in fleet.regions)
         return tuple(dict.fromkeys((*self.regions, *own)))
 

@@ -6,12 +6,12 @@ from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def check_target(builder: PlanBuilder, status: FleetStatus) -> None:
-    """Check that the target is no more than nodes there and owed, plus new ones in this plan.
+    """Check that the target is at most the existing and launching nodes plus this plan's new ones.
 
-    The minimum, and the draining nodes beside it, may always be asked for.
+    The minimum, plus draining nodes, may always be asked for.
 
     Raises:
-        InvariantViolated: It does, which is a bug; no plan is safer than a wrong one.
+        InvariantViolated: It is higher, which is a bug; no plan is better than a wrong one.
     """
     target = builder.targets[status.key]
     new = builder.new_nodes(status.key)

@@ -18,40 +18,40 @@ from reconciler.planner.settings import PlannerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterView:
-    """The facts of one snapshot. Policies only read it: decisions go to the PlanBuilder."""
+    """The facts of one snapshot. Policies only read it, and write through the PlanBuilder."""
 
     snapshot: Snapshot
     settings: PlannerSettings
     inventory: Inventory
     table: ClassTable
-    """The classes of all pods. It only remembers answers, and gives the same ones without."""
+    """The classes of all pods. It caches answers, which do not depend on that."""
     demand: Demand
     nodes: Mapping[NodeName, Node]
-    """In name order."""
+    """Sorted by name."""
     row_of: Mapping[NodeName, int]
     """The row of each node in the what-if cluster."""
     offers: Mapping[FleetKey, NewNode]
-    """What a new node of each fleet is."""
+    """A new node of each fleet, as an offer."""
     running: Sequence[PodGroup]
     """Bound pods that are not finished, in groups."""
     pods_on: Mapping[NodeName, Sequence[Pod]]
-    """The same by node, without those that are stuck terminating: they keep no node."""
+    """The same by node, without pods that are stuck terminating: they keep no node."""
     stuck_terminating_on: Mapping[NodeName, Sequence[Pod]]
-    """The pods by node that are stuck terminating (see `disruption.drains.stuck_terminating`)."""
+    """By node the pods that are stuck terminating (see `disruption.drains.stuck_terminating`)."""
     finished_on: Mapping[NodeName, Sequence[Pod]]
     statuses: Mapping[FleetKey, FleetStatus]
     displaced: Mapping[PodKey, NodeName] = field(default_factory=dict)
     """Pods that count as demand although they run: EC2 takes their node back."""
     spot_returns: Sequence[SpotReturn] = ()
-    """Spot fleets with nodes that stand in for theirs, while `spot_return` is on."""
+    """Spot fleets for which on-demand nodes stand in, while `spot_return` is on."""
     unequipped: frozenset[NodeName] = frozenset()
-    """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
+    """Nodes whose devices are not registered yet: pods wait for them, and none is moved there."""
     refused_ends: Mapping[InstanceId, datetime] = field(default_factory=dict)
-    """Instances that are protected from termination, and when EC2 last refused to end them."""
+    """Instances protected from termination, and when EC2 last refused to end them."""
 
     @property
     def at(self) -> datetime:
-        """Return the clock."""
+        """Return the time of the plan."""
         return self.snapshot.at
 
     def stuck_terminating(self, node: NodeName) -> tuple[PodKey, ...]:

@@ -1,11 +1,11 @@
-"""How much planning each namespace may ask for: counted steps, never a clock.
+"""How much planning work each namespace may cause, in counted steps, never by a clock.
 
-A plan is a pure function, so what it may cost is an estimate made from what is asked: kinds of
-pending pods, the rows that each is compared with, its rules about other pods. When all kinds
-together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
-dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
-No namespace gets more than a part of a plan while others use the cluster, and a smaller one while
-pods of others have come lately.
+A plan is a pure function, so its work is estimated from what is asked: classes of pending pods, the
+rows that each is compared with, its rules about other pods. If all classes together exceed what a
+plan may cost, the namespaces that ask for most give way, each with its most expensive classes
+first; what every other namespace gets does not depend on them (docs/scale-up.md). No namespace gets
+more than a part of a plan while others use the cluster, and a smaller part while pods of others are
+arriving.
 """
 
 from collections import Counter
@@ -25,23 +25,29 @@ from reconciler.planner.placement.matching import labels_insisted_on
 from reconciler.planner.pod_groups import PodGroup
 
 STEPS_MAX = 400_000_000
-"""Steps of one plan, about 5 ns each on a 2.x GHz core. The largest case of docs/benchmarks.md,
-150,000 pending pods of 1,500 kinds on 5,000 nodes, needs half of it."""
+"""Steps of one plan, about 5 ns each on a 2.x GHz core.
+
+The largest case of docs/benchmarks.md, 150,000 pending pods of 1,500 kinds on 5,000 nodes, needs
+half of them.
+"""
 BESIDE_OTHERS = 4
-"""One over this is the most of a plan for one namespace while others use the cluster:
-a pod of theirs that comes during the plan is planned for half a second later, not two."""
+"""The divisor of a plan's steps for one namespace while others use the cluster: a pod of theirs
+that comes during the plan is planned for half a second later, not two."""
 ACTIVE_SECONDS = 600
-"""A namespace uses the cluster if a pod waits there or one was created within this time, those of
-DaemonSets left out: they come with nodes, whoever the nodes are for."""
+"""A namespace uses the cluster if a pod is pending there or one was created within this time,
+except DaemonSets' pods: these come with nodes, whoever the nodes are for."""
 BESIDE_NEW_PODS = 16
-"""One over this is the most of a plan for one namespace while pods of others come."""
+"""The divisor for one namespace while pods of others arrive."""
 NEW_SECONDS = 60
-"""Pods of others come if one was created within this time. With a few seconds the share, and what
-is deferred, would change from plan to plan: nodes of deferred pods look empty."""
+"""Pods of others arrive if one was created within this time.
+
+With a few seconds the share, and what is deferred, would change from plan to plan: nodes of
+deferred pods look empty.
+"""
 DEMANDING = 64
-"""A namespace that asks for more than this part of a plan is called demanding: while others use the
-cluster its changes gather for longer before a plan, as a pod of theirs that comes then waits for
-the end of a long one."""
+"""A namespace that asks for more than this part of a plan is called demanding: while others use
+the cluster its changes are batched for longer before a plan, as a pod of theirs that comes
+then waits for the end of a long one."""
 PER_KIND = 20_000
 """Steps for each kind of pods, whatever it is compared with."""
 PER_RULED_KIND = 80_000
@@ -49,42 +55,43 @@ PER_RULED_KIND = 80_000
 PER_ROW = 2
 PER_ROW_AND_RULE = 4
 PER_LINE = 400
-"""Steps for each line of a node selector."""
+"""Steps for each expression of a node selector."""
 PER_LINE_AND_NODES_ALIKE = 40
 PER_VALUE_AND_NODES_ALIKE = 4
-"""Steps for each line of a node selector and each of its values, for all nodes that it cannot tell
-apart: a line about host names is compared with every node."""
+"""Steps for each expression of a node selector and each of its values, for all nodes that it
+cannot tell apart: an expression about host names is compared with every node."""
 PER_VOLUME = 600
 PER_LINE_AND_VOLUME = 40
 PER_VALUE_AND_VOLUME = 4
-"""Steps for each volume made by hand that may serve a claim, and each line and value of the claim's
-selector."""
+"""Steps for each volume made by hand that may serve a claim, and each expression and value of
+the claim's selector."""
 KEY_SETS_MAX = 16
-"""Sets of label keys for which nodes are counted; the product of their values stands for others."""
+"""For how many sets of label keys nodes are counted; for others the product of their values is
+used."""
 PER_ROW_AND_SELECTION = 60
 """Steps for each node and each distinct selection of nodes."""
 PER_PAIR = 8_000
 """Steps for each rule and kind of pods that it may mean."""
 PER_PAIR_AND_ROW = 10
 PER_NAMESPACE = 400
-"""A namespace that a rule's namespaceSelector may choose: what it chooses is kept as a set."""
+"""Namespaces that a rule's namespaceSelector may match: the matches are kept as a set."""
 
 Shown = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What kinds of pods are compared with."""
+    """What classes of pods are compared with."""
 
     rows: int
-    """Nodes, and fleets that may bring one."""
+    """The number of nodes, and of fleets that may bring one."""
     labels: Sequence[Labels]
-    """The label sets that these have, or may turn out with."""
+    """The label sets that these have, or may have."""
     label_keys: frozenset[str]
-    """All keys of these; no node is told apart by another one."""
+    """All label keys of these; no other key tells nodes apart."""
     namespaces: int
     claims: Callable[[Pod], Iterable[tuple[LabelSelector | None, int]]] = lambda _: ()
-    """The selectors of a pod's claims, and with how many volumes each is compared."""
+    """The selectors of a pod's claims, each with how many volumes it is compared with."""
 
 
 def within_work(
@@ -97,11 +104,11 @@ def within_work(
     """Return the demand that one plan may look at; the rest is deferred.
 
     Args:
-        demand: All of it.
-        bound: What runs.
-        world: What kinds are compared with.
-        at: The moment of the plan.
-        steps_max: Of the whole plan.
+        demand: The whole demand.
+        bound: The running pods.
+        world: What classes are compared with.
+        at: The time of the plan.
+        steps_max: The steps of the whole plan.
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
     steps = [estimate.steps(unschedulable_pods) for unschedulable_pods in demand.unschedulable]
@@ -139,13 +146,13 @@ def within_work(
 def _parted(group: PodGroup, own: int, left: int) -> tuple[list[Pod], list[Pod]]:
     """Return the pods of a group that may be planned, and the others.
 
-    Pods with volumes are a kind each, and a thousand of them may be one group: as many as fit are
+    Pods with volumes are a class each, and a thousand of them may be one group: as many as fit are
     planned, the first by name.
 
     Args:
         group: The pods.
-        own: What they cost.
-        left: What their namespace may still have.
+        own: Their cost in steps.
+        left: The steps that their namespace has left.
     """
     if own <= left:
         return group.pods, []
@@ -163,7 +170,7 @@ def _shares(
     at: datetime,
     steps_max: int,
 ) -> Mapping[str, int]:
-    """Return the steps that each namespace with pending pods may have at most."""
+    """Return the most steps for each namespace with pending pods."""
     fair = _fair_share(list(asked.values()), steps_max)
     if max(asked.values(), default=0) <= min(fair, steps_max // DEMANDING):
         return dict.fromkeys(asked, fair)
@@ -187,7 +194,7 @@ def _shares(
 def _with_pods_since(
     groups: Iterable[PodGroup], since: datetime, *, unknown: bool = True
 ) -> set[str]:
-    """Namespaces with a pod that was created since then, or at an unknown time if that counts."""
+    """Return namespaces with a pod created since then, or at an unknown time if `unknown`."""
     return {
         group.traits.namespace
         for group in groups
@@ -203,13 +210,13 @@ def _detail(namespace: str) -> str:
 
 
 def _first(group: PodGroup) -> tuple[str, str]:
-    """Return what orders groups of equal steps, whatever the snapshot's order."""
+    """Return the sort key of groups of equal steps, independent of the snapshot's order."""
     first = min(group.pods, key=lambda pod: pod.key)
     return first.key.name, first.key.uid
 
 
 def _fair_share(asked: Sequence[int], steps_max: int) -> int:
-    """Return the most that each may have so that all together have no more than there is."""
+    """Return the highest share per namespace with which all together stay within `steps_max`."""
     left = steps_max
     ordered = sorted(asked)
     for number, own in enumerate(ordered):
@@ -221,7 +228,7 @@ def _fair_share(asked: Sequence[int], steps_max: int) -> int:
 
 
 class _Estimate:
-    """What kinds of pods cost, given all others."""
+    """The cost of classes of pods in steps, given all others."""
 
     def __init__(
         self, unschedulable: Sequence[UnschedulablePods], bound: Iterable[PodGroup], world: World
@@ -232,9 +239,9 @@ class _Estimate:
         groups = [*running, *(unschedulable_pods.group for unschedulable_pods in unschedulable)]
         self._read = selector_keys({id(g.traits.spec): g.traits.spec for g in groups}.values())
         self._kinds: dict[int, int] = {}
-        """Kinds of pods in a group, which labels may tell apart."""
+        """How many classes a group has, which differ by labels."""
         self._having: Counter[tuple[str, str, str | None]] = Counter()
-        """Kinds by namespace, label key and value, and by namespace and key alone."""
+        """Classes by namespace, label key and value, and by namespace and key alone."""
         self._in_namespace: Counter[str] = Counter()
         for group in running:
             self._note(group, group.pods[:1])
@@ -258,7 +265,7 @@ class _Estimate:
         return frozenset([item for item in labels.items() if item[0] in self._read])
 
     def steps(self, unschedulable_pods: UnschedulablePods) -> int:
-        """Return what the pods of one group cost to plan."""
+        """Return the steps to plan the pods of one group."""
         spec = unschedulable_pods.group.traits.spec
         rules = len(spec.pod_affinity) + len(spec.pod_anti_affinity) + len(spec.topology_spread)
         each = PER_KIND + PER_LINE * _node_lines(spec) + PER_ROW * self._world.rows
@@ -279,14 +286,14 @@ class _Estimate:
         return each * self._kinds[id(unschedulable_pods.group)] + once
 
     def _volumes(self, pod: Pod) -> int:
-        """Return what it costs to look for volumes for the claims of a pod."""
+        """Return the steps to look for volumes for the claims of a pod."""
         return sum(
             volumes * (PER_VOLUME + _per_volume(selector))
             for selector, volumes in self._world.claims(pod)
         )
 
     def _compared(self, lines: Sequence[Requirement]) -> int:
-        """Return what it costs to compare nodes with the lines of a selector."""
+        """Return the steps to compare nodes with the expressions of a selector."""
         values = sum(len(line.values) for line in lines)
         once = PER_LINE_AND_NODES_ALIKE * len(lines) + PER_VALUE_AND_NODES_ALIKE * values
         sorts = self._nodes.told_apart(frozenset([line.key for line in lines]))
@@ -294,7 +301,7 @@ class _Estimate:
         return once * min(len(self._world.labels), sorts + named)
 
     def _pairs(self, namespace: str, spec: PodSpec) -> int:
-        """What the rules of a spec cost, each of which is counted once for all who have it."""
+        """Return the steps for the rules of a spec, each counted once for all who have it."""
         per_pair = PER_PAIR + PER_PAIR_AND_ROW * self._world.rows
         steps = 0
         for term in terms_of(spec):
@@ -307,7 +314,7 @@ class _Estimate:
         return steps
 
     def _meant(self, namespace: str, term: PodAffinityTerm) -> int:
-        """Return how many kinds of pods a term may mean."""
+        """Return how many classes of pods a term may match."""
         if term.selector is None:
             return 0
         spaces: Iterable[str] = term.namespaces or (namespace,)
@@ -331,7 +338,7 @@ class _NodesAlike:
         self._sets = 0
 
     def told_apart(self, keys: frozenset[str]) -> int:
-        """Return how many there are."""
+        """Return how many sorts of nodes these keys tell apart."""
         by_key = {key: self._counted(frozenset({key})) for key in keys & self._present}
         several = frozenset([key for key, count in by_key.items() if count > 1])
         most = min(len(self._labels), prod(by_key[key] for key in several))
@@ -362,7 +369,7 @@ def _per_volume(selector: LabelSelector | None) -> int:
 
 
 def _required_lines(spec: PodSpec) -> list[Requirement]:
-    """Return what a node must be to take the pod."""
+    """Return the required expressions about nodes."""
     selector = [
         Requirement(key=key, operator="In", values=(value,))
         for key, value in spec.node_selector.items()
@@ -372,7 +379,7 @@ def _required_lines(spec: PodSpec) -> list[Requirement]:
 
 
 def _preferred_lines(spec: PodSpec) -> list[Requirement]:
-    """Return what a node had better be."""
+    """Return the preferred expressions about nodes."""
     return _lines(preference.term for preference in spec.node_preferences)
 
 
@@ -381,7 +388,7 @@ def _lines(terms: Iterable[NodeSelectorTerm]) -> list[Requirement]:
 
 
 def _node_lines(spec: PodSpec) -> int:
-    """Lines that are compared with nodes."""
+    """Return the expressions that are compared with nodes."""
     affinity = spec.node_affinity.terms if spec.node_affinity is not None else ()
     terms = [*affinity, *(preference.term for preference in spec.node_preferences)]
     lines = sum(len(term.expressions) + len(term.fields) for term in terms)

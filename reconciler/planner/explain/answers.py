@@ -1,4 +1,4 @@
-"""What explanations say, as values."""
+"""The answers of explanations, as values."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,25 +13,25 @@ PodVerdict = Literal["running", "placed", "unplaceable", "ignored"]
 NodeVerdict = Literal["kept", "held", "leaves", "used", "foreign"]
 FleetVerdict = Literal["grows", "shrinks", "stays", "unavailable"]
 Changes = tuple[str, ...]
-"""Things to change together, in words."""
+"""Changes to make together, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetAnswer:
-    """Says whether one fleet would take a pod, and why not."""
+    """Whether one fleet would take a pod, and if not, why."""
 
     fleet: str
     region: Region
     code: str
-    """An unplaceable code; `fits` when a new node would take the pod; `chosen` when it gets one."""
+    """An unplaceable code; `fits` if a new node would take the pod; `chosen` if it gets one."""
     detail: str
     ways: tuple[Changes, ...] = ()
-    """Alternatives, the smallest first; each was tried. None when nothing tried would do."""
+    """Alternatives, the smallest first; each was tried. Empty if nothing tried would help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodExplanation:
-    """Says why a pod runs, will run, or cannot."""
+    """Why a pod runs, will run, or cannot."""
 
     pod: PodKey
     verdict: PodVerdict
@@ -39,14 +39,14 @@ class PodExplanation:
     placement: Placement | None = None
     fleets: tuple[FleetAnswer, ...] = ()
     nodes: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
-    """Existing nodes that do not take it, counted by code, once the plan is carried out."""
+    """Existing nodes that do not take it once the plan is carried out, counted by code."""
     change: Changes = ()
     """The smallest change that would place it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeExplanation:
-    """Says why a node stays or goes."""
+    """Why a node stays or leaves."""
 
     node: NodeName
     verdict: NodeVerdict
@@ -54,36 +54,36 @@ class NodeExplanation:
     because: str
     fleet: str = ""
     actions: tuple[AnyAction, ...] = ()
-    """What the plan does to it, in order."""
+    """The plan's actions on it, in order."""
     pods: tuple[PodKey, ...] = ()
-    """Those that keep it."""
+    """The pods that keep it."""
     disruption: Disruption | None = None
-    """What is happening to it; None when nothing is."""
+    """What is happening to it; None if nothing is."""
     drift: str = ""
-    """What of it its fleet would launch otherwise, or why that is unknown; empty: nothing."""
+    """What its fleet would launch differently, or why that is unknown; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetExplanation:
-    """Says why a fleet has the size that the plan gives it."""
+    """Why a fleet has the size that the plan gives it."""
 
     plan: FleetPlan
     """Its figures."""
     verdict: FleetVerdict
     because: str
     hourly_usd: float
-    """What its target costs."""
+    """The cost of its target."""
     pods: int
-    """Pods that wait and get a place on its new or launching nodes."""
+    """Pending pods that get a place on its new or launching nodes."""
     nodes: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
-    """Its nodes, counted by the code of why each stays or goes."""
+    """Its nodes, counted by the code of why each stays or leaves."""
     refused: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
-    """Pods that find no place anywhere, counted by why this fleet takes them not."""
+    """Pods without a place anywhere, counted by why this fleet does not take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanations:
-    """Holds the answers to everything that was asked, in that order."""
+    """The answers to everything that was asked, in that order."""
 
     pods: tuple[PodExplanation, ...] = ()
     nodes: tuple[NodeExplanation, ...] = ()

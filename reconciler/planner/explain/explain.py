@@ -1,4 +1,4 @@
-"""The entry: questions about pods and nodes in, explanations out."""
+"""Entry point: takes questions about pods, nodes and fleets, returns explanations."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ from reconciler.planner.planning_failure import left_out_of
 from reconciler.planner.settings import PlannerSettings
 
 _FLEETS_SHOWN = 10
-"""Names of fleets that an answer about an unknown one lists."""
+"""How many fleet names an answer about an unknown one lists."""
 
 
 def explain(
@@ -35,7 +35,7 @@ def explain(
 
     Args:
         snapshot: What the plan was made from.
-        settings: With which settings.
+        settings: The settings of the plan.
         made: The plan.
         pods: `namespace/name` each.
         nodes: Node names.
@@ -61,7 +61,7 @@ def explain(
 
 
 def _pod(snapshot: Snapshot, name: str) -> Pod:
-    """Return the pod of this name; of several (an old one and its successor) the one that waits."""
+    """Return the pod of this name; of an old one and its successor the pending one."""
     found = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
     if found:
         return min(found, key=lambda pod: (pod.node_name is not None, pod.key))
@@ -86,13 +86,13 @@ def _node(snapshot: Snapshot, name: str) -> Node:
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:
-    """Return the name that was meant: one that begins so, else one that is written alike."""
+    """Return the name that was probably meant: one that begins so, or is spelled similarly."""
     longer = [each for each in known if name and each.startswith(name)]
     return longer[:1] or get_close_matches(name, known, n=1)
 
 
 def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
-    """Return the fleet in each of its regions, the preferred first."""
+    """Return the fleet in each of its regions, the preferred one first."""
     found = [s for s in builder.view.inventory.fleets if s.key.name == name]
     if found:
         return [s.key for s in sorted(found, key=lambda s: s.tier)]

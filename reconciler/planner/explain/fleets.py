@@ -14,7 +14,7 @@ from reconciler.planner.money import usd
 
 
 def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExplanation:
-    """Return the answer, from a finished plan."""
+    """Return the explanation of a fleet from a finished plan."""
     status = builder.view.statuses[key]
     planned = next(f for f in made.fleets if (f.fleet, f.region) == (key.name, key.region))
     verdicts = [verdict_of(builder, made, node) for node in status.nodes]

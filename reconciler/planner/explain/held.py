@@ -1,4 +1,4 @@
-"""Why nodes and instances are held, in words: for Events, explanations, the log and the chat."""
+"""Why nodes and instances are held, in words, for Events, explanations, logs and chat."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,9 +16,9 @@ HELD: Final[Mapping[HeldCode, str]] = {
     "termination-protected": "it never became a node, and EC2 refuses to end it",
     "unlisted-node": "the list of nodes may have holes, and the instance may be behind one",
 }
-"""By code, one clause that follows "it would go, but"."""
+"""By code, a clause that follows "it would go, but"."""
 
 
 def held_in_words(held: Held) -> str:
-    """Return why it is held, as one clause, with what the plan says beside the code."""
+    """Return why it is held as a clause, with the plan's detail in parentheses."""
     return HELD[held.code] + (f" ({held.detail})" if held.detail else "")

@@ -1,4 +1,4 @@
-"""What stands between a fleet and one more node, beside the pod: limits, money, EC2."""
+"""What prevents a fleet from having one more node, other than the pod: limits, money, EC2."""
 
 from reconciler.model.cluster import Pod
 from reconciler.model.text import rfc3339
@@ -12,13 +12,13 @@ from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.reservations import WaitingClass
 
 Lifted = tuple[str, int]
-"""A change in words, and how much it asks."""
+"""A change in words, and how large it is."""
 
 
 def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted] | None:
     """Return the changes after which the fleet may have one more node for the pod.
 
-    None when no setting would do: the fleet is of a region that is not its first choice.
+    None if no setting would help: the fleet is in a region that is not its first choice.
     """
     if status.tier:
         return None
@@ -32,7 +32,7 @@ def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[L
 
 
 def _quarantine(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted]:
-    """Return what helps after purchases in vain: another spec, or other nodes of the fleet."""
+    """Return what helps after purchases that pods did not use: another spec, or other nodes."""
     number = builder.view.table.of(pod, bound=False).number
     if number in builder.purchases.awaiting_bind:
         return [(f"wait: {builder.purchases.awaiting_bind[number]}", 2)]
@@ -81,7 +81,7 @@ def _money(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
 
 
 def _raises(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
-    """Return every limit on how far targets may rise that leaves no node of the fleet."""
+    """Return every limit on how far targets may rise that leaves no node for the fleet."""
     price = builder.view.offers[status.key].nano_usd_per_hour
     found = []
     for limit in raise_limits(builder):
@@ -96,5 +96,5 @@ def _raises(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
 
 
 def _rounded_up(nano: int) -> str:
-    """Ten-thousandths of a dollar, never below."""
+    """Return the price rounded up to ten-thousandths of a dollar."""
     return f"{-(-nano * 10_000 // NANO) / 10_000:.4f}"

@@ -1,4 +1,4 @@
-"""Why a node stays or goes."""
+"""Why a node stays or leaves."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ SHOWN_PODS = 10
 
 
 def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanation:
-    """Return the answer, from a finished plan."""
+    """Return the explanation of a node from a finished plan."""
     view = builder.view
     key = view.inventory.fleet_of_node.get(node.name)
     verdict, code, because = verdict_of(builder, made, node)
@@ -54,7 +54,7 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
 
 
 def _drift(builder: PlanBuilder, node: Node) -> str:
-    """Return what is known of its drift; empty for nodes that no fleet brought, and without EC2."""
+    """Return what is known about its drift; empty if no fleet launched it, or without EC2."""
     if builder.view.snapshot.cloud is None:
         return ""
     inventory = builder.view.inventory
@@ -70,7 +70,7 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
 
 
 def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
-    """Return whether it stays, the code of why, and the same in words."""
+    """Return whether it stays, the code of the reason, and the reason in words."""
     view = builder.view
     name = node.name
     ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes
@@ -83,7 +83,7 @@ def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdic
 
 
 class NodeVerdicts:
-    """Reads from a plan what it says about nodes, for many of them at once.
+    """Reads from a plan what it says about many nodes.
 
     Args:
         made: The plan.
@@ -98,7 +98,10 @@ class NodeVerdicts:
         self._kept = {each.node: each for each in reversed(made.kept)}
 
     def of(self, name: NodeName) -> tuple[NodeVerdict, str, str] | None:
-        """Return the verdict, its code and the same in words; None when the plan says nothing."""
+        """Return the verdict, its code and its words.
+
+        None if the plan says nothing about the node.
+        """
         ending = self._endings.get(name)
         if ending is not None:
             return "leaves", ending.policy, ending.because
@@ -110,16 +113,13 @@ class NodeVerdicts:
 
 
 def _ends(action: AnyAction) -> bool:
-    """Return whether the action empties or ends its node.
-
-    A soft taint only asks pods to go elsewhere.
-    """
+    """Return whether the action drains or ends its node. A soft taint does neither."""
     ends = isinstance(action, TerminateInstance | EvictPod | DeletePod | DeleteNode)
     return (ends and action.policy != "deschedule") or begins_drain(action)
 
 
 def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
-    """Return the verdict on a node of which the plan itself says nothing."""
+    """Return the verdict on a node about which the plan itself says nothing."""
     view = builder.view
     busy, taken = counted(view.pods_on.get(node.name, ())), _room_taken(builder, node)
     by_hand = _tainted_by_hand(node)
@@ -140,7 +140,7 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
 
 
 def _tainted_by_hand(node: Node) -> str:
-    """Return how a draining taint that is not ours is taken off; empty for a node without one."""
+    """Return how to remove a draining taint that is not ours; empty if there is none."""
     if not is_draining(node) or is_draining_by_us(node):
         return ""
     asked = f"kubectl taint node {node.name} {DRAINING_TAINT}-"
@@ -148,7 +148,7 @@ def _tainted_by_hand(node: Node) -> str:
 
 
 def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str] | None:
-    """Return what its free room is for, which keeps it whatever runs on it; None for nothing."""
+    """Return what its free room is reserved for, which keeps it; None if for nothing."""
     row = builder.view.row_of[node.name]
     sector = builder.kept_free.get(row)
     if sector is not None:
@@ -159,7 +159,7 @@ def _room_taken(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str
 
 
 def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod]) -> str:
-    """Return what would keep a node of a fleet that is used, in words; empty when nothing would."""
+    """Return in words what would prevent a drain of a used node; empty if nothing would."""
     view = builder.view
     key = view.inventory.fleet_of_node.get(node.name)
     if key is None:

@@ -1,4 +1,4 @@
-"""Why a pod runs where it runs, goes where it goes, or goes nowhere."""
+"""Why a pod runs where it runs, will run where it will, or has no place."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,20 +43,21 @@ NOT_ASKED: Mapping[str, str] = {
     "over-work-budget": "no fleet is asked until its namespace has fewer kinds of pending pods",
     "planning-failed": "no fleet is asked until planning does not fail on its namespace any more",
 }
-"""Codes with which a pod is unplaceable before any fleet is asked, and what would change that."""
+"""Codes with which a pod is unplaceable before any fleet is tried, and what would help."""
 _LABEL_VALUE_MAX = 63
 _NAMES_COMPARED_MAX = 16
-"""A pod may name thousands of sectors that there are not, each as long as it likes."""
+"""A pod may name thousands of unknown sectors, each of any length."""
 
 _GAP_SHOWN = 0.00005
-"""Less than that would be written as 0.00%."""
+"""A smaller value would be shown as 0.00%."""
 Burden = tuple[int, float]
-"""How much a way asks: number and kind of its changes, then by how much requests go down."""
+"""How much a remedy changes: number and kind of its changes, then by how much requests are
+lowered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Asks of one pod which changes would have one of its fleets take it."""
+    """A pod, and the changes after which each of its fleets might take it."""
 
     pod: Pod
     fleets: tuple[FleetStatus, ...]
@@ -65,7 +66,7 @@ class Question:
 
 
 def question(view: ClusterView, pod: Pod) -> Question:
-    """Return what is to be tried for a pod, from the facts."""
+    """Return what has to be tried for a pod, from the facts."""
     finder = SectorFinder(view.settings)
     named = finder.sectors_of(pod.spec) or ()
     known = finder.known(named)
@@ -94,9 +95,9 @@ def question(view: ClusterView, pod: Pod) -> Question:
 
 
 def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
-    """Return the rank of each sector by how little its name differs from those that the pod names.
+    """Return the rank of each sector by how similar its name is to those that the pod names.
 
-    A mistyped name is meant for the nearest sector, whatever the others cost.
+    A mistyped name means the most similar sector, whatever the others cost.
     """
 
     def likeness(sector: str) -> float:
@@ -108,7 +109,7 @@ def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
 
 
 def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:
-    """Return a pod of an unknown sector as one of this fleet's sector."""
+    """Return a pod of an unknown sector as if it named this fleet's sector."""
     sector = status.settings.sector
     if known:
         return pod, ()
@@ -146,9 +147,9 @@ def variants(questions: Iterable[Question]) -> list[Pod]:
 def explain_pods(
     builder: PlanBuilder, made: Plan, pods: Iterable[Pod], asked: Iterable[Question]
 ) -> Iterator[PodExplanation]:
-    """The answers in the order of the pods, from a finished plan that knows the variants asked for.
+    """Return the answers in the order of the pods, from a finished plan that knows all variants.
 
-    Pods for which no fleet was asked have no question.
+    Pods for which no fleet was tried have no question.
     """
     questions = {question.pod.key: question for question in asked}
     for pod in pods:
@@ -156,7 +157,7 @@ def explain_pods(
 
 
 def _not_asked(made: Plan, pod: Pod) -> PodExplanation | None:
-    """Return the answer for a pod that is unplaceable before any fleet is asked."""
+    """Return the answer for a pod that is unplaceable before any fleet is tried."""
     reasons = next((u.reasons for u in made.unplaceable if u.pod == pod.key), ())
     if pod.node_name is not None or not reasons or reasons[0].code not in NOT_ASKED:
         return None
@@ -173,7 +174,7 @@ def _explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplan
 
 
 def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
-    """Return the answer without a word on pods that took the place of this one."""
+    """Return the answer, without mentioning pods that took its place."""
     pod = asked.pod
     if pod.node_name is not None and not pod.finished:
         because = f"it runs on {pod.node_name}" if pod.ready else f"it is bound to {pod.node_name}"
@@ -232,7 +233,7 @@ def _unplaceable(builder: PlanBuilder, asked: Question, refused: Unplaceable) ->
 def _answer(
     builder: PlanBuilder, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
 ) -> tuple[Burden, FleetAnswer]:
-    """Return what a fleet says, the smallest way first; and how much that one asks."""
+    """Return a fleet's answer, the smallest remedy first, and how much that remedy changes."""
     ways: dict[Changes, Burden] = {}
     for repair in tries:
         whole = complete(builder, repair)

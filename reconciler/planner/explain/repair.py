@@ -1,4 +1,4 @@
-"""A pod and a fleet's row on the way to fitting each other, and what was changed for it."""
+"""A pod and a fleet's row that are changed step by step until they fit, with the changes."""
 
 from dataclasses import dataclass, replace
 
@@ -8,23 +8,23 @@ from reconciler.planner.placement.simulation import RowSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Changes a pod and a fleet's row until the row takes the pod, and notes what was changed."""
+    """A pod and a fleet's row, and the changes made so that the row takes the pod."""
 
     pod: Pod
     row: RowSpec
     changes: tuple[str, ...] = ()
     weight: int = 0
-    """How much is asked: a change of the pod's meaning weighs more than one of a number."""
+    """The weight of the changes: one of the pod's meaning weighs more than one of a number."""
     loss: float = 0.0
-    """How much less the pod gets: the sum of the shares by which requests were lowered."""
+    """The sum of the shares by which requests were lowered."""
 
     def with_pod(self, pod: Pod, change: str, weight: int) -> "Repair":
-        """With one more change, of the pod."""
+        """Return the repair with one more change, of the pod."""
         changes = (*self.changes, change)
         return replace(self, pod=pod, changes=changes, weight=self.weight + weight)
 
     def with_row(self, row: RowSpec, change: str, weight: int) -> "Repair":
-        """With one more change, of the fleet."""
+        """Return the repair with one more change, of the fleet."""
         changes = (*self.changes, change)
         return replace(self, row=row, changes=changes, weight=self.weight + weight)
 

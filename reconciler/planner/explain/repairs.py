@@ -1,7 +1,7 @@
-"""Which changes would let a fleet's new node take a pod, as far as the two alone decide it.
+"""Which changes would let a fleet's new node take a pod, as far as the two alone decide.
 
-Static filters and size are asked again and again, and each refusal is answered by the change that
-lifts it: of the pod, or of the fleet. What depends on other pods is tried later (`trial`).
+Static filters and size are checked repeatedly, and each refusal is answered by the change that
+lifts it, of the pod or of the fleet. What depends on other pods is tried later (`trial`).
 """
 
 from dataclasses import replace
@@ -38,7 +38,7 @@ from reconciler.planner.placement.volumes import VolumeNeeds
 from reconciler.planner.policies.scale_up.wording import failing_lines, nearest_term, shown_line
 
 STEPS_MAX = 12
-"""More changes than this are no advice."""
+"""More changes than this are no useful advice."""
 FIXED_LABELS = ZONE_KEYS | {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}
 """Labels of a fleet that its `labels` key cannot set."""
 _MIB = 2**20
@@ -54,10 +54,10 @@ _OF_TYPES = frozenset({ARCH, INSTANCE_TYPE, OLDER_KEYS[ARCH], OLDER_KEYS[INSTANC
 
 
 def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: str) -> list[Repair]:
-    """The ways to make a new node of the fleet take the pod: by the pod first, by the fleet first.
+    """Return ways to make a new node of the fleet take the pod: changing the pod, and the fleet.
 
     Returns:
-        At most two, different ones; none when a refusal has no remedy.
+        At most two, different ones; empty if a refusal has no remedy.
     """
     found: list[Repair] = []
     for pod_first in (True, False):
@@ -94,7 +94,7 @@ def _kind(row: RowSpec) -> NodeKind:
 
 
 def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
-    """Return the code of the first static filter or resource that refuses; empty when none does."""
+    """Return the code of the first static filter or resource that refuses; empty if none does."""
     spec = repair.pod.spec
     constraints = StaticConstraints(
         node_selector=spec.node_selector,
@@ -113,7 +113,7 @@ def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
 
 
 def _short(spec: PodSpec, row: RowSpec) -> list[str]:
-    """Resources of which a new node has less than the pod asks."""
+    """Return the resources of which a new node has less than the pod requests."""
     return [n for n, amount in spec.requests.items() if amount > row.allocatable.get(n, 0)]
 
 
@@ -148,7 +148,10 @@ def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: str, code: str) -> Repa
 
 
 def _lowered(repair: Repair) -> Repair | None:
-    """Ask for what a new node has; a resource that it lacks altogether is not asked for."""
+    """Return the repair with requests lowered to what a new node has.
+
+    Missing resources are dropped.
+    """
     spec, row = repair.pod.spec, repair.row
     short = _short(spec, row)
     if "pods" in short:
@@ -165,7 +168,7 @@ def _lowered(repair: Repair) -> Repair | None:
 
 
 def _enlarged(repair: Repair, fleet: str) -> Repair:
-    """Return a size of which a new node has what the pod asks."""
+    """Return the repair with a size of which a new node has what the pod requests."""
     spec, row = repair.pod.spec, repair.row
     least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short(spec, row)}
     more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
@@ -177,7 +180,7 @@ def _enlarged(repair: Repair, fleet: str) -> Repair:
 def round_for_people(name: str, amount: int, *, up: bool) -> tuple[int, str]:
     """Return an amount that is short to write, and its text.
 
-    Whole MiB where GiB would not be exact.
+    In whole MiB if GiB would not be exact.
     """
     if amount < _MIB or amount * 100 % _GIB == 0 or not format_amount(name, amount).endswith("i"):
         return amount, format_amount(name, amount)
@@ -204,7 +207,7 @@ def _untainted(repair: Repair, fleet: str) -> Repair | None:
 
 
 def _without_selector(repair: Repair) -> Repair | None:
-    """Without the first nodeSelector entry that some variant of the row does not have."""
+    """Return the repair without the first nodeSelector entry that some variant of the row lacks."""
     selector = repair.pod.spec.node_selector
     variants = _kind(repair.row).variants
     for key, value in sorted(selector.items()):
@@ -216,7 +219,7 @@ def _without_selector(repair: Repair) -> Repair | None:
 
 
 def _labelled(repair: Repair, fleet: str) -> Repair | None:
-    """With the labels that the pod selects, where a fleet may set them or another size has them."""
+    """Return the repair with the labels that the pod selects, if a fleet or size may have them."""
     variants = _kind(repair.row).variants
     for key, value in sorted(repair.pod.spec.node_selector.items()):
         of_types = key in _OF_TYPES
@@ -232,7 +235,7 @@ def _labelled(repair: Repair, fleet: str) -> Repair | None:
 
 
 def _without_expressions(repair: Repair) -> Repair | None:
-    """Without what stands in the way in the required term that is nearest to holding."""
+    """Return the repair without the failing expressions of the nearest required term."""
     affinity = repair.pod.spec.node_affinity
     if affinity is None:
         return None
@@ -255,7 +258,7 @@ def _without_expressions(repair: Repair) -> Repair | None:
 
 
 def _in_zone(repair: Repair, needs: VolumeNeeds, fleet: str) -> Repair | None:
-    """With one zone for the fleet, the first that the pod and its volumes accept."""
+    """Return the repair with one zone for the fleet, which the pod and its volumes accept."""
     for zone in wanted_zones(repair.pod.spec, needs, repair.row):
         row = zoned(repair.row, zone)
         changed = repair.with_row(row, f"give a fleet like {fleet} `zone: {zone}`", 2)
@@ -271,7 +274,7 @@ def zoned(row: RowSpec, zone: str) -> RowSpec:
 
 
 def wanted_zones(spec: PodSpec, needs: VolumeNeeds, row: RowSpec) -> list[str]:
-    """Zones that the pod or its volumes name, then those that the fleet may launch in."""
+    """Return the zones that the pod or its volumes name, then those the fleet may launch in."""
     named = [spec.node_selector[key] for key in sorted(ZONE_KEYS) if key in spec.node_selector]
     selectors = [*needs.selectors, *((spec.node_affinity,) if spec.node_affinity else ())]
     for selector in selectors:

@@ -1,4 +1,4 @@
-"""Trying changes on the what-if cluster as it will be when the plan has been carried out."""
+"""Tries changes on the what-if cluster as it will be once the plan is carried out."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,14 +16,11 @@ from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.view import ClusterView
 
 _ANOTHER = "another zone"
-"""Stands for a zone in which nothing runs yet; no zone is called that."""
+"""Stands for a zone in which nothing runs yet; no zone has this name."""
 
 
 def loosened(pod: Pod) -> Iterator[tuple[Pod, str, int]]:
-    """Yield the pod without one of its rules about other pods, then without any.
-
-    What was dropped.
-    """
+    """Yield the pod without one of its rules about other pods, then without all."""
     spec = pod.spec
     for i, constraint in enumerate(spec.topology_spread):
         if constraint.hard:
@@ -51,13 +48,11 @@ def variants_of(repair: Repair) -> Iterator[Pod]:
 
 
 def complete(builder: PlanBuilder, repair: Repair) -> Repair | None:
-    """Return the repair with what rules between pods ask in addition.
-
-    None when nothing tried will do.
+    """Return the repair with the further changes that rules between pods need; None if none helps.
 
     Args:
         builder: A finished plan that knows `variants_of(repair)`.
-        repair: What static filters and size ask.
+        repair: The changes for static filters and size.
     """
     if fits(builder, repair):
         return repair
@@ -71,14 +66,14 @@ def complete(builder: PlanBuilder, repair: Repair) -> Repair | None:
         changed = repair.with_pod(pod, what, weight)
         if fits(builder, changed):
             return changed
-    # Rules that other pods hold against this one: only a domain without them helps.
+    # For rules of other pods against this one only a domain without those pods helps.
     elsewhere = zoned(repair.row, _ANOTHER)
     added = repair.with_row(elsewhere, f"add a fleet like {name} in another zone", 6)
     return added if fits(builder, added) else None
 
 
 def _zones_to_try(view: ClusterView, repair: Repair) -> list[str]:
-    """Zones of the fleet, of its nodes and of the pod, when the fleet has several."""
+    """Return zones of the fleet, of its nodes and of the pod, if the fleet has several."""
     zones = {v.get(key, "") for v in repair.row.variants for key in ZONE_KEYS}
     if len(zones) <= 1:
         return []
@@ -88,7 +83,7 @@ def _zones_to_try(view: ClusterView, repair: Repair) -> list[str]:
 
 
 def fits(builder: PlanBuilder, repair: Repair) -> bool:
-    """Return whether a new node of the changed fleet takes the changed pod, by every filter."""
+    """Return whether a new node of the changed fleet takes the changed pod by every filter."""
     mark = builder.sim.fork()
     try:
         at = builder.sim.add_row(replace(repair.row, imagined=True))
@@ -98,7 +93,7 @@ def fits(builder: PlanBuilder, repair: Repair) -> bool:
 
 
 def refusals_of_nodes(builder: PlanBuilder, pod_class: PodClass) -> Counter[str]:
-    """Existing nodes that do not take the class, by the code of the first filter that refuses."""
+    """Return how many existing nodes do not take the class, by the first filter's code."""
     sim = builder.sim
     found: Counter[str] = Counter()
     rows = np.array(sorted(builder.view.row_of.values()), dtype=np.int64)
@@ -115,7 +110,7 @@ def refusals_of_nodes(builder: PlanBuilder, pod_class: PodClass) -> Counter[str]
 
 
 def _lacking(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
-    """Return the resource of which the row has least relative to what is asked."""
+    """Return the resource of which the row has least in relation to the request."""
     columns = pod_class.columns
     share = builder.sim.free[row][columns] / pod_class.requests[columns]
     column = int(columns[int(np.argmin(share))])

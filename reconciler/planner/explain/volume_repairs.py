@@ -1,4 +1,4 @@
-"""What would lift a refusal by the pod's volumes or by its host ports."""
+"""What would lift a refusal because of the pod's volumes or host ports."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,11 +12,11 @@ from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
 
 NeedsOf = Callable[[Pod], VolumeNeeds]
-"""What the volumes of a pod ask, which may have fewer claims than any pod of the cluster."""
+"""Returns what a pod's volumes require; the pod may have fewer claims than any in the cluster."""
 
 
 def without_claim(repair: Repair, kind: NodeKind, needs_of: NeedsOf) -> Repair | None:
-    """With the claim that refuses out of the way: made, freed, or given another volume."""
+    """Return the repair with the refusing claim fixed: created, freed, or given another volume."""
     pod, needs = repair.pod, needs_of(repair.pod)
     if needs.blocked:
         gone = set(needs.claim.split(", "))
@@ -40,10 +40,7 @@ def attached(needs: VolumeNeeds, driver: str) -> int:
 
 
 def beyond_limit(needs: VolumeNeeds, row: RowSpec) -> tuple[str, int] | None:
-    """Return the first driver of which the pod has more volumes than a new node attaches.
-
-    The limit.
-    """
+    """Return the first driver with too many of the pod's volumes for a new node, and the limit."""
     for driver in sorted(needs.drivers):
         limit = row.volume_limits.get(driver)
         if limit is not None and attached(needs, driver) > limit:
@@ -52,7 +49,7 @@ def beyond_limit(needs: VolumeNeeds, row: RowSpec) -> tuple[str, int] | None:
 
 
 def with_fewer_volumes(repair: Repair, needs_of: NeedsOf) -> Repair | None:
-    """With as many of the driver's volumes as a new node attaches."""
+    """Return the repair with as many of the driver's volumes as a new node attaches."""
     needs = needs_of(repair.pod)
     found = beyond_limit(needs, repair.row)
     if found is None:
@@ -72,7 +69,7 @@ def with_fewer_volumes(repair: Repair, needs_of: NeedsOf) -> Repair | None:
 
 
 def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Repair | None:
-    """Return a size whose nodes attach as many volumes as the pod has."""
+    """Return the repair with a size whose nodes attach as many volumes as the pod has."""
     found = beyond_limit(needs, repair.row)
     if found is None:
         return None
@@ -86,7 +83,7 @@ def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Rep
 
 
 def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:
-    """Return the first of the pod's host ports that a DaemonSet takes on every new node."""
+    """Return the first of the pod's host ports that a DaemonSet uses on every new node."""
     return next(
         (port for port in pod.spec.host_ports if any(map(port.collides, row.taken_ports))),
         None,
@@ -94,7 +91,7 @@ def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:
 
 
 def with_another_port(repair: Repair) -> Repair | None:
-    """Without the host port that is taken."""
+    """Return the repair without the host port that is used."""
     port = taken_port(repair.pod, repair.row)
     if port is None:
         return None

@@ -1,1 +1,1 @@
-"""What is happening to a node, whatever fleet it is of: it starts, drains, is taken back, ends."""
+"""What is happening to a node, whatever its fleet: starting, draining, interrupted, ending."""

@@ -1,4 +1,4 @@
-"""Our taints on a node: whether it is being emptied, and what for."""
+"""Our taints on a node: whether and why it is being drained."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -28,26 +28,33 @@ POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
         "spot-reschedule": "spot-reschedule",
     }
 )
-"""The drains that end when the node is needed or cannot be emptied, by the value of their taint:
-the policy of what is done to go on with them. A drain for an interruption ends with the node."""
+"""The drains that are given back if the node is needed or cannot be emptied, by the value of
+their taint; the policy is that of the actions that continue them. A drain for an interruption
+ends with the node."""
 
 
 def drain_policy(node: Node) -> PolicyName:
-    """Return the policy of what is done to go on with the node's drain."""
+    """Return the policy of the actions that continue the node's drain."""
     found = sorted(drain_reasons(node) & POLICY_OF_DRAIN.keys())
     return POLICY_OF_DRAIN[found[0]] if found else "scale-in"
 
 
 def drain_reasons(node: Node) -> frozenset[str]:
-    """Return the values of the node's draining taints: of our drains, or a word of a person."""
+    """Return the values of the node's draining taints: of our drains, or a person's word."""
     return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
 
 
 def is_draining_voluntarily(node: Node) -> bool:
-    """Return whether the node drains and may be given back: not for an interruption or a person."""
+    """Return whether the node drains and may be given back.
+
+    That is not so for an interruption, or if a person set the taint.
+    """
     return is_draining(node) and drain_reasons(node) <= POLICY_OF_DRAIN.keys()
 
 
 def is_draining_by_us(node: Node) -> bool:
-    """Whether this program, or its node watch, tainted the node: not with a value of a person."""
+    """Return whether this program or its node watch set the node's draining taint.
+
+    A person's taint has another value.
+    """
     return is_draining(node) and drain_reasons(node) <= {*POLICY_OF_DRAIN, "interruption"}

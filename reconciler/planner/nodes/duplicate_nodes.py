@@ -1,7 +1,7 @@
-"""Nodes that claim the same instance: a kubelet that was renamed leaves its old name behind.
+"""Nodes that claim the same instance: a renamed kubelet leaves its old Node object behind.
 
-Only one of them is the machine. The others are names, and ending "their" instance would end the
-machine with all that runs there.
+Only one of them is the machine. The others are mere names, and ending "their" instance would end
+the machine with all that runs there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,10 @@ DuplicateNodes = Mapping[NodeName, tuple[NodeName, ...]]
 
 
 def find_duplicate_nodes(nodes: Iterable[Node]) -> DuplicateNodes:
-    """Return nodes by the node whose instance they claim too.
+    """Return by node that is a machine the other nodes that claim its instance.
 
-    Empty where each instance is one node.
-
-    The machine is the one that is Ready; of several the one that registered last.
+    Empty if each instance is one node. The machine is the one that is Ready; of several the one
+    that registered last.
     """
     known = [node for node in nodes if node.instance_id is not None]
     if len({node.instance_id for node in known}) == len(known):
@@ -35,7 +34,7 @@ def find_duplicate_nodes(nodes: Iterable[Node]) -> DuplicateNodes:
 
 
 def names_only(duplicate_nodes: DuplicateNodes) -> frozenset[NodeName]:
-    """Return the nodes that only claim the instance of another one."""
+    """Return the nodes that only claim the instance of another node."""
     return frozenset(name for names in duplicate_nodes.values() for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Nodes whose instance EC2 ends, and those of them on which there is nothing left to do."""
+"""Nodes whose instance EC2 ends, and those of them for which nothing is left to do."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,10 @@ from reconciler.planner.nodes.drain_taints import is_draining_voluntarily
 def ending_nodes(
     snapshot: Snapshot, instances: Mapping[NodeName, Instance]
 ) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
-    """Return nodes whose instance ends, and those of them to be left alone.
+    """Return the nodes whose instance ends, and those of them to be left alone.
 
-    What a lifecycle hook holds is emptied, unless we had emptied it before its group was told.
+    An instance that a lifecycle hook holds is drained, unless we had drained it before its group
+    was told to end it.
     """
     ended = frozenset(name for name, each in instances.items() if each.ends)
     nodes = [each for each in snapshot.cluster.nodes if each.name in ended]

@@ -1,12 +1,11 @@
 """Nodes that EC2 is about to take back: the interruption queue or the node itself says so.
 
-What the queue tells is written onto the node, as the annotation `interruption`; whoever else
-learns of it may write it there too: `<action>/<RFC 3339>`. The actions `terminate`, `stop` and
-`hibernate` are the words of the instance metadata's `spot/instance-action`; a scheduled change has
-the time at which it begins, a rebalance recommendation the time at which it was given. The
-annotation stays on the node, so a restart forgets nothing.
-Source: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
-recommendations" and "Scheduled events for your instances".
+What the queue says is written onto the node, as the annotation `interruption`; other programs may
+write it too: `<action>/<RFC 3339>`. The actions `terminate`, `stop` and `hibernate` are the words
+of the instance metadata's `spot/instance-action`; a scheduled change has the time at which it
+begins, a rebalance recommendation the time at which it was given. The annotation stays on the node,
+so a restart forgets nothing. Source: EC2 user guide, "Spot Instance interruption notices", "EC2
+instance rebalance recommendations" and "Scheduled events for your instances".
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,24 +31,24 @@ from reconciler.model.text import rfc3339
 from reconciler.planner.clocks import is_skewed
 
 FORCED_AHEAD: Final = timedelta(minutes=10)
-"""A notice of a later moment waits until this long before it."""
+"""A notice for a later time is acted upon this long before it."""
 HOOK_LASTS: Final = timedelta(minutes=10)
-"""How long the pods of a node have that its Auto Scaling group ends: AWS names no time."""
+"""How long the pods of a node have whose Auto Scaling group ends it: AWS gives no time."""
 _ANNOTATIONS: Final = frozenset({INTERRUPTION, FURTHER_INTERRUPTIONS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionNotice:
-    """EC2 takes an instance back, or recommends to leave it."""
+    """EC2 takes an instance back, or recommends to replace it."""
 
     action: str
     deadline: datetime
-    """When EC2 begins with it, or when it recommended it; aware."""
+    """When EC2 begins with it, or when EC2 recommended it; aware."""
     further: tuple["InterruptionNotice", ...] = field(default=(), compare=False)
-    """Those of its node that it outranks, by rank: they hold when it is withdrawn."""
+    """Other notices of its node, by rank: the next one applies when this one is withdrawn."""
 
     def __str__(self) -> str:
-        """For people."""
+        """Return the notice for people."""
         at = rfc3339(self.deadline)
         if self.action == REBALANCE_RECOMMENDATION:
             return f"EC2 recommended at {at} to leave its instance, which it may soon take back"
@@ -59,11 +58,11 @@ class InterruptionNotice:
 
     @property
     def rank(self) -> tuple[int, datetime]:
-        """Return its rank: of several notices the one with the smallest rank holds."""
+        """Return its rank: of several notices the one with the smallest rank applies."""
         return self.annotated.rank
 
     def in_force(self, at: datetime) -> bool:
-        """Return whether its node is emptied for it now, whatever limits say."""
+        """Return whether its node is drained for it now, regardless of limits."""
         forced = self.action != REBALANCE_RECOMMENDATION
         return forced and not self.is_over(at) and self.deadline - at <= FORCED_AHEAD
 
@@ -73,7 +72,7 @@ class InterruptionNotice:
         return later or self.action == REBALANCE_RECOMMENDATION
 
     def is_over(self, at: datetime) -> bool:
-        """Return whether its time passed so long ago that it has not come true."""
+        """Return whether its time passed so long ago that it will not come true."""
         return self.annotated.is_over(at)
 
     @property
@@ -83,23 +82,23 @@ class InterruptionNotice:
 
     @property
     def further_annotation(self) -> str:
-        """Return the value of the annotation for the notices that it outranks; may be empty."""
+        """Return the value of the annotation for the further notices; may be empty."""
         return ",".join(each.annotation for each in self.further)
 
     @property
     def annotated(self) -> AnnotatedNotice:
-        """Return what the node's annotation says."""
+        """Return the notice for people, as it is annotated."""
         return AnnotatedNotice(action=self.action, at=self.deadline)
 
 
 def read_notice(node: Node) -> InterruptionNotice | None:
-    """Return the notice on a node; None without one, or where it cannot be read."""
+    """Return the notice on a node; None if there is none, or if it is unreadable."""
     found = read_annotation(node.annotations.get(INTERRUPTION, ""))
     return _of_annotated(found) if found is not None else None
 
 
 def read_notices(node: Node) -> tuple[InterruptionNotice, ...]:
-    """Return all notices on a node: the one that applied last, and those that it outranks."""
+    """Return all notices on a node: the one that applied last, and the further ones."""
     first = read_notice(node)
     further = map(_of_annotated, read_further(node.annotations.get(FURTHER_INTERRUPTIONS, "")))
     return (*further,) if first is None else (first, *further)
@@ -112,11 +111,11 @@ def _of_annotated(found: AnnotatedNotice) -> InterruptionNotice:
 def told_interruptions(
     notices: Iterable[Notice], at: datetime, *, rebalance: bool
 ) -> Mapping[InstanceId, Sequence[InterruptionNotice]]:
-    """Return what the interruption queue tells of each instance.
+    """Return what the interruption queue says about each instance.
 
     Args:
-        notices: Of the queue.
-        at: The clock; what is over by then is left out.
+        notices: The notices of the queue.
+        at: The time of the plan; notices that are over by then are left out.
         rebalance: Whether rebalance recommendations count.
     """
     told: dict[InstanceId, list[InterruptionNotice]] = {}
@@ -139,7 +138,7 @@ def told_interruptions(
 
 
 def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, datetime]]:
-    """Return the scheduled changes that the queue takes back: of which instance, and for when."""
+    """Return the scheduled changes that the queue withdraws, by instance and time."""
     return frozenset(
         (each.instance, each.at)
         for each in notices
@@ -148,7 +147,7 @@ def withdrawn_changes(notices: Iterable[Notice]) -> frozenset[tuple[InstanceId, 
 
 
 def carries_withdrawn(node: Node, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
-    """Return whether the node's annotations announce a change that is taken back."""
+    """Return whether the node's annotations announce a withdrawn change."""
     return any(_is_withdrawn(node, each, withdrawn) for each in read_notices(node))
 
 
@@ -168,20 +167,20 @@ def notice_of(
     at: datetime,
     withdrawn: Collection[tuple[InstanceId, datetime]] = (),
 ) -> InterruptionNotice | None:
-    """Return the notice that holds for a node, of annotations and queue; None without one.
+    """Return the notice that applies to a node, from annotations and queue; None if there is none.
 
     Args:
         node: The node.
-        told: What the queue tells of its instance.
-        at: The clock.
-        withdrawn: The scheduled changes that the queue takes back.
+        told: What the queue says about its instance.
+        at: The time of the plan.
+        withdrawn: The scheduled changes that the queue withdraws.
     """
     known = [n for n in read_notices(node) if not _is_withdrawn(node, n, withdrawn)]
     found = [each for each in (*known, *told) if not each.is_over(at)]
     if not found:
         return None
     first = min(found, key=lambda each: each.rank)
-    # Nothing comes after the end of the instance: no more is written for that than there is.
+    # Nothing comes after the end of the instance: no further notices are written.
     others = known if first.action in SPOT_ACTIONS else found
     return replace(first, further=_further(first, [n for n in others if not n.is_over(at)]))
 
@@ -189,7 +188,7 @@ def notice_of(
 def _further(
     first: InterruptionNotice, others: Iterable[InterruptionNotice]
 ) -> tuple[InterruptionNotice, ...]:
-    """Return what is remembered beside a notice: other changes, and the first recommendation."""
+    """Return the further notices to keep: other changes, and the first recommendation."""
     ranked = sorted({each for each in others if each != first}, key=lambda each: each.rank)
     changes = [each for each in ranked if each.action == SCHEDULED_CHANGE]
     recommended = [each for each in ranked if each.action == REBALANCE_RECOMMENDATION]
@@ -199,7 +198,7 @@ def _further(
 
 
 def _ended_by_group(snapshot: Snapshot) -> Mapping[InstanceId, InterruptionNotice]:
-    """Return a notice for each instance that its group ends, and that a hook may hold yet."""
+    """Return a notice for each instance that its group ends and that a hook may still hold."""
     notice = InterruptionNotice(
         action="terminate", deadline=snapshot.at.replace(microsecond=0) + HOOK_LASTS
     )
@@ -215,10 +214,10 @@ def find_noticed(
     *,
     rebalance: bool,
 ) -> Mapping[NodeName, InterruptionNotice]:
-    """Return the nodes of ours with a notice that is not over, in name order.
+    """Return our nodes with a notice that is not over, sorted by name.
 
-    Those that are in `leaving` are left out. There are none while nothing proves the
-    cluster, or while the clocks differ: no deadline could be kept then.
+    Nodes in `leaving` are left out. Empty while nothing proves the cluster, or while the clocks
+    differ: no deadline could be kept then.
     """
     found: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):

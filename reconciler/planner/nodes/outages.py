@@ -1,4 +1,4 @@
-"""Regions in which so many nodes do not answer that the nodes are not to blame."""
+"""Regions in which so many nodes do not answer that the nodes are not the cause."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -11,9 +11,9 @@ from reconciler.planner.nodes.starting import is_joining
 from reconciler.planner.settings import PlannerSettings
 
 UNREADY_ALWAYS = 3
-"""So many nodes that are not Ready are never taken for an outage."""
+"""At most this many nodes that are not Ready never count as an outage."""
 UNREADY_PERCENT_MAX = 45
-"""Of our nodes in a Region; with more that are not Ready, it is an outage."""
+"""As a share of our nodes in a region: more nodes that are not Ready count as an outage."""
 
 
 def find_outages(
@@ -23,16 +23,16 @@ def find_outages(
     settings: PlannerSettings,
     doubted: Collection[NodeName] = frozenset(),
 ) -> Mapping[Region, str]:
-    """Return the Regions with an outage, and what shows it, in words.
+    """Return the regions with an outage, and in words what shows it.
 
     Args:
-        nodes: Our nodes, each with its Region.
-        instances: By node.
-        at: The clock.
-        settings: Its `instance_init_time`: nodes that may still be on their way are not silent.
+        nodes: Our nodes, each with its region.
+        instances: Instances by node.
+        at: The time of the plan.
+        settings: For `instance_init_time`: nodes that may still be joining do not count as silent.
         doubted: Nodes of a version that may not work. Those that fell silent within
-            `instance_init_time` after they joined show no outage by themselves: as large a part of
-            the other nodes, if there are any, must be silent, too.
+            `instance_init_time` after they joined show no outage by themselves: the same share of
+            the other nodes, if there are any, must be silent too.
     """
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
@@ -57,16 +57,16 @@ def find_outages(
 
 
 def _fell_silent_early(node: Node, init_seconds: float) -> bool:
-    """Return whether a node that is not Ready has never been, or not for long."""
+    """Return whether a node that is not Ready never was, or only for a short time."""
     if node.created_at is None or node.ready_changed_at is None:
         return True
     return node.ready_changed_at - node.created_at < timedelta(seconds=init_seconds)
 
 
 def _are_many(unready: int, nodes: int) -> bool:
-    """Return whether so many nodes are not Ready that the network or the API server is to blame.
+    """Return whether so many nodes are not Ready that the network or the API server is the cause.
 
-    Source: Cluster Autoscaler's --ok-total-unready-count and --max-total-unready-percentage, from
-    which on it does nothing; the node lifecycle controller evicts from no zone that is all silent.
+    Source: Cluster Autoscaler's --ok-total-unready-count and --max-total-unready-percentage, above
+    which it does nothing; the node lifecycle controller evicts from no zone that is all silent.
     """
     return unready * 100 > nodes * UNREADY_PERCENT_MAX

@@ -1,4 +1,4 @@
-"""Nodes that are still on their way to taking pods, and the taints that say so."""
+"""Nodes that do not take pods yet, and the taints that say so."""
 
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -13,42 +13,44 @@ STARTUP_TAINTS = (
     "node.kubernetes.io/network-unavailable",
     "node.cloudprovider.kubernetes.io/uninitialized",
 )
-"""Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
+"""Taints that controllers remove from a new node, in addition to those of agents
+(`…/agent-not-ready`)."""
 STARTUP_PREFIXES = (
     "startup-taint.cluster-autoscaler.kubernetes.io/",
     "ignore-taint.cluster-autoscaler.kubernetes.io/",
 )
-"""Keys that Cluster Autoscaler takes for start-up taints without being told (its
-`utils/taints/taints.go`, read 2026-08)."""
+"""Keys that Cluster Autoscaler always takes for start-up taints (its `utils/taints/taints.go`,
+read 2026-08)."""
 
 
 def is_startup_taint(key: str, named: Container[str]) -> bool:
-    """Return whether something takes the taint off a node before any pod comes to it.
+    """Return whether something removes the taint from a node before any pod comes to it.
 
     Args:
-        key: The taint's.
+        key: The taint's key.
         named: Keys that the config names.
 
-    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
-    Cilium's start-up taints; Cluster Autoscaler's prefixes.
+    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and Cilium's
+    start-up taints; Cluster Autoscaler's prefixes.
     """
     known = key in STARTUP_TAINTS or key.endswith("/agent-not-ready")
     return known or key.startswith(STARTUP_PREFIXES) or key in named
 
 
 def startup_taints(node: Node, settings: PlannerSettings) -> Iterator[Taint]:
-    """Yield the taints that close a new node to pods.
+    """Yield the taints that keep pods off a new node.
 
-    A node may be Ready and have one: kubelet, cloud controller and agents follow each other.
+    A node may be Ready and have one: kubelet, cloud controller and agents finish one after the
+    other.
     """
     named = settings.startup_taints
     return (taint for taint in node.taints if is_startup_taint(taint.key, named))
 
 
 def came_before(pod: Pod, taint: Taint) -> bool:
-    """Return whether the taint was put on the pod's node after the scheduler had bound the pod.
+    """Return whether the taint was added to the pod's node after the pod was bound.
 
-    So a node has taken pods without it. A static pod, which the kubelet starts, shows nothing.
+    If so, the node took pods without it. A static pod, which the kubelet starts, shows nothing.
     """
     unbound = pod.mirror or pod.unreadable
     return not unbound and untolerated([taint], pod.spec.tolerations) is not None
@@ -65,22 +67,22 @@ def takes_pods(node: Node, settings: PlannerSettings) -> bool:
 
 
 def started_at(node: Node, instance: Instance | None) -> datetime | None:
-    """Return when the node registered, or when EC2 started its instance again, if that was later.
+    """Return when the node registered or, if later, when EC2 started its instance again.
 
-    The Node of an instance that was stopped stays, and is not Ready until kubelet runs again: of
-    one that comes out of a warm pool, or of a spot instance that EC2 stopped. None: not known.
+    The Node of a stopped instance stays, and is not Ready until kubelet runs again: after a warm
+    pool, or for a spot instance that EC2 stopped. None if not known.
 
     Args:
         node: The node.
-        instance: Its instance; None when it is not known. EC2 sets a new launch time at each start
-            (API reference, Instance, LaunchTime, read 2026-11).
+        instance: Its instance; None if unknown. EC2 sets a new launch time at each start (API
+            reference, Instance, LaunchTime, read 2026-11).
     """
     launched = instance.launched_at if instance is not None else None
     return max(filter(None, (node.created_at, launched)), default=None)
 
 
 def unready_since(node: Node, instance: Instance | None) -> datetime | None:
-    """Return since when a node that is not Ready could have been; None: not known.
+    """Return since when a node that is not Ready could have been Ready; None if not known.
 
     Args:
         node: The node.
@@ -92,13 +94,13 @@ def unready_since(node: Node, instance: Instance | None) -> datetime | None:
 def is_joining(
     node: Node, instance: Instance | None, at: datetime, settings: PlannerSettings
 ) -> bool:
-    """Return whether the node takes no pods yet but may still: it counts as launching.
+    """Return whether the node takes no pods yet but still may: then it counts as launching.
 
     Args:
         node: The node.
         instance: As for `started_at`.
-        at: The clock.
-        settings: Its `instance_init_time` and start-up taints.
+        at: The time of the plan.
+        settings: For `instance_init_time` and start-up taints.
     """
     since = started_at(node, instance)
     if since is None or takes_pods(node, settings):

@@ -1,6 +1,6 @@
-"""Drain rules: may this pod be moved voluntarily? One file per rule, folded in `fold`.
+"""Drain rules: whether a pod may be moved voluntarily. One file per rule, combined in `fold`.
 
-Whoever moves pods without need asks them; forced departures do not.
+Everything that moves pods without need asks them; forced disruptions do not.
 """
 
 from reconciler.planner.rules.annotations import forbidding

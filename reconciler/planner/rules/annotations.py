@@ -1,4 +1,4 @@
-"""Annotations and labels by which people and other autoscalers keep a pod or node, or let it go."""
+"""Annotations and labels by which people and other autoscalers keep or release a pod or node."""
 
 from datetime import datetime
 
@@ -17,13 +17,14 @@ _FORBIDDING = (
     (SAFE_TO_EVICT, "false"),
 )
 _TRUE = frozenset({"1", "true"})
-"""As kubernetes-ec2-autoscaler reads its label, in any case (its `utils.parse_bool_label`)."""
+"""As kubernetes-ec2-autoscaler reads its label, case-insensitively (its
+`utils.parse_bool_label`)."""
 
 
 def forbidding(annotations: Labels) -> str:
     """Return the annotation that forbids every voluntary move, as `key=value`.
 
-    Empty when none does.
+    Empty if none does.
     """
     if not annotations:
         return ""
@@ -31,13 +32,10 @@ def forbidding(annotations: Labels) -> str:
 
 
 def protected_until(pod: Pod, at: datetime) -> datetime | None:
-    """Return when the time ends for which Karpenter's annotation keeps a pod.
+    """Return until when Karpenter's annotation keeps a pod; None if it does not, or no longer.
 
-    Its value may be a duration in Go's notation, which counts from the pod's start; while that is
-    not known it has not begun. Any other value but `true` keeps nothing.
-
-    Returns:
-        None when there is no such time, or it has passed.
+    Its value may be a duration in Go's notation, counted from the pod's start; it has not begun
+    while the start is unknown. Any other value except `true` keeps nothing.
 
     Source: kubernetes-sigs/karpenter pkg/utils/pod/scheduling.go since v1.12, read 2026-11.
     """
@@ -50,12 +48,12 @@ def protected_until(pod: Pod, at: datetime) -> datetime | None:
 
 
 def keeps(pod: Pod, at: datetime) -> bool:
-    """Return whether an annotation of the pod forbids that it is moved now."""
+    """Return whether an annotation of the pod forbids moving it now."""
     return bool(forbidding(pod.annotations)) or protected_until(pod, at) is not None
 
 
 def forbids(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Blocks a pod that somebody wants left alone; on a DaemonSet's pod too."""
+    """Block a pod that somebody has protected, including a DaemonSet's pod."""
     found = forbidding(subject.pod.annotations)
     if found:
         return block("do-not-disrupt", f"it is annotated {found}")
@@ -71,7 +69,7 @@ def forbids(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every r
 
 
 def allows(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Lifts the rules that only guess that a pod minds being moved; never a budget."""
+    """Lift the rules that only assume that a pod must not be moved; never a budget."""
     if subject.pod.annotations.get(SAFE_TO_EVICT) == "true":
         return Ruling(verdict=Verdict.OK, code="safe-to-evict", reason="its owner says so")
     return NO_OPINION

@@ -1,10 +1,10 @@
-"""Budgets as far as one pod alone can tell; how many disruptions are left is `planner.budgets`."""
+"""Budgets, as far as one pod alone can tell; `planner.budgets` counts the disruptions left."""
 
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Blocks under two budgets (the Eviction API refuses those) and beside an unreadable one."""
+    """Block a pod under two budgets, which the Eviction API refuses, or under an unreadable one."""
     if not subject.budgets_readable:
         what = "cannot be read, or there are too many lines in those that may cover it"
         return block("unreadable-budget", f"a disruption budget of its namespace {what}")

@@ -1,4 +1,4 @@
-"""Pods with a system-critical priority: what only tidies up leaves them alone."""
+"""Pods with a system-critical priority: policies that only tidy up leave them alone."""
 
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 
@@ -7,7 +7,7 @@ CRITICAL_PRIORITY = 2_000_000_000
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:
-    """Blocks critical pods where the policy asks for it."""
+    """Block critical pods if the policy asks for it."""
     if terms.critical_pods_stay and subject.pod.spec.priority >= CRITICAL_PRIORITY:
         return block("critical", f"its priority is {subject.pod.spec.priority}")
     return NO_OPINION

@@ -1,10 +1,10 @@
-"""Pods that live and end with their node: DaemonSets' and static ones."""
+"""Pods that start and end with their node: DaemonSets' and static ones."""
 
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, Verdict
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Skips DaemonSet and mirror pods: the eviction of either comes to nothing."""
+    """Skip DaemonSet and mirror pods, whose eviction has no effect."""
     if subject.pod.daemon:
         return Ruling(verdict=Verdict.SKIP, code="daemonset")
     if subject.pod.mirror:

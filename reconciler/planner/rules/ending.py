@@ -4,14 +4,14 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 
 
 def finished(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Skips pods that succeeded or failed."""
+    """Skip pods that succeeded or failed."""
     if subject.pod.finished:
         return Ruling(verdict=Verdict.SKIP, code="finished")
     return NO_OPINION
 
 
 def deleting(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Waits for pods that somebody, perhaps we, has deleted already: never twice."""
+    """Wait for pods that are being deleted already, by us or others; delete none twice."""
     if subject.pod.deleting:
         return Ruling(verdict=Verdict.WAIT, code="deleting", reason="it is being deleted")
     return NO_OPINION

@@ -1,4 +1,4 @@
-"""All rules over one pod, folded into one ruling."""
+"""Combines all rules over one pod into one ruling."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -33,14 +33,14 @@ BEFORE: tuple[Rule, ...] = (
     annotations.forbids,
     daemons.judge,
 )
-"""The first that has an opinion decides."""
+"""The first rule that has an opinion decides."""
 GUESSES: tuple[Rule, ...] = (
     controllers.judge,
     jobs.judge,
     local_storage.judge,
     system_pods.judge,
 )
-"""Guesses that the pod's owner would mind: lifted when the owner says otherwise."""
+"""Assumptions about what the pod's owner wants: lifted if the owner says otherwise."""
 FIRM: tuple[Rule, ...] = (
     complexity.judge,
     critical.judge,
@@ -48,7 +48,7 @@ FIRM: tuple[Rule, ...] = (
     tolerations.judge,
     budgets.judge,
 )
-"""Hold whatever the owner says."""
+"""Apply whatever the owner says."""
 
 OVERDUE: tuple[Rule, ...] = (
     ending.finished,
@@ -56,7 +56,7 @@ OVERDUE: tuple[Rule, ...] = (
     ending.deleting,
     daemons.judge,
 )
-"""For pods of nodes whose time is over."""
+"""For pods of overdue nodes."""
 
 FAILED: tuple[Rule, ...] = (
     unreadable.judge,
@@ -67,20 +67,21 @@ FAILED: tuple[Rule, ...] = (
     local_storage.judge,
     critical.judge,
 )
-"""For pods that failed: they serve nobody, and budgets do not count them."""
+"""For failed pods: they serve nobody, and budgets do not count them."""
 
 RULINGS_MAX = 20_000
-"""Rulings that are remembered under one set of terms, twice over."""
+"""How many rulings under one set of terms are cached, twice over."""
 TERMS_MAX = 16
-"""Terms whose rulings are remembered."""
+"""For how many sets of terms rulings are cached."""
 MOVABLE = Ruling(verdict=Verdict.OK)
 
 
 def fold(subject: Subject, terms: Terms) -> Ruling:
-    """Return what becomes of the pod when its node is drained voluntarily.
+    """Return the ruling on the pod for a voluntary drain of its node.
 
-    SKIP: nothing to do. WAIT: it goes by itself. BLOCK: its node stays. OK: it may be moved as
-    far as rules about the pod alone say; budgets' counts and a destination are asked elsewhere.
+    SKIP: nothing to do. WAIT: the pod is ending by itself. BLOCK: its node stays. OK: it may be
+    moved as far as rules about the pod alone say; budgets' counts and a destination are checked
+    elsewhere.
     """
     for rule in OVERDUE if terms.overdue else BEFORE:
         ruling = rule(subject, terms)
@@ -96,7 +97,7 @@ def fold(subject: Subject, terms: Terms) -> Ruling:
 
 
 def fold_failed(subject: Subject, terms: Terms) -> Ruling:
-    """Whether what is left of a failed pod may be removed: OK, or the ruling that keeps it."""
+    """Return whether a failed pod may be removed: OK, or the ruling that keeps it."""
     for rule in FAILED:
         ruling = rule(subject, terms)
         if ruling.verdict is not Verdict.NO_OPINION:
@@ -109,22 +110,22 @@ def _is_lifted(subject: Subject, terms: Terms) -> bool:
 
 
 _Rulings = InternTable[tuple[object, ...], tuple[References, Ruling]]
-"""By identity of what a pod shares with its replicas."""
+"""By the `id` of what a pod shares with its replicas."""
 
 
 class Judge:
-    """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling.
+    """Rulings under one set of terms, cached: replicas share spec, labels and ruling.
 
-    Only a pod that is kept for a time from its own start has a ruling of its own for so long.
+    Only a pod that an annotation keeps for a time from its start has a ruling of its own meanwhile.
     """
 
     def __init__(self, terms: Terms, coverage: Coverage, at: datetime, known: _Rulings) -> None:
-        """A judge.
+        """Build a judge.
 
         Args:
             terms: What the config allows.
             coverage: Which budgets cover a pod.
-            at: The clock.
+            at: The time of the plan.
             known: Rulings under these terms and this coverage; more are added.
         """
         self._terms = terms
@@ -133,12 +134,12 @@ class Judge:
         self._known = known
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
-        """Return what becomes of each pod (see `fold`), one after the other."""
+        """Return the ruling on each pod (see `fold`), one after the other."""
         ruling = self.ruling
         return ((pod, ruling(pod)) for pod in pods)
 
     def ruling(self, pod: Pod) -> Ruling:
-        """Return what becomes of the pod (see `fold`)."""
+        """Return the ruling on the pod (see `fold`)."""
         traits, notes = pod.traits, pod.annotations
         until = annotations.protected_until(pod, self._at) if notes else None
         if until is not None:
@@ -166,7 +167,7 @@ class Judge:
 class _Remembered:
     """The rulings under the coverage that was asked for last.
 
-    Others would keep the budgets of earlier plans, of which a tenant may write megabytes each time.
+    Others would keep the budgets of earlier plans in memory, of which a tenant may write megabytes.
     """
 
     def __init__(self) -> None:
@@ -188,5 +189,5 @@ _REMEMBERED: Final = _Remembered()
 
 
 def judge_of(terms: Terms, coverage: Coverage, at: datetime) -> Judge:
-    """Return a judge with the rulings of earlier plans: most pods are those of the plan before."""
+    """Return a judge with the rulings of earlier plans, as most pods were in the plan before."""
     return Judge(terms, coverage, at, _REMEMBERED.under(terms, coverage))

@@ -4,7 +4,7 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:
-    """Blocks pods whose own grace period is longer than `max_graceful_termination`."""
+    """Block pods whose own grace period is longer than `max_graceful_termination`."""
     asked = subject.pod.spec.termination_grace_seconds
     if asked > terms.graceful_termination_max_seconds:
         limit = f"{terms.graceful_termination_max_seconds:g}"

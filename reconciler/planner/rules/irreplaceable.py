@@ -1,7 +1,7 @@
 """Pods whose work must not be lost, whether or not they count: they keep even an empty node.
 
-Balloon pods and DaemonSets' end with their node. One that somebody protects does not, nor does a
-Job at work, nor a pod that cannot be read.
+Balloon pods and DaemonSets' pods end with their node. A protected pod does not, nor does a Job at
+work, nor an unreadable pod.
 """
 
 from collections.abc import Iterable
@@ -14,5 +14,5 @@ _CODES = frozenset({"do-not-disrupt", "started-job", "unreadable"})
 
 
 def first_irreplaceable(judge: Judge, pods: Iterable[Pod]) -> tuple[Pod, Ruling] | None:
-    """Return the first such pod and the ruling that says why; None when there is none."""
+    """Return the first such pod and the ruling with the reason; None if there is none."""
     return next(((p, r) for p, r in judge.rulings(pods) if r.code in _CODES), None)

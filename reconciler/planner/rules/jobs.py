@@ -1,14 +1,14 @@
-"""Started Jobs and pods like theirs: work in flight is never killed voluntarily."""
+"""Started Jobs and similar pods: work in progress is never killed voluntarily."""
 
 from reconciler.model.text import cut
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 
 _KIND_MAX = 63
-"""How many characters of an owner's kind are told: whoever writes the pod chooses it."""
+"""How many characters of an owner's kind are shown: whoever writes the pod chooses it."""
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Blocks a pod that runs to completion once it is bound, until it has finished."""
+    """Block a pod that runs to completion, from when it is bound until it has finished."""
     pod = subject.pod
     if pod.owner is None or not pod.runs_to_completion or not pod.node_name or pod.finished:
         return NO_OPINION

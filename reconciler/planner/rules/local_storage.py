@@ -4,7 +4,7 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:
-    """Blocks pods with an emptyDir on disk or a hostPath, unless `move_local_storage`."""
+    """Block pods with an emptyDir on disk or a hostPath, unless `move_local_storage`."""
     if subject.pod.spec.local_storage and not terms.move_local_storage:
         return block(
             "local-storage",

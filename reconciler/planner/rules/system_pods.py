@@ -1,4 +1,4 @@
-"""kube-system pods: without a budget nothing says how many may be away."""
+"""kube-system pods: without a budget nothing says how many may be missing."""
 
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 
@@ -6,7 +6,7 @@ KUBE_SYSTEM = "kube-system"
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:
-    """Blocks kube-system pods that no budget covers, unless `move_system_pods`."""
+    """Block kube-system pods that no budget covers, unless `move_system_pods`."""
     lonely = subject.pod.key.namespace == KUBE_SYSTEM and subject.budgets == 0
     if lonely and not terms.move_system_pods:
         return block(

@@ -10,7 +10,7 @@ _TAINT = Taint(key=DRAINING_TAINT, value="", effect="NoSchedule")
 
 
 def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
-    """Blocks pods that would be evicted again and again, as the emptied node suits them best."""
+    """Block pods that would be evicted again and again, as the drained node suits them best."""
     if comes_back(subject.pod.spec.tolerations):
         return block("tolerates-draining", "it tolerates the taint of a drain, so it would return")
     return NO_OPINION
@@ -18,5 +18,5 @@ def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rul
 
 @lru_cache(maxsize=256)
 def comes_back(tolerations: tuple[Toleration, ...]) -> bool:
-    """Return whether a pod with these tolerations may be bound to a node that is being drained."""
+    """Return whether a pod with these tolerations may be bound to a draining node."""
     return any(each.tolerates(_TAINT) for each in tolerations)

@@ -1,4 +1,4 @@
-"""What a drain rule says of a pod, and what it may look at."""
+"""What a drain rule returns about a pod, and what it may read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from reconciler.model.cluster import Pod
 
 
 class Verdict(Enum):
-    """What one rule makes of one pod."""
+    """The result of one rule for one pod."""
 
     OK = "ok"
-    """The pod's owner says that it may be moved: lifts the rules that only guess."""
+    """The pod's owner says that it may be moved: lifts the rules that only assume."""
     BLOCK = "block"
     """The pod may not be moved voluntarily, so its node stays."""
     SKIP = "skip"
-    """The pod needs no moving: it does not count, or ends with its node."""
+    """The pod need not be moved: it does not count, or ends with its node."""
     WAIT = "wait"
-    """The pod is on its way out already: nothing to do but wait."""
+    """The pod is ending already: wait for it."""
     NO_OPINION = "no-opinion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """A verdict and, for people, its reason."""
+    """A verdict and its reason, for people."""
 
     verdict: Verdict
     code: str = ""
-    """The rule's stable word, shown as `kept[].code`."""
+    """The rule's stable code, shown as `kept[].code`."""
     reason: str = ""
     until: datetime | None = None
-    """When it no longer holds, whatever else happens; None when time alone does not end it."""
+    """When it ends at the latest; None if time alone does not end it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class Terms:
     critical_pods_stay: bool = False
     """Set by the rescheduler and the descheduler; scale-in moves critical pods."""
     overdue: bool = False
-    """Set for expired nodes whose `terminate_after` has passed: whatever speaks for a pod, it
-    goes."""
+    """Set for expired nodes whose `terminate_after` has passed: their pods are moved in any
+    case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Subject:
     budgets_readable: bool = True
     """Whether every budget of its namespace could be read."""
     protected_until: datetime | None = None
-    """When the time ends for which its owner keeps it; None when there is none."""
+    """Until when its owner keeps it; None if there is no such time."""
 
 
 Rule = Callable[[Subject, Terms], Ruling]

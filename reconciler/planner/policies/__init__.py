@@ -1,1 +1,1 @@
-"""One folder per policy; `planner.ORDER` says in which order they run."""
+"""The policies, one folder each; `planner.ORDER` has the order in which they run."""

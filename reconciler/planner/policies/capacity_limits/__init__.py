@@ -1,4 +1,4 @@
-"""Capacity limits: fleets are brought up to min_capacity, and an idle surplus over max goes."""
+"""Capacity limits: raises fleets to min_capacity, and removes idle surplus above the maximum."""
 
 from reconciler.planner.policies.capacity_limits.policy import propose
 from reconciler.planner.policy import PolicySpec

@@ -1,4 +1,4 @@
-"""What fleets may and must hold: taken back above the maximum, bought up to the minimum.
+"""Keeps fleets within their limits: lowered above the maximum, raised below the minimum.
 
 The minimum is bought before demand, so that demand can use it.
 """
@@ -11,11 +11,11 @@ from reconciler.planner.nodes.drain_taints import POLICY_OF_DRAIN, drain_reasons
 
 
 def propose(builder: PlanBuilder) -> None:
-    """Raise every fleet below its minimum; the new nodes take demand before more is bought.
+    """Raise every fleet that is below its minimum, and lower targets above the maximum.
 
-    A target above the maximum that EC2 has not served yet is taken back, never below a group's own
-    minimum. An instance that is on its way is served: it will join whatever the target says. A
-    provider that would end instances of its own choice is not asked to.
+    A target above the maximum that EC2 has not served yet is lowered, never below a group's own
+    minimum. An instance that was launched counts as served: it will join whatever the target is. A
+    provider that would end instances of its own choice is not asked to lower.
     """
     for status in builder.view.inventory.fleets:
         if status.state not in LIVE_STATES or _launches_nothing(status):
@@ -33,12 +33,12 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _launches_nothing(status: FleetStatus) -> bool:
-    """Return whether nothing is asked of the fleet, its minimum included, until it is changed."""
+    """Return whether nothing may be asked of the fleet, even its minimum, until it is changed."""
     return status.live is not None and bool(status.live.launches_halted)
 
 
 def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
-    """Return the fleet's instances that live and that this plan does not end as never joined."""
+    """Return the fleet's live instances, without those that this plan ends as never joined."""
     cloud = builder.view.snapshot.cloud
     if cloud is None or status.live is None:
         return 0
@@ -49,10 +49,10 @@ def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
 
 
 def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
-    """Ask for what is missing beyond the nodes that EC2 holds or owes already.
+    """Ask for what is missing beyond the nodes that EC2 has launched or owes.
 
-    A node whose drain can be called off is not replaced: scale-in takes it back. One that leaves
-    for another reason is, as far as the maximum allows.
+    A node whose drain can be given back is not replaced: scale-in gives it back. One that leaves
+    for another reason is replaced, as far as the maximum allows.
     """
     ending = sum(1 for node in status.draining if not drain_reasons(node) <= POLICY_OF_DRAIN.keys())
     short = status.min - (status.joined_or_launching - ending)

@@ -1,4 +1,4 @@
-"""Headroom: room that is kept free in a sector, so that pods find it without waiting for a node."""
+"""Headroom: room that is kept free in a sector, so that pods need not wait for a node."""
 
 from reconciler.planner.policies.headroom.policy import propose, propose_in_place
 from reconciler.planner.policy import PolicySpec
@@ -6,4 +6,4 @@ from reconciler.planner.policy import PolicySpec
 SPEC = PolicySpec(name="headroom", propose=propose)
 
 IN_PLACE = PolicySpec(name="headroom", propose=propose_in_place)
-"""The same for plans that end no node: none is bought in whose place another would go."""
+"""The same for plans that end no node: no node is bought to replace another."""

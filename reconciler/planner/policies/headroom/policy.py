@@ -1,8 +1,8 @@
 """Finds room for every piece of headroom once demand is served, and buys what is missing.
 
-The room is taken in the what-if cluster only: pods that wait are placed before, so they get it
-first, and what they took is found or bought again in the same plan. A node on which a piece lies is
-in use for everything that would remove it, and no pod is moved into a piece.
+The room is reserved in the what-if cluster only: pending pods are placed first and may use it, and
+what they took is found or bought again in the same plan. A node with a piece counts as in use for
+everything that would remove it, and no pod is moved into a piece.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +33,10 @@ from reconciler.planner.policies.headroom.rows import (
 from reconciler.planner.promised import TAKES_PLACES, KeptPlaces
 
 PIECES_MAX = 10_000
-"""Bought for one item in one plan; the rest is missing. A config that asks for more by mistake must
-not cost the memory of as many nodes."""
+"""The most pieces bought for one item in one plan; the rest is reported as missing.
+
+A config that asks for too much by mistake must not use up memory for as many nodes.
+"""
 
 
 def propose(builder: PlanBuilder) -> None:
@@ -43,7 +45,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def propose_in_place(builder: PlanBuilder) -> None:
-    """Keep every piece free, and take no room off a dear node: no node may be ended."""
+    """Keep every piece free without moving pieces off expensive nodes, as no node may be ended."""
     _keep_free(builder, may_move=False)
 
 
@@ -74,9 +76,9 @@ def _found(
     *,
     may_move: bool,
 ) -> int:
-    """Take free room on nodes that are there, coming or asked for; return the pieces it holds.
+    """Use free room on existing, launching and planned nodes; return the pieces that fit there.
 
-    None is taken on dear nodes in whose place cheaper ones can be bought, where pieces may move.
+    Expensive nodes that cheaper ones could replace are not used if pieces may move.
     """
     sim, order, mark = builder.sim, rows_in_order(builder), builder.sim.fork()
     taken = fill(sim, pod_class, pieces.count, may_hold_headroom(builder), order)
@@ -99,17 +101,17 @@ def _replaceable(
     pod_class: PodClass,
     laid: Mapping[int, int],
 ) -> list[int]:
-    """Return the dear rows whose pieces can be bought for less: all of them, the dearest, or none.
+    """Return the expensive rows whose pieces can be bought for less: all, the dearest, or none.
 
     Nodes of the same fleets are not bought for them.
 
     Args:
         builder: The plan; nothing is changed.
-        kept_places: Fleets that may not be asked for others.
+        kept_places: Fleets that may not be asked for more nodes.
         pieces: What is to be kept free.
-        pod_class: A pod as large as one piece.
-        laid: How many pieces lie on each row. All stay there while some are missing, and while a
-            fleet that may be asked for others has a version that is not proven.
+        pod_class: A pod of the size of one piece.
+        laid: How many pieces are on each row. All stay there while some are missing, and while a
+            fleet that may be asked for nodes has a version that is not proven.
     """
     if sum(laid.values()) < pieces.count:
         return []
@@ -138,7 +140,10 @@ def _bought(
     pod_class: PodClass,
     missing: int,
 ) -> int:
-    """Ask the sector's fleets for nodes in its preferred region; return the pieces they hold."""
+    """Ask the sector's fleets for nodes in its preferred region.
+
+    Return the pieces that they hold.
+    """
     usable = _open(builder, kept_places, pieces.sector)
     if not usable:
         return 0
@@ -155,7 +160,7 @@ def _request(
     missing: int,
     usable: Sequence[FleetStatus],
 ) -> PurchaseRequest:
-    """Return what so many pieces ask of these fleets."""
+    """Return the purchase request for so many pieces from these fleets."""
     view = builder.view
     (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
     return PurchaseRequest(
@@ -201,7 +206,7 @@ def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) ->
 
 
 def _why_missing(builder: PlanBuilder, kept_places: KeptPlaces, pieces: HeadroomPieces) -> str:
-    """Return what keeps the rest from being bought."""
+    """Return in words what prevents buying the rest."""
     usable = _usable(builder, pieces.sector)
     if not usable:
         return "no fleet of the sector is available"

@@ -1,7 +1,7 @@
-"""On which rows headroom is laid: those that stay anyway come first, and cheap ones before dear.
+"""On which rows headroom is placed: rows that stay anyway first, cheap ones before expensive ones.
 
-A node that holds nothing but headroom is ended by nothing else, so a dear one would be paid for
-without an end: it holds headroom no longer as soon as cheaper nodes can be bought for that.
+Nothing else ends a node that holds only headroom, so an expensive one would be paid for without
+end: its headroom moves as soon as cheaper nodes can be bought for it.
 """
 
 from collections import Counter
@@ -24,10 +24,11 @@ from reconciler.planner.rules import judge_of
 
 
 def rows_in_order(builder: PlanBuilder) -> IntArray:
-    """Return rows in the order in which pieces are laid on them.
+    """Return the rows in the order in which pieces are placed on them.
 
-    The fullest first: emptier ones can leave. Rows without pods count as equally full, however
-    large: those come first that their fleet's minimum keeps anyway, then the cheaper ones.
+    The fullest first, as emptier ones can leave. Rows without pods count as equally full, whatever
+    their size: of these the ones that their fleet's minimum keeps anyway come first, then the
+    cheaper ones.
     """
     view, sim = builder.view, builder.sim
     owners = view.inventory.fleet_of_node
@@ -51,16 +52,16 @@ def could_be_cheaper(
 ) -> dict[int, int]:
     """Return which of these rows are empty nodes that could leave if the headroom were elsewhere.
 
-    With consolidation those for which a fleet has cheaper nodes, with spot return those that stand
-    in for nodes of a spot fleet that is back. The dearest come first.
+    With consolidation these are rows for which a fleet has cheaper nodes; with spot return, nodes
+    that stand in for a spot fleet that is back. The most expensive ones come first.
 
     Args:
         builder: The plan; the headroom on the rows is not noted in it yet.
         usable: The fleets that are asked for headroom.
-        laid: Rows on which it would lie.
+        laid: Rows on which it would be placed.
 
     Returns:
-        What each costs per hour, in billionths of a dollar.
+        The price of each row, in nano-USD per hour.
     """
     view, found, going = builder.view, dict[int, int](), Counter[FleetKey]()
     returning = {n.node.name for each in view.spot_returns if not each.waits for n in each.nodes}
@@ -83,16 +84,16 @@ def could_be_cheaper(
 
 
 def is_worth(nano_usd_before: int, nano_usd_after: int) -> bool:
-    """Return whether headroom moves for so much less an hour."""
+    """Return whether headroom is moved for this saving per hour."""
     saved = nano_usd_before - nano_usd_after
     least = max(SAVING_NANO_USD_MIN, nano_usd_before * SAVING_PERCENT_MIN // 100)
     return saved >= least
 
 
 def _could_leave(builder: PlanBuilder, node: Node, status: FleetStatus) -> bool:
-    """Return whether the node goes by its idle time when it holds no headroom.
+    """Return whether the node is removed by its idle time once it holds no headroom.
 
-    A spare of `type_spares` does as well, when its `type_idle_threshold` is over.
+    A spare of `type_spares` is as well, after its `type_idle_threshold`.
     """
     scale_in = status.settings.scale_in
     if not (is_empty(builder, node) and scale_in.empty_at_once_max):
@@ -102,7 +103,7 @@ def _could_leave(builder: PlanBuilder, node: Node, status: FleetStatus) -> bool:
 
 
 def _costs_less(builder: PlanBuilder, key: FleetKey, nano_usd: int) -> bool:
-    """Return whether one more node of the fleet may come, and costs less than that."""
+    """Return whether the fleet may have one more node, and it costs less than that."""
     offer, status = builder.view.offers[key], builder.view.statuses[key]
     if not offer.priced or (status.max is not None and builder.size_of(key) >= status.max):
         return False

@@ -1,4 +1,4 @@
-"""Needed nodes: no target stays below the nodes that hold pods."""
+"""Needed nodes: raises targets that are below the number of nodes in use."""
 
 from reconciler.planner.policies.needed_nodes.policy import propose
 from reconciler.planner.policy import PolicySpec

@@ -1,8 +1,8 @@
-"""A target below the nodes that stay is raised to them (docs/scale-in.md: needed + draining).
+"""Raises a target that is below the nodes that stay (docs/scale-in.md: needed + draining).
 
-It comes to that when a person lowers it, or when a drain was interrupted after the target went
-down and its node is used again. EC2 ends none of them at once, but it would replace none either,
-and whoever modifies the fleet with EC2's usual policy would lose nodes at work.
+A person may have lowered it, or a drain was interrupted after it lowered the target and its node is
+used again. EC2 ends no node at once, but it would replace none either, and anyone who modifies the
+fleet with EC2's usual policy would lose nodes in use.
 """
 
 from reconciler.model.actions import TerminateInstance
@@ -16,7 +16,7 @@ from reconciler.planner.fleets.live import LIVE_STATES
 
 
 def propose(builder: PlanBuilder) -> None:
-    """Raise what is too low, up to the maximum; launches nothing, as the nodes are there."""
+    """Raise targets that are too low, up to the maximum; launches nothing, as the nodes exist."""
     ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
     for status in builder.view.inventory.fleets:
         if status.live is None or status.state not in LIVE_STATES:
@@ -28,9 +28,10 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _in_use(builder: PlanBuilder, node: Node) -> bool:
-    """Return whether a node of the target holds pods that count, gets some now, or is to be kept.
+    """Return whether a node within the target has counted pods, gets some now, or is to be kept.
 
-    What its group replaces by itself is not: its new node has come beyond the target, or will.
+    A node that its group replaces by itself is not counted: its replacement comes on top of the
+    target.
     """
     view = builder.view
     outdated = view.inventory.outdated.get(node.name)

@@ -1,4 +1,4 @@
-"""Scale-up: place demand on what exists, is launching or can be taken back, then buy."""
+"""Scale-up: places demand on existing, launching or draining nodes, then buys."""
 
 from reconciler.planner.policies.scale_up.policy import propose
 from reconciler.planner.policy import PolicySpec

@@ -1,4 +1,4 @@
-"""The lower bound on the cost of a purchase, which a plan states."""
+"""The lower bound on the cost of a plan's purchases."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.reservations import WaitingClass
 
 PROOF = 0.25
-"""What a proof may take, as a share of the search's budget."""
+"""The budget of a proof, as a share of the search's budget."""
 CAPPED_GROUPS = 8
-"""Anti-affinity groups that the simple bound knows; each is a column of its program."""
+"""How many anti-affinity groups the simple bound uses; each is a column of its program."""
 UNDOMINATED_MAX = 200_000
-"""Items x offers above which the simple bound has to do."""
+"""Above this many items x offers only the simple bound is computed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,16 +42,16 @@ class Offered:
     tables: list[OfferTable] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
     steady: dict[int, float] = field(default_factory=dict)
-    """A pod's worth by class were pods and nodes divisible."""
+    """A pod's worth by class if pods and nodes were divisible."""
     optimal: bool = True
-    """Each purchase was proven the cheapest one."""
+    """Whether each purchase was proven to be the cheapest."""
     uninflated: set[int] = field(default_factory=set)
-    """Numbers of classes of which pods share a node that takes them by their requests alone."""
+    """Numbers of classes whose pods share a node that takes them by their bare requests."""
 
     divisible_nano_usd: float | None = None
-    """A bound on all of it, where the only purchase has one."""
+    """A bound on all of it, if the only purchase has one."""
     nano_usd_least: int | None = None
-    """A bound on all of it by whole nodes, where the only purchase has one."""
+    """A bound on all of it by whole nodes, if the only purchase has one."""
 
     def note(self, table: OfferTable, purchase: Purchase) -> None:
         """Remember one purchase."""
@@ -69,13 +69,13 @@ class Offered:
         }
 
     def note_choice(self, table: OfferTable) -> None:
-        """Remember offers of which the purchases that follow are each made from a part only."""
+        """Remember offers of which each following purchase uses only a part."""
         self.tables.append(table)
         self.optimal = False
 
 
 def distinct_offers(tables: Sequence[OfferTable]) -> list[Offer]:
-    """Return the offers of several purchases, each fleet's as it was while most was left of it."""
+    """Return the offers of several purchases, each fleet's at the time when most of it was left."""
     found: dict[FleetKey, Offer] = {}
     for offer in (offer for table in tables for offer in table.offers):
         known = found.get(offer.node.key)
@@ -91,10 +91,10 @@ def least_cost(
     free_before: IntArray,
     spent_nano_usd: int,
 ) -> int:
-    """Prove how little the purchase could have cost, whatever had gone where.
+    """Return a lower bound on the cost of the purchase, wherever its pods could have gone.
 
-    All served demand counts, also what found room on existing rows; those rows' room is credited
-    at the same fair prices, where at least one of the classes fits.
+    All served demand counts, including what found room on existing rows; the room of those rows is
+    credited at the same fair prices if at least one of the classes fits there.
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
     offers = distinct_offers(offered.tables)
@@ -134,13 +134,13 @@ def least_cost(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shape:
-    """Classes that ask for the same and may go to the same offers and rows."""
+    """Classes with the same requests that may go to the same offers and rows."""
 
     item: Item
     numbers: tuple[int, ...]
-    """Of the classes."""
+    """The number of pods of the classes."""
     admitted: BoolArray
-    """(rows,) of the open rows, those that take it as far as each pod alone is concerned."""
+    """(rows,) which of the open rows take one of its pods."""
 
     def worth(self, known: Mapping[int, float]) -> float:
         """Return a fair price of one of its pods; any price proves something."""
@@ -154,7 +154,7 @@ def _shapes(
     open_rows: BoolArray,
     uninflated: Container[int],
 ) -> list[_Shape]:
-    """The classes that some offer takes, those alike put together: far fewer than classes."""
+    """Return the classes that some offer takes, merged by shape: far fewer than classes."""
     found: dict[tuple[object, ...], _Shape] = {}
     groups: dict[int, int] = {}
     rows = open_rows.nonzero()[0]
@@ -179,8 +179,8 @@ def _shapes(
 def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
     """Return the rules by which a pod of the class shares a node with no other that obeys them.
 
-    Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on
-    a node as soon as every node has one.
+    Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on a
+    node as soon as every node has one.
     """
     return [
         id(counter)
@@ -190,7 +190,7 @@ def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
 
 
 def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) -> Existing:
-    """Return the open rows, those put together that admit the same shapes."""
+    """Return the open rows, merged if they admit the same shapes."""
     rows = open_rows.nonzero()[0]
     admitted = np.array([shape.admitted for shape in shapes])
     masks, group = np.unique(admitted, axis=1, return_inverse=True)
@@ -220,10 +220,7 @@ def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) ->
 
 
 def _credit(problem: Problem, fair: FairPrices, free: IntArray) -> float:
-    """Return the most that pods on this room could be worth.
-
-    On nodes that exist nothing is inflated.
-    """
+    """Return the most that pods in this room could be worth; nothing is inflated there."""
     inflation = 1 + max((o.over_subscription for o in problem.offers), default=0) / resources.WHOLE
     resources_worth = float((np.maximum(free, 0) @ fair.weights).sum()) * inflation
     return resources_worth + float((problem.caps @ fair.places) * len(free))

@@ -1,11 +1,11 @@
-"""Packing pods on launching capacity as tightly as it was bought.
+"""Packs pods on launching capacity as tightly as it was bought.
 
-A purchase is searched for, and its nodes hold their pods more tightly than first fit could put
-them there. Until the nodes have joined, every plan has to find the places again: with first fit
-alone it would miss some, and buy more. Where pods seem to be left over, all nodes that are on
-their way are therefore searched together. If they do not hold all pods, the purchase is made once
-more: the places are found if all its nodes are on their way. Else launching capacity and what could
-be bought are looked at as one purchase, in which nodes that are on their way come first.
+A purchase is searched for, and its nodes hold their pods more tightly than first fit could place
+them. Until the nodes have joined, every plan has to find the places again: with first fit only it
+would miss some, and buy more. So if pods seem to be left over, all launching nodes are searched
+together. If they do not hold all pods, the purchase is made once more: the places are found if all
+its nodes are launching. Otherwise launching capacity and what could be bought are treated as one
+purchase in which launching nodes are preferred.
 """
 
 from collections import Counter
@@ -33,27 +33,32 @@ from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.reservations import WaitingClass
 
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
-"""Class, and its rows and amounts."""
+"""A class, with its rows and amounts."""
 
 DEARER = 4
-"""Times the usual price for its size: what a new node counts as at least beside launching ones."""
+"""The least that a new node counts as next to launching ones, in multiples of the usual price
+for its size."""
 TIMES_MAX = 10_000
-"""Times its own price: no new node counts as dearer, so that sums stay within 64 bits."""
+"""The most that a new node counts as, in multiples of its own price, so that sums stay within 64
+bits."""
 SHARE = 0.2
-"""Of the search budget: places on nodes that are on their way are looked for in each plan."""
+"""The share of the search budget: every plan looks for places on launching nodes."""
 ON_ALL_PODS_MAX, NODES_MAX = 400, 200
-"""More are not looked at one by one."""
+"""Above this number nodes are not looked at one by one."""
 PODS_MAX = 10_000
 CELLS_MAX = 5_000_000
-"""Classes x offers. Up to here it takes at most about three times as long as the purchase took, and
-that in every plan until the nodes have joined: more pods are left to first fit."""
+"""In classes x offers.
+
+Up to this it takes at most about three times as long as the purchase did, in every plan until the
+nodes have joined; more pods are left to first fit.
+"""
 
 Wanting = list[tuple[WaitingClass, int]]
-"""Classes, and how many of their pods want a place."""
+"""Classes, and how many of their pods need a place."""
 BySectors = Mapping[tuple[str, ...], Wanting]
-"""Classes with their pods that want a place, by the sectors that serve them."""
+"""Classes with their pods that need a place, by the sectors that serve them."""
 Launching = Mapping[FleetKey, Sequence[int]]
-"""The rows of each fleet's nodes that are on their way."""
+"""The rows of each fleet's launching nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -61,14 +66,14 @@ class _Outcome:
     """The result of one placement; smaller is better."""
 
     left: tuple[int, ...]
-    """Pods without a place, by priority from the highest."""
+    """Pods without a place, by priority, highest first."""
     nano_usd_per_hour: int
-    """Of the nodes that would be bought."""
+    """The cost of the nodes that would be bought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Packed:
-    """Places on launching rows, and what they lead to."""
+    """Places on launching rows, and their outcome."""
 
     placed: Placed
     outcome: _Outcome
@@ -77,12 +82,12 @@ class _Packed:
 def packed_again(
     builder: PlanBuilder, placed: Placed, mark: tuple[int, int], on_nodes: Callable[[], Placed]
 ) -> Placed:
-    """Return what was placed, or places that lead to a cheaper purchase.
+    """Return what was placed, or other places that lead to a cheaper purchase.
 
     Args:
         builder: The plan; what is returned is in its simulation.
         placed: Pods on nodes and on launching capacity, in the simulation.
-        mark: Of the simulation, before anything of that was placed.
+        mark: The state of the simulation before any of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
     launching = launching_rows(builder)
@@ -114,14 +119,14 @@ def packed_again(
 
 
 def place_all(builder: PlanBuilder, placed: Placed) -> None:
-    """Place pods in the simulation, where they were placed before."""
+    """Place pods in the simulation where they were placed before."""
     for waiting, taken in placed:
         for row, amount in taken:
             builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
 
 
 def counts_of(placed: Placed) -> Counter[int]:
-    """Return how many pods of each class got a place, by the identity of its `WaitingClass`."""
+    """Return how many pods of each class got a place, by the `id` of its `WaitingClass`."""
     found: Counter[int] = Counter()
     for waiting, taken in placed:
         found[id(waiting)] += sum(amount for _, amount in taken)
@@ -129,7 +134,7 @@ def counts_of(placed: Placed) -> Counter[int]:
 
 
 def launching_rows(builder: PlanBuilder) -> dict[FleetKey, list[int]]:
-    """Return the rows of each fleet's nodes that are on their way."""
+    """Return the rows of each fleet's launching nodes."""
     found: dict[FleetKey, list[int]] = {}
     for row, planned in builder.planned_nodes.items():
         if planned.launching:
@@ -148,7 +153,7 @@ def may_hold(
     launching: Launching,
     wanting: BySectors,
 ) -> bool:
-    """Return whether nodes on their way have enough of each resource for all the pods together."""
+    """Return whether launching nodes have enough of each resource for all the pods together."""
     rows = [row for each in launching.values() for row in each]
     asked = sum(
         waiting.pod_class.requests * count for each in wanting.values() for waiting, count in each
@@ -157,7 +162,7 @@ def may_hold(
 
 
 def still_wanting(builder: PlanBuilder, placed: Placed, launching: Launching) -> BySectors:
-    """Return the pods that still want a place, without those that no node could take."""
+    """Return the pods that still need a place, without those that no node could take."""
     got = counts_of(placed)
     found: dict[tuple[str, ...], Wanting] = {}
     tables: dict[tuple[str, ...], OfferTable] = {}
@@ -191,7 +196,7 @@ def on_all(
     wanting: BySectors,
     launching: Launching,
 ) -> tuple[_Packed | None, bool]:
-    """Return places for all pods on launching nodes if found, and whether none are proven to exist.
+    """Return places for all pods on launching nodes, and whether it is proven that there are none.
 
     The simulation is left as it was.
     """
@@ -222,8 +227,8 @@ def as_bought(
 ) -> _Packed | None:
     """Search for the purchase again; return None unless all of its nodes are launching.
 
-    While nothing has changed since, it is the same: what the nodes cost is left to be spent again.
-    The simulation is left as it was.
+    If nothing has changed since, the result is the same: the cost of the launching nodes is added
+    to the budget. The simulation is left as it was.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -253,10 +258,10 @@ def _with_what_could_be_bought(
     wanting: BySectors,
     launching: Launching,
 ) -> _Packed:
-    """Return the best purchase of launching and new nodes, where new ones count as dearer.
+    """Return the best purchase of launching and new nodes, with new ones made more expensive.
 
-    Where limits do not allow all of the new nodes it is one of launching nodes alone.
-    The simulation is left as it was.
+    If limits do not allow all of the new nodes, it has launching nodes only. The simulation is left
+    as it was.
     """
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
@@ -288,13 +293,16 @@ def _with_what_could_be_bought(
 
 
 def _budget(builder: PlanBuilder, sectors: Sequence[str], after: Sequence[Purchase] = ()) -> Budget:
-    """Return what may be bought of these sectors after purchases; one of several bounds only it."""
+    """Return what may be bought after purchases.
+
+    A sector's own limit counts if it is the only one.
+    """
     found = purchase_budget(builder, *(sectors if len(sectors) == 1 else ()))
     return found.less(sum(p.nano_usd for p in after), sum(len(p.rows) for p in after))
 
 
 def _new(builder: PlanBuilder, sectors: Collection[str]) -> list[Offer]:
-    """Return what may be bought of fleets of these sectors, each in the region that it prefers."""
+    """Return what may be bought from fleets of these sectors, each in its preferred region."""
     return [
         offer_of(builder, status)
         for status in builder.view.inventory.fleets
@@ -309,7 +317,7 @@ def _with_those(offer: Offer, rows: Launching) -> Offer:
 
 
 def _coming(builder: PlanBuilder, sectors: Collection[str], rows: Launching) -> list[Offer]:
-    """Return nodes of these sectors that are on their way, as something to buy by size."""
+    """Return launching nodes of these sectors as offers, priced by size."""
     offers = builder.view.offers
     return [
         Offer(
@@ -325,12 +333,12 @@ def _coming(builder: PlanBuilder, sectors: Collection[str], rows: Launching) -> 
 
 
 def _by_size(node: NewNode) -> int:
-    """Return what a node of this size usually costs, in billionths of a dollar per hour."""
+    """Return the usual price of a node of this size, in nano-USD per hour."""
     return max(1, round(usual_usd_per_hour(node.row.allocatable) * NANO))
 
 
 def _times_dearer(offer: Offer) -> int:
-    """Return the factor for a new node's price by which launching nodes are preferred."""
+    """Return the factor on a new node's price by which launching nodes are preferred."""
     price = max(1, offer.node.nano_usd_per_hour)
     return min(TIMES_MAX, -(-DEARER * _by_size(offer.node) // price))
 
@@ -358,7 +366,7 @@ def _buy(
 
 
 def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...]:
-    """Return pods that are not served, by priority from the highest."""
+    """Return pods that are not served, by priority, highest first."""
     levels = dict.fromkeys(sorted({-w.pod_class.spec.priority for w in builder.waiting}), 0)
     for purchase in purchases:
         for pod_class, count in purchase.left:
@@ -367,7 +375,7 @@ def _left(builder: PlanBuilder, purchases: Iterable[Purchase]) -> tuple[int, ...
 
 
 def _on_launching(purchase: Purchase, row_of: Mapping[int, int], asked: Wanting) -> Placed:
-    """Return where the pods go on launching rows: `row_of` has one for rows of the purchase."""
+    """Return where the pods go on launching rows; `row_of` maps rows of the purchase to these."""
     waiting_of = {waiting.pod_class.number: waiting for waiting, _ in asked}
     found: Placed = []
     for taken in purchase.taken:

@@ -1,4 +1,4 @@
-"""What leaves pods without a node that the rules allow: limits on purchases, higher priorities."""
+"""Why pods get no node that the rules would allow: limits on purchases, or higher priorities."""
 
 from reconciler.model.text import counted_noun, rfc3339
 from reconciler.planner.builder import PlanBuilder
@@ -17,7 +17,7 @@ _HELD_BACK = (
 def limit_reached(
     builder: PlanBuilder, status: FleetStatus, *, over_budget: bool, held_back: bool
 ) -> tuple[str, str] | None:
-    """Return the code and the numbers of what does not allow one more node of the fleet.
+    """Return the code and the numbers of what prevents one more node of the fleet.
 
     Args:
         builder: The plan so far.
@@ -33,7 +33,7 @@ def limit_reached(
 
 
 def _over_the_limit(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
-    """Return which limit does not allow one more node of the fleet."""
+    """Return the limit that does not allow one more node of the fleet."""
     price = builder.view.offers[status.key].nano_usd_per_hour
     limits = raise_limits(builder)
     costs = cost_limits(builder, status.settings.sector)

@@ -1,4 +1,4 @@
-"""Where demand goes when a fleet is unavailable: sizes, then on-demand, then regions."""
+"""Where demand goes if a fleet is unavailable: other sizes, then on-demand, then other regions."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
@@ -11,7 +11,7 @@ from reconciler.planner.view import ClusterView
 
 
 def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
-    """Return whether a node of the fleet would suit the class, were the fleet available."""
+    """Return whether a node of the fleet would suit the class if the fleet were available."""
     node = builder.view.offers[status.key]
     if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
         return False
@@ -20,7 +20,7 @@ def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
 
 
 def any_spot_without_fallback(view: ClusterView) -> bool:
-    """Return whether an unavailable spot fleet keeps its demand to itself at all."""
+    """Return whether an unavailable spot fleet keeps its demand from other fleets."""
     return any(
         s.unavailable and s.settings.spot and not s.settings.spot_fallback
         for s in view.inventory.fleets
@@ -28,14 +28,14 @@ def any_spot_without_fallback(view: ClusterView) -> bool:
 
 
 def may_use(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
-    """Return whether no unavailable spot fleet keeps the class off the fleet."""
+    """Return whether no unavailable spot fleet keeps the class from the fleet."""
     return status.settings.spot or blocking_spot_fleet(builder, waiting, status) is None
 
 
 def blocking_spot_fleet(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
 ) -> FleetStatus | None:
-    """Return the unavailable spot fleet that keeps the class off this on-demand fleet."""
+    """Return the unavailable spot fleet that keeps the class from this on-demand fleet."""
     for other in builder.view.inventory.fleets:
         if (
             other.unavailable
@@ -52,10 +52,10 @@ def blocking_spot_fleet(
 def silent_for_a_moment(
     view: ClusterView, fleets: Iterable[FleetStatus], sectors: Collection[str]
 ) -> list[FleetStatus]:
-    """Return fleets of the sectors whose provider did not answer of late, and did shortly before.
+    """Return fleets of the sectors whose provider stopped answering a short time ago.
 
-    Nodes of theirs may be on their way: one lost answer of Auto Scaling must not buy them once more
-    as an EC2 Fleet's of the same region.
+    Nodes of theirs may be launching: after one lost answer of Auto Scaling they must not be bought
+    once more from an EC2 Fleet of the same region.
     """
     patience = timedelta(seconds=view.settings.instance_init_seconds)
     return [
@@ -77,7 +77,7 @@ def awaits_answer(
 
 
 def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> bool:
-    """Return whether such a fleet keeps the class off the others of this tier."""
+    """Return whether such a fleet keeps the class from the others of this tier."""
     silent = silent_for_a_moment(builder.view, builder.view.inventory.fleets, waiting.sectors)
     return awaits_answer(builder, waiting, silent, tier)
 
@@ -85,11 +85,12 @@ def awaits_silent(builder: PlanBuilder, waiting: WaitingClass, tier: int) -> boo
 def moves_on(
     builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int
 ) -> bool:
-    """Return whether a fleet of an earlier region would have served the class but is unavailable.
+    """Return whether an unavailable fleet of an earlier region would have served the class.
 
-    Or none there could ever serve it, as its volume or its selector is of this region. A fleet at
-    its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose
-    region has not answered for a moment: one lost answer must not fill another region.
+    True as well if none there could ever serve it, because its volume or its selector is of this
+    region. A fleet at its maximum, or over a cost limit, is not unavailable: its demand does not
+    overflow. Nor is one whose region has just stopped answering: one lost answer must not fill
+    another region.
     """
     view = builder.view
     patience = timedelta(seconds=view.settings.instance_init_seconds)

@@ -1,4 +1,4 @@
-"""Placing demand on rows that are there: nominated nodes, nodes, launching capacity."""
+"""Places demand on existing rows: nominated nodes, nodes, launching capacity."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from reconciler.planner.reservations import WaitingClass
 def place_on_nominated(builder: PlanBuilder) -> None:
     """Place pods on their nominated nodes, where they have preempted the room.
 
-    A node that has turned unready or is leaving since takes no pod: such a nomination is void.
+    A nomination is void if the node is no longer Ready, or leaves: it takes no pod.
     """
     one = np.ones(1, dtype=np.int64)
     for waiting in builder.waiting:
@@ -47,13 +47,13 @@ def place_on_nominated(builder: PlanBuilder) -> None:
 
 
 def place_on_existing(builder: PlanBuilder) -> None:
-    """Place waiting pods on nodes, then on launching capacity, by priority and size.
+    """Place pending pods on nodes, then on launching capacity, by priority and size.
 
-    Soft terms say which of several nodes, as long as that leaves the same pods waiting.
-    When that leaves some waiting, the classes with the fewest rows to choose from go first within
-    a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
-    What launches is packed again when it could hold more of them; what room that leaves is used.
-    It is packed again, too, where headroom would find no room.
+    Soft terms choose among several nodes, as long as that leaves the same pods pending. If some are
+    left, the classes with the fewest possible rows go first within a priority: capacity that was
+    bought for them must not be used up by pods that fit elsewhere too. Launching nodes are packed
+    again if they could hold more of them, or if headroom would find no room; room that this leaves
+    is used.
     """
     view = builder.view
     planned = np.zeros(builder.sim.rows, dtype=np.bool_)
@@ -66,8 +66,8 @@ def place_on_existing(builder: PlanBuilder) -> None:
     if any(_left(builder.waiting, placed)):
         builder.sim.revert(mark)
         choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
-        # Placing pods only takes room away, so a class that no row could take at the beginning is
-        # left out of further attempts. A tenant may have hundreds of such classes.
+        # Placing pods only uses room, so a class that no row could take at first is left out of
+        # further attempts. A tenant may have hundreds of such classes.
         able = [w for w in builder.waiting if choice[w.pod_class.number]]
         if preferences.matter([w.pod_class for w in able]):
             placed = _cheaper(builder, placed, _attempt(builder, able, parts, order))
@@ -85,7 +85,7 @@ def place_on_existing(builder: PlanBuilder) -> None:
 
 
 def _cheaper(builder: PlanBuilder, liked: Placed, plain: Placed) -> Placed:
-    """Return what was placed by soft terms, unless fewer or other pods wait without them."""
+    """Return what was placed by soft terms, unless fewer or other pods are left without them."""
     same = _waiting_still(builder, liked) == _waiting_still(builder, plain)
     return liked if same or _left(builder.waiting, liked) < _left(builder.waiting, plain) else plain
 
@@ -106,14 +106,14 @@ def _better(
     parts: Sequence[BoolArray],
     order: IntArray,
 ) -> Placed:
-    """Place the classes with the fewest rows first, where that leaves fewer pods waiting.
+    """Place the classes with the fewest rows first, if that leaves fewer pods.
 
     Args:
         builder: The plan so far, in whose simulation nothing is placed yet.
         placed: What was found in another order.
         able: The classes that any row could take.
         choice: How many rows could, by the class's number.
-        parts: Rows, those that are to be filled first before others.
+        parts: Sets of rows, in the order in which they are filled.
         order: The rows in the order in which they are filled.
     """
     before = _left(builder.waiting, placed)
@@ -131,7 +131,7 @@ def _better(
 
 
 def _unserved(classes: Sequence[WaitingClass], placed: Placed) -> list[WaitingClass]:
-    """Return the classes of which some pods still wait."""
+    """Return the classes of which some pods are still without a place."""
     taken: dict[int, int] = {}
     for waiting, parts in placed:
         taken[id(waiting)] = taken.get(id(waiting), 0) + _total(parts)
@@ -152,10 +152,10 @@ def _attempt(
 ) -> Placed:
     """Place the classes one after the other in the simulation; nothing is reserved yet.
 
-    Pods that must be near others may find those only when a class after theirs has its places: a
-    class that counts for its own rule joins those as well. A spread lets a domain have more when
-    the others have. What is left of such classes is asked about again for as long as that places
-    any. What was placed before is not placed again.
+    Pods that must be near others may find those only once a class after theirs has its places; a
+    class that counts for its own rule joins them as well. A spread allows more in a domain once the
+    others have some. So what is left of such classes is tried again as long as some are placed.
+    What was placed before is not placed again.
     """
     placed: Placed = []
     left = _waiting_still(builder, before or [])
@@ -179,18 +179,18 @@ def _attempt(
 
 
 def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
-    """Return whether places of other classes may open one for its pods."""
+    """Return whether places of other classes may make one available for its pods."""
     links = builder.sim.links(waiting.pod_class)
     return bool(links.spread or links.affinity)
 
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:
-    """Return how many rows could take a pod of the class, the rules between pods aside."""
+    """Return how many rows could take a pod of the class, ignoring rules between pods."""
     return int(np.count_nonzero(builder.sim.room_of_its_own(waiting.pod_class)))
 
 
 def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
-    """Return how many pods still wait, by priority from the highest."""
+    """Return how many pods are left, by priority, highest first."""
     left: dict[int, int] = {}
     for waiting in classes:
         priority = waiting.pod_class.spec.priority
@@ -216,7 +216,7 @@ def fill_class(
 def fill_untorn(
     builder: PlanBuilder, waiting: WaitingClass, among: BoolArray, order: IntArray
 ) -> None:
-    """`fill_class`; no group that must share a node begins where a new node takes more of it."""
+    """Do what `fill_class` does, without tearing a group for which a new node has more room."""
     elsewhere = partial(_most_on_new_node, builder, waiting)
     rows = without_torn(builder.sim, waiting.pod_class, waiting.left, among, elsewhere)
     fill_class(builder, waiting, rows, order)

@@ -1,7 +1,7 @@
 """Nodes that joined for some pods and were filled by others (docs/failures.md).
 
 kube-scheduler puts any pod that fits on a new node, not only those for which it was asked for. The
-purchase is then repeated. That proves nothing against the fleet, so it is no strike.
+purchase is then repeated. It is no evidence against the fleet and does not count as a strike.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,11 +17,11 @@ from reconciler.planner.purchases import PlacesTaken
 from reconciler.planner.reservations import WaitingClass
 
 SHOWN_PODS = 3
-"""Pods that are named; the others are counted."""
+"""How many pods are named; the others are counted."""
 REPEATED_AT_ONCE_FOR = timedelta(minutes=10)
-"""Time after the first purchase in which it is repeated without a pause."""
+"""For this long after the first purchase it is repeated without a pause."""
 PAUSE_MAX = timedelta(minutes=30)
-"""The longest pause between two purchases whose nodes pods of other sectors fill."""
+"""The longest pause between purchases whose nodes pods of other sectors fill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,10 @@ def note_places_taken(
     taken: Sequence[Taken],
     bought_at: datetime,
 ) -> None:
-    """Record which pods filled nodes bought for others, and pause while other sectors' pods do.
+    """Record which pods filled nodes bought for others; pause while those are of other sectors.
 
-    Pods of other sectors may have no fleet of their own that can grow. Without a pause each of
-    them would bring one more node of a fleet that serves none of its own pods.
+    Pods of other sectors may have no fleet of their own that can grow. Without a pause each of them
+    would cause one more node of a fleet that serves none of its own pods.
     """
     view = builder.view
     finder = SectorFinder(view.settings)
@@ -63,9 +63,9 @@ def note_places_taken(
 
 
 def places_taken_of(builder: PlanBuilder, key: FleetKey) -> PlacesTaken | None:
-    """Return who took the places of pods that this plan asks the fleet for new nodes for.
+    """Return who took the places of the pods for which this plan asks the fleet for new nodes.
 
-    Of several kinds of pods the first answers, and the others are counted.
+    Of several classes of pods the first one is described, and the others are counted.
     """
     numbers = {
         reservation.waiting.pod_class.number
@@ -88,7 +88,7 @@ def _is_new(builder: PlanBuilder, row: int, key: FleetKey) -> bool:
 
 
 def _pause_until(latest: datetime, bought_at: datetime) -> datetime:
-    """Return until when nothing is bought: the longer the competition lasts, the longer."""
+    """Return until when nothing is bought; it grows with the time that the competition lasts."""
     lasted = latest - bought_at
     return latest + min(PAUSE_MAX, max(timedelta(0), lasted - REPEATED_AT_ONCE_FOR))
 
@@ -99,7 +99,7 @@ def _has_foreign(finder: SectorFinder, pods: Iterable[Pod], sectors: Sequence[st
 
 
 def _described(finder: SectorFinder, taken: Sequence[Taken]) -> PlacesTaken:
-    """Say who took the places, with names for operators and without them for tenants."""
+    """Return in words who took the places, with names for operators and without for tenants."""
     pods = sorted((pod for each in taken for pod in each.pods), key=lambda pod: pod.key)
     sectors = sorted({_sector(finder, pod) for pod in pods})
     fleets = ", ".join(sorted({each.fleet for each in taken}))

@@ -1,9 +1,9 @@
 """Demand without progress: nodes join for it and its pods do not bind (docs/failures.md).
 
-The planner asks for a node that should take a pod by all that is known of its fleet. Where that is
-wrong (a label that the image does not set, a taint that somebody adds), the node joins, refuses
-the pod, and the next plan would ask for another. Twice is enough: then the kind of pods waits
-until its spec or the fleet changes, or one of its pods runs on such a node after all.
+The planner asks for a node that should take a pod by all that is known about its fleet. If that is
+wrong (a label that the image does not set, a taint that somebody adds), the node joins, does not
+take the pod, and the next plan would ask for another. After two attempts the kind of pods waits
+until its spec or the fleet changes, or until one of its pods runs on such a node after all.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,19 +33,19 @@ from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.view import ClusterView
 
 STRIKES_MAX = 2
-"""So many purchases may bring nodes that none of the pods binds to."""
+"""After this many purchases to whose nodes none of the pods bound, no more are made."""
 ZONE_TRIES_MAX = 6
-"""The same where the pods need a zone that EC2 chooses among several: of three equally likely
-zones one of six nodes comes up in the right one nine times of ten."""
+"""The same if the pods need a zone that EC2 chooses among several: of three equally likely zones
+one of six nodes is in the right one nine times out of ten."""
 BIND_GRACE = timedelta(seconds=30)
 """How long kube-scheduler may take to bind a pod once a node that should take it is Ready.
 
-A pod that it could not place waits in its backoff, up to podMaxBackoffSeconds (10 s by default,
-kube-scheduler's KubeSchedulerConfiguration), and pods whose backoff is over are looked for once a
-second; the rest is for the queue in front of it and for our own view, which is a little late.
+A pod that it could not place is in backoff, up to podMaxBackoffSeconds (10 s by default,
+kube-scheduler's KubeSchedulerConfiguration), and pods whose backoff has ended are retried once a
+second; the rest is for the queue in front of it and for our own view, which is slightly late.
 """
 FORGOTTEN_AFTER = timedelta(hours=1)
-"""Quarantined pods that are gone may come back within that time and find nothing forgotten."""
+"""If quarantined pods are gone and return within this time, they are still quarantined."""
 
 _DIGESTS_MAX = 8_192
 
@@ -54,7 +54,7 @@ Purchase = tuple[str, str, Region]
 
 
 _DIGESTS: InternTable[tuple[str, int], tuple[References, str]] = InternTable(_DIGESTS_MAX)
-"""By namespace and identity of a spec; kept from cycle to cycle, as each spec is long."""
+"""By namespace and the `id` of a spec; kept from cycle to cycle, as specs are long."""
 
 
 def _kind_of_class(waiting: WaitingClass) -> str:
@@ -74,7 +74,7 @@ def _kind_of(namespace: str, spec: PodSpec) -> str:
 def judge_demand(builder: PlanBuilder) -> None:
     """Count purchases whose nodes joined without any of the pods binding; quarantine after two.
 
-    To be asked when demand has found its places on what is there, before anything is bought.
+    To be called when demand has its places on existing rows, before anything is bought.
     """
     view = builder.view
     known = view.snapshot.cluster.demands
@@ -96,7 +96,7 @@ def judge_demand(builder: PlanBuilder) -> None:
 def wait_for_hoped(builder: PlanBuilder) -> None:
     """Reserve for pods the launching nodes that were bought for them in the hope for their zone.
 
-    What becomes of such a node is known when it has come; until then no other one is bought.
+    The zone of such a node is known once it has joined; until then no other one is bought.
     """
     fleets: dict[str, set[FleetKey]] = {}
     for state in builder.view.snapshot.cluster.demands:
@@ -129,7 +129,7 @@ def _has_zones(view: ClusterView, state: SavedDemandState) -> bool:
 
 
 class _Bound:
-    """Which kinds of pods run on which nodes; looked up where it matters only."""
+    """Which kinds of pods run on which nodes; looked up only if it matters."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
@@ -151,10 +151,10 @@ def _judged(
     waiting: list[WaitingClass],
     bound: _Bound,
 ) -> list[SavedDemandState]:
-    """Return what is still to be remembered of one kind of pods after this snapshot.
+    """Return what is still to be remembered about one kind of pods after this snapshot.
 
-    Fleets that were asked in one plan, for two zones say, are one try: it counts as failed once.
-    When one of the fleets changes, all tries so far are forgotten.
+    Fleets that were asked in one plan, such as for two zones, are one attempt, which fails once. If
+    one of the fleets changes, all attempts so far are forgotten.
     """
     view = builder.view
     unchanged = [_with_version(view, m) for m in states if not _has_changed(view, m)]
@@ -174,7 +174,7 @@ def _judged(
 def _struck(
     builder: PlanBuilder, states: Sequence[SavedDemandState], waiting: list[WaitingClass]
 ) -> list[SavedDemandState]:
-    """The same, with one strike more where the nodes of the last purchase refuse the pods."""
+    """Return the states, with one more strike if the nodes of the last purchase refuse the pods."""
     view = builder.view
     floor = max((m.judged_at for m in states if m.judged_at), default=None)
     found = {m: _told_apart(builder, m, floor, waiting) for m in states}
@@ -201,9 +201,9 @@ def _wait_for_binding(
     refusing: Mapping[SavedDemandState, Sequence[Node]],
     until: datetime,
 ) -> None:
-    """Ask for no more nodes until kube-scheduler has had its time with those that just came.
+    """Ask for no more nodes until kube-scheduler has had its time with those that just joined.
 
-    These stay until then.
+    These nodes stay until then.
     """
     fleets = ", ".join(sorted({state.fleet for state, nodes in refusing.items() if nodes}))
     why = (
@@ -221,13 +221,13 @@ def _status_of(view: ClusterView, state: SavedDemandState) -> FleetStatus | None
 
 
 def _is_out_of_reach(view: ClusterView, state: SavedDemandState) -> bool:
-    """Return whether it is unknown what the fleet is now, because EC2 did not answer about it."""
+    """Return whether the fleet's present state is unknown, because EC2 did not answer about it."""
     status = _status_of(view, state)
     return status is not None and status.out_of_reach
 
 
 def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
-    """Return whether the fleet launches other nodes now than when they were asked for."""
+    """Return whether the fleet now launches different nodes than when they were asked for."""
     status = _status_of(view, state)
     if status is None or status.out_of_reach:
         return False
@@ -235,7 +235,7 @@ def _has_changed(view: ClusterView, state: SavedDemandState) -> bool:
 
 
 def _with_version(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
-    """Return the state of a fleet that has not changed, with its version as it is now."""
+    """Return the state of an unchanged fleet, with its present version."""
     status = _status_of(view, state)
     if status is None or status.out_of_reach:
         return state
@@ -243,9 +243,9 @@ def _with_version(view: ClusterView, state: SavedDemandState) -> SavedDemandStat
 
 
 def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
-    """Return the state of pods that wait, with no time in the future.
+    """Return the state of pending pods without times in the future.
 
-    Noted by a clock that was ahead, no node would ever have come for it.
+    If a clock that was ahead had noted them, no node would ever seem to have come.
     """
     judged_at = None if state.judged_at is None else min(state.judged_at, view.at)
     return replace(
@@ -254,7 +254,7 @@ def _dated(view: ClusterView, state: SavedDemandState) -> SavedDemandState:
 
 
 def _came_for(view: ClusterView, state: SavedDemandState) -> list[Node]:
-    """Return the fleet's nodes that were made since it was first asked for them."""
+    """Return the fleet's nodes that were created since it was first asked for them."""
     status = _status_of(view, state)
     nodes = status.nodes if status is not None else ()
     return [n for n in nodes if n.created_at and n.created_at > state.bought_at]
@@ -266,9 +266,9 @@ def _told_apart(
     floor: datetime | None,
     waiting: Sequence[WaitingClass],
 ) -> tuple[list[Node], list[Taken]]:
-    """Return nodes of the last purchase that should take a pod, and those that others filled.
+    """Return the last purchase's nodes that should take a pod, and those that other pods filled.
 
-    The latter had room for one of the pods until other pods came.
+    The latter had room for one of the pods until other pods were bound.
     """
     view = builder.view
     status, left = _status_of(view, state), [w for w in waiting if w.left]
@@ -290,9 +290,9 @@ def _told_apart(
 
 
 def _bind_until(view: ClusterView, node: Node) -> datetime:
-    """Until when kube-scheduler may still bind pods to a node that has turned Ready.
+    """Return until when kube-scheduler may still bind pods to a node that has become Ready.
 
-    One that turns Ready again and again is waited for no longer than a node may take to start.
+    For one that becomes Ready again and again that is no longer than a node may take to start.
     """
     made = node.created_at or view.at
     ready_at = max(made, node.ready_changed_at or made)
@@ -301,7 +301,7 @@ def _bind_until(view: ClusterView, node: Node) -> datetime:
 
 
 def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None:
-    """Return what is remembered of failed purchases once no such pod waits any more."""
+    """Return what is remembered about failed purchases once no such pod is pending any more."""
     gone_at = min(state.gone_at or view.at, view.at)
     if not state.strikes or view.at - gone_at > FORGOTTEN_AFTER:
         return None
@@ -319,9 +319,9 @@ def _serves(view: ClusterView, node: Node) -> bool:
 def _should_take(
     builder: PlanBuilder, waiting: WaitingClass, node: Node, status: FleetStatus
 ) -> bool:
-    """Return whether the node would have room for the pod had it come as expected.
+    """Return whether the node would have room for the pod if it had joined as expected.
 
-    A node that other pods fill proves nothing; one on which nothing counts always does.
+    A node that other pods fill proves nothing; one without counted pods always does.
     """
     view = builder.view
     if is_empty(builder, node):
@@ -356,14 +356,14 @@ def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]])
 def note_purchases(builder: PlanBuilder) -> None:
     """Remember for which kinds of pods this plan asks for nodes, and from which fleets.
 
-    A purchase that was asked for before and came to nothing yet is the same purchase still: one
-    that EC2 refuses with every cycle must not be written down with every cycle.
+    A purchase that is repeated before it has failed is the same purchase: one that EC2 refuses in
+    every cycle must not be written in every cycle.
     """
     view = builder.view
     versions: dict[FleetKey, str] = {}
     for reservation in builder.reservations:
         planned_nodes = (builder.planned_nodes.get(row) for row in reservation.rows)
-        # By identity first: a fleet's planned_nodes share one key, and hashing it takes longer.
+        # By `id` first: a fleet's planned_nodes share one key, and hashing it takes longer.
         keys = {id(s.key): s.key for s in planned_nodes if s is not None and not s.launching}
         for key in keys.values():
             demand = _kind_of_class(reservation.waiting)

@@ -1,4 +1,4 @@
-"""Why nothing takes a pod: one code and the numbers per fleet."""
+"""Why no node takes a pod: a code and the numbers for each fleet."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,9 +46,9 @@ def explain(
     Args:
         builder: The plan so far.
         members: The classes, all of the same sectors.
-        sectors: These.
-        fleets: Their fleets, as far as they are known.
-        over_budget: Whether a limit on what is bought has been reached.
+        sectors: Their sectors.
+        fleets: The fleets of these, as far as they are known.
+        over_budget: Whether a limit on purchases has been reached.
     """
     if not members:
         return
@@ -85,7 +85,7 @@ def explain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fleet:
-    """A fleet, and what is the same for all classes: thousands may be asked about at once."""
+    """A fleet, with what is the same for all classes, as thousands may be asked about."""
 
     status: FleetStatus
     key: FleetKey
@@ -118,7 +118,7 @@ def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, 
 
 
 def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
-    """Return the reason where no fleet could be asked."""
+    """Return the reason if no fleet could be asked."""
     settings = builder.view.settings
     named = sorted(fleet.name for fleet in settings.fleets() if fleet.sector in sectors)
     if named:
@@ -135,7 +135,7 @@ def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
 def why(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
-    """Return the code and the numbers of what keeps the class off the fleet's new nodes."""
+    """Return the code and the numbers of what excludes the class from the fleet's new nodes."""
     fleet = _Fleet.of(builder, status)
     offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(_asked(builder, waiting.pod_class), offered[np.newaxis])
@@ -147,7 +147,7 @@ def why(
 
 
 def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
-    """Return what a pod takes of an empty node, volumes that it shares with other pods included."""
+    """Return what a pod takes of an empty node, including volumes shared with other pods."""
     shared = pod_class.volumes.shared
     if not shared:
         return pod_class.requests
@@ -158,7 +158,7 @@ def _asked(builder: PlanBuilder, pod_class: PodClass) -> IntArray:
 
 
 def _scarcest(requests: IntArray, offered: IntArray) -> list[int | None]:
-    """For each row the column of which it offers least relative to what is asked, if too little."""
+    """Return for each row the column that it lacks most in relation to the request."""
     short = requests > offered
     share = np.where(short, offered / np.maximum(requests, 1), np.inf)
     columns: list[int] = share.argmin(axis=1).tolist()
@@ -174,15 +174,15 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     *,
     over_budget: bool,
 ) -> tuple[str, str]:
-    """See `why`, of a class that the static filters allow.
+    """Return what `why` returns, for a class that the static filters allow.
 
     Args:
         builder: The plan so far.
         waiting: The class.
         fleet: The fleet.
-        scarcest: The resource that a new node has too little of.
+        scarcest: The resource of which a new node has too little.
         hopeless: The rule between pods that refuses every node, if one does.
-        over_budget: Whether a limit on what is bought has been reached.
+        over_budget: Whether a limit on purchases has been reached.
     """
     status, pod_class = fleet.status, waiting.pod_class
     if scarcest is not None:
@@ -251,7 +251,7 @@ _NO_LABEL = _Offered(only="", shown=shown_values([""]))
 
 
 def _values_by_key(row: RowSpec) -> dict[str, _Offered]:
-    """Per label key of a new node what it may have there; "" stands for no such label."""
+    """Return per label key of a new node what it may have; "" stands for no such label."""
     offered = {}
     for key in {key for variant in row.variants for key in variant}:
         values = {variant.get(key, "") for variant in row.variants}
@@ -261,18 +261,18 @@ def _values_by_key(row: RowSpec) -> dict[str, _Offered]:
 
 
 def _labels(row: RowSpec) -> tuple[Labels, ...]:
-    """Label sets of a new node, every name of the zone included."""
+    """Return the label sets of a new node, with all zone labels."""
     return tuple(with_zone_aliases(labels) for labels in row.variants)
 
 
 def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
-    """Return the taint that keeps the class off, as kubectl writes it."""
+    """Return the taint that excludes the class, as kubectl writes it."""
     taint = taints.untolerated(row.taints, pod_class.spec.tolerations)
     return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
 
 
 def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
-    """Return the first line of the selector, by key, that a new node does not or may not fulfil."""
+    """Return the first expression of the selector, by key, that a new node may not satisfy."""
     for key, value in sorted(selector.items()) if len(selector) > 1 else selector.items():
         offered = labels.get(key, _NO_LABEL)
         if offered.only != value:
@@ -305,7 +305,7 @@ def _too_large(
 def _stated(
     pod_class: PodClass, row: RowSpec, name: str, asked: int, offered: int
 ) -> tuple[str, str]:
-    """Return what pod and node state, not what the planner counts with, in differing figures."""
+    """Return the amounts that pod and node state, not those that the planner computes with."""
     asked = pod_class.spec.requests.get(name, asked)
     offered = row.allocatable.get(name, offered)
     shown = format_amount(name, asked), format_amount(name, offered)
@@ -329,10 +329,10 @@ def _hopeless(links: Links) -> tuple[str, str] | None:
 def _by_topology(
     builder: PlanBuilder, pod_class: PodClass, row: RowSpec
 ) -> tuple[tuple[str, str] | None, bool]:
-    """The rule between pods that refuses a fresh node of the fleet, and whether it certainly does.
+    """Return the rule between pods that refuses a new node, and whether it surely does.
 
-    A rule that refuses every node is told before (`_hopeless`). Where none refuses one it is the
-    rule that must have limited how the pods were dealt.
+    A rule that refuses every node is found earlier (`_hopeless`). If none refuses a new node, it is
+    the rule that must have limited how the pods were dealt.
     """
     sim = builder.sim
     links = sim.links(pod_class)
@@ -351,7 +351,8 @@ def _by_topology(
         if any(c.topology.key == key for c in links.obeyed())
     )
     if open_zone and not _may_come_right(sim, pod_class, row):
-        # Knowing the zone would not help: of the rules that no zone keeps together one is told.
+        # Knowing the zone would not help: one of the rules that no zone satisfies together is
+        # named.
         open_zone = False
         affinity = min(
             (int(c.over_choices(c.at_rows(), "most")[at]) for c in links.affinity), default=1
@@ -362,7 +363,7 @@ def _by_topology(
 
 
 def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
-    """Whether a new node's zone may be one that all rules allow, as far as its zones are known."""
+    """Return whether some zone in which a new node may start satisfies all rules."""
     if any(region_of_open(variant.get(ZONE, "")) for variant in row.variants):
         return True
     keys = shared_keys(sim.links(pod_class))
@@ -373,7 +374,7 @@ def _may_come_right(sim: Simulation, pod_class: PodClass, row: RowSpec) -> bool:
 def _topology_code(
     links: Links, *, anti: int, affinity: int, spread: int, open_zone: bool
 ) -> tuple[str, str] | None:
-    """The first rule that refuses, or the one that must have limited how the pods were dealt."""
+    """Return the first rule that refuses, or the one that must have limited how pods were dealt."""
     apart = ("pod-anti-affinity", "a pod that it must not share a domain with is or may be there")
     near = ("pod-affinity", "no pod that it must be near runs where a new node would be")
     if links.follows_claim:

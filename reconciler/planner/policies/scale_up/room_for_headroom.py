@@ -1,7 +1,7 @@
-"""Packing pods on launching capacity so that what was bought for headroom holds it.
+"""Packs pods on launching capacity so that what was bought for headroom holds it.
 
-First fit spreads pods over all nodes that are on their way, also the one that was bought for
-headroom. Without this, plan after plan would buy another until the first nodes have joined.
+First fit spreads pods over all launching nodes, including the one that was bought for headroom.
+Without this, plan after plan would buy another until the first nodes have joined.
 """
 
 from collections import Counter
@@ -35,9 +35,9 @@ def leaving_headroom(
 
     Args:
         builder: The plan; what is returned is in its simulation.
-        placed: Pods on nodes and on launching capacity, in the simulation. Whether others wait
-            changes nothing: those are placed or bought for afterwards.
-        mark: Of the simulation, before anything of that was placed.
+        placed: Pods on nodes and on launching capacity, in the simulation. Other pending pods do
+            not matter: they are placed or bought for afterwards.
+        mark: The state of the simulation before any of that was placed.
         on_nodes: Places pods on nodes only, in the simulation.
     """
     launching = launching_rows(builder) if builder.view.settings.headroom else {}
@@ -81,9 +81,9 @@ def _packings(
     launching: Launching,
     pieces: Sequence[HeadroomPieces],
 ) -> Iterator[Placed]:
-    """Yield places for all these pods on launching nodes: beside the headroom, or as bought.
+    """Yield places for all these pods on launching nodes: next to the headroom, or as bought.
 
-    None where these nodes are too full for one more piece.
+    Nothing if these nodes are too full for one more piece.
     """
     pods = [each for of_sectors in wanting.values() for each in of_sectors]
     kept = _as_demand(builder, launching, pieces)
@@ -105,7 +105,7 @@ def _packings(
 def _as_demand(
     builder: PlanBuilder, launching: Launching, pieces: Sequence[HeadroomPieces]
 ) -> Wanting:
-    """Return the pieces that fit on no node that has joined, as pods that wait."""
+    """Return the pieces that fit on no joined node, as pending pods."""
     joined = may_hold_headroom(builder)
     joined[[row for rows in launching.values() for row in rows]] = False
     found: dict[int, tuple[WaitingClass, int]] = {}
@@ -119,7 +119,7 @@ def _as_demand(
 
 
 def _missing(builder: PlanBuilder, pieces: Sequence[HeadroomPieces]) -> int:
-    """Return how many pieces would have to be bought, as pods are placed now."""
+    """Return how many pieces would have to be bought, with pods as placed now."""
     return sum(count for _, count in _unplaced(builder, pieces, may_hold_headroom(builder)))
 
 
@@ -138,7 +138,7 @@ def _unplaced(
 
 
 def _as_reserved(placed: Placed) -> Iterator[Reservation]:
-    """Yield what `placed` will be when it is reserved."""
+    """Yield the reservations that `placed` will become."""
     done: Counter[int] = Counter()
     for waiting, taken in placed:
         rows, amounts = [row for row, _ in taken], [amount for _, amount in taken]

@@ -1,4 +1,4 @@
-"""Lower bounds on the cost of a plan's purchases, as far as they add up."""
+"""Lower bounds on the cost of a plan's purchases, added up where that is valid."""
 
 from collections.abc import Sequence
 
@@ -19,8 +19,8 @@ from reconciler.planner.policies.scale_up.sector_groups import SectorGroup, conn
 def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before: IntArray) -> None:
     """Note what the plan's purchases must cost at least.
 
-    Bounds add up only where no node can serve pods of both: all else is one purchase, in which
-    each pod may go to each node that takes it.
+    Bounds add up only if no node can serve pods of both: all else is one purchase, in which each
+    pod may go to each node that takes it.
     """
     served = [group for group in groups if any(w.done for w in group.members)]
     for together in _together(builder, served):
@@ -33,7 +33,7 @@ def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before
 
 
 def _together(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[list[SectorGroup]]:
-    """Return the groups, those together of which one's pods may be on another's nodes."""
+    """Return the groups, merged if one's pods may be on another's nodes."""
     if len(groups) < 2 or not any(group.nano_usd_per_hour for group in groups):
         return [list(groups)] if groups else []
     fleets = [s for s in builder.view.inventory.fleets if not s.unavailable]
@@ -51,7 +51,7 @@ def _together(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[list[
 
 
 def _all(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> Offered:
-    """What was on offer to any of the groups, for one of which perhaps nothing was bought."""
+    """Return what was on offer to any of the groups, even if nothing was bought for one."""
     worth: dict[int, float] = {}
     steady: dict[int, float] = {}
     for group in groups:

@@ -1,4 +1,4 @@
-"""Demand by the sectors that serve it, and whose turn it is where purchases compete."""
+"""Demand by the sectors that serve it, and the order of purchases that compete."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,16 +23,16 @@ class SectorGroup:
     members: list[WaitingClass] = field(default_factory=list)
     offered: Offered = field(default_factory=Offered)
     nano_usd_per_hour: int = 0
-    """What was bought for it costs."""
+    """The cost of what was bought for it."""
     over_budget: set[int] = field(default_factory=set)
-    """Numbers of its classes of which a limit on purchases left something out."""
+    """Numbers of its classes for which a limit on purchases left something out."""
     asked_at: dict[int, int] = field(default_factory=dict)
-    """By class number, how many reservations the plan had when it was last bought for."""
+    """By class number, how many reservations the plan had when it last bought for the class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """Some classes of one group, for which is bought at once."""
+    """Some classes of one group that are bought for together."""
 
     group: SectorGroup
     members: list[WaitingClass]
@@ -48,11 +48,12 @@ def sector_groups(builder: PlanBuilder) -> list[SectorGroup]:
 
 
 def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
-    """Return the purchases to make, one after the other.
+    """Return the purchases to make, in order.
 
-    Groups that compete for what is limited are bought for by priority; of equal ones those with
-    fewer sectors come first, and then those whose pods fewer sectors' nodes take: the others may
-    go elsewhere, or use the room that is left. Pods that no fleet takes do not change the order.
+    Groups that compete for something limited are bought for by priority; of equal ones those with
+    fewer sectors come first, and then those whose pods the nodes of fewer sectors take: the others
+    may go elsewhere, or use the room that is left. Pods that no fleet takes do not change the
+    order.
     """
     if len(groups) == 1:
         return [Turn(groups[0], groups[0].members)]
@@ -83,14 +84,15 @@ class _Chances:
         stalled = builder.purchases.quarantined.keys() | builder.purchases.awaiting_bind.keys()
         self._place = {id(waiting): place for place, waiting in enumerate(builder.waiting)}
         self._possible: set[int] = set()
-        """Classes of which the fleets of their sectors may take pods."""
+        """Classes whose pods fleets of their sectors may take."""
         self._priority: dict[int, float] = {}
-        """The priority that counts for the order, of those of them that need no neighbour, or whose
-        neighbours have a place or may get one."""
+        """The priority that counts for the order, for those of them that need no neighbour, or
+        whose neighbours have a place or may get one."""
         self._followers: set[int] = set()
         """Those of these that wait for others, which have no place yet."""
         self._choice: dict[int, tuple[int, int]] = {}
-        """By group, how many sectors it may be bought for from, and of how many nodes take it."""
+        """By group, from how many sectors it may be bought for, and how many sectors' nodes take
+        it."""
         self._nodes: dict[int, IntArray] = {}
         for group in groups:
             own = np.isin(self.sectors, group.sectors)
@@ -119,14 +121,14 @@ class _Chances:
         return id(waiting) in self._possible
 
     def nodes_for(self, group: SectorGroup) -> IntArray:
-        """(fleets,) the most nodes that the group may ask each for."""
+        """Return (fleets,) the most nodes for which the group may ask each."""
         return self._nodes[id(group)]
 
     def _weigh(self, builder: PlanBuilder) -> None:
-        """Find out with which priority each class counts for the order.
+        """Compute the priority with which each class counts for the order.
 
         Pods that wait for others without a place count with the lowest priority of these, if that
-        is lower than their own, and not at all where these may never get a place.
+        is lower than their own, and not at all if these may never get a place.
         """
         possible = [w for w in builder.waiting if id(w) in self._possible]
         links_of = {id(w): builder.sim.links(w.pod_class) for w in possible}
@@ -151,9 +153,9 @@ class _Chances:
             possible = left
 
     def rank(self, turn: Turn) -> tuple[float, bool, int, int, int]:
-        """Return when it is the turn's turn, the least first.
+        """Return the sort key of the turn.
 
-        Of equal priority, what waits for others comes after them.
+        Of equal priority, turns that wait for others come after them.
         """
         counted = [waiting for waiting in turn.members if id(waiting) in self._priority]
         priority = max((self._priority[id(waiting)] for waiting in counted), default=-np.inf)
@@ -166,10 +168,10 @@ class _Chances:
 def _competing(
     builder: PlanBuilder, groups: Sequence[SectorGroup], chances: _Chances
 ) -> list[list[SectorGroup]]:
-    """Return the groups, those together that compete for one sum of money or for the same nodes.
+    """Return the groups, merged if they compete for one sum of money or for the same nodes.
 
-    For money, where the cluster or a sector has a limit; for nodes, where a fleet of several groups
-    or one plan may have fewer than they may ask for.
+    For money they compete if the cluster or a sector has a limit; for nodes if a fleet of several
+    groups, or one plan, may have fewer than they may ask for.
     """
     if builder.view.settings.usd_per_hour_max is not None or nodes_are_short(builder):
         return [list(groups)]
@@ -184,7 +186,7 @@ def _competing(
 
 
 def nodes_are_short(builder: PlanBuilder) -> bool:
-    """Return whether `raise_limits` may allow fewer nodes than the waiting pods need."""
+    """Return whether `raise_limits` may allow fewer nodes than the pending pods need."""
     nodes = min((limit.left for limit in raise_limits(builder) if not limit.money), default=None)
     return nodes is not None and sum(w.left for w in builder.waiting) > nodes
 
@@ -192,7 +194,7 @@ def nodes_are_short(builder: PlanBuilder) -> bool:
 def connected(
     groups: Sequence[SectorGroup], sets: Iterable[Sequence[SectorGroup]]
 ) -> list[list[SectorGroup]]:
-    """Return the groups, those together that one of the sets has together."""
+    """Return the groups, merged if one of the sets contains them."""
     found = [[group] for group in groups]
     for each in sets:
         joined = [part for part in found if any(group in each for group in part)]
@@ -205,8 +207,8 @@ def connected(
 def _levels(groups: Sequence[SectorGroup], chances: _Chances) -> list[int]:
     """Return the lowest priority of each level, the highest level first.
 
-    A level is one priority; those are one level that only pods of one group have, as a purchase
-    serves its own pods by priority.
+    A level is one priority; several are one level if only pods of one group have them, as a
+    purchase serves its own pods by priority.
     """
     groups_of: dict[int, set[int]] = {}
     for number, group in enumerate(groups):

@@ -1,4 +1,4 @@
-"""Buying new nodes per group of sectors and tier of regions, within limits and money."""
+"""Buys new nodes per group of sectors and tier of regions, within limits and money."""
 
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -48,7 +48,7 @@ from reconciler.planner.reservations import WaitingClass
 
 
 def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
-    """Buy for everything that still waits; what cannot be served gets its reasons."""
+    """Buy for all pods that are still pending; record reasons for what cannot be served."""
     groups = sector_groups(builder)
     for turn in in_turn(builder, groups) if groups else ():
         _buy_for_group(builder, turn.group, turn.members)
@@ -65,7 +65,7 @@ def buy_for_sectors(builder: PlanBuilder, free_before: IntArray) -> None:
 
 
 def _buy_for_followers(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> None:
-    """Buy once more for pods that must be near others, where something came after their turn."""
+    """Buy once more for pods that must be near others that were bought for after them."""
     for _ in range(CHAIN_MAX):
         before = len(builder.reservations)
         for group in groups:
@@ -123,10 +123,10 @@ def _levels(
     members: list[WaitingClass],
     fleets: Sequence[FleetStatus],
 ) -> list[list[WaitingClass]]:
-    """The classes, those together that are bought for before the others.
+    """Yield the classes in parts that are bought for one after the other.
 
-    One purchase serves its pods by priority. Where several are made that may use the same nodes or
-    the same money, each of them is made for one priority after the other.
+    One purchase serves its pods by priority. If several are made that may use the same nodes or the
+    same money, each of them is made for one priority after the other.
     """
     limited = bool(cost_limits(builder, *group.sectors)) or nodes_are_short(builder)
     tiers = _tiers(fleets)
@@ -137,7 +137,7 @@ def _levels(
 
 
 def _by_priority(classes: Sequence[WaitingClass]) -> list[list[WaitingClass]]:
-    """The classes of each priority, the highest first."""
+    """Yield the classes of each priority, the highest first."""
     levels: dict[int, list[WaitingClass]] = {}
     for waiting in classes:
         levels.setdefault(waiting.pod_class.spec.priority, []).append(waiting)
@@ -180,7 +180,10 @@ def _buy_tier(
 def _by_allowed(
     builder: PlanBuilder, wanting: Sequence[WaitingClass], usable: Sequence[FleetStatus]
 ) -> dict[tuple[int, ...], list[WaitingClass]]:
-    """Classes by the fleets that they may use, some of which a missing fallback may close."""
+    """Return classes by the fleets that they may use.
+
+    A missing fallback may exclude some fleets.
+    """
     everything = tuple(range(len(usable)))
     if all(s.settings.spot for s in usable) or not any_spot_without_fallback(builder.view):
         return {everything: list(wanting)}
@@ -200,8 +203,8 @@ def _buy_from(
 ) -> bool:
     """Buy from these fleets; return whether a limit on purchases left something out.
 
-    Where sectors of the group have limits of their own, what is cheapest of all counts if it keeps
-    them; else the same for one priority after the other, and in the end for one sector after the
+    If sectors of the group have limits of their own, the cheapest purchase of all counts if it
+    keeps them; else the same for one priority after the other, and finally for one sector after the
     other.
     """
     several = len(group.sectors) > 1
@@ -231,7 +234,7 @@ def _buy_from(
         limited = any(
             status.settings.sector in limits for status in _affordable(builder, group, usable)
         )
-        # What no sector's limit touches any more is one purchase for all priorities.
+        # Priorities that no sector's limit affects any more are one purchase.
         rest = level if limited else list(chain(*levels[place:]))
         _use_what_was_bought(builder, rest)
         if left := [w for w in rest if w.left]:
@@ -242,14 +245,14 @@ def _buy_from(
 
 
 def _limits(builder: PlanBuilder, group: SectorGroup) -> dict[str, int]:
-    """What the sectors of the group that have limits of their own may still spend, by name."""
+    """Return what the sectors of the group with limits of their own may still spend, by name."""
     return {each.of_sector: each.left for each in cost_limits(builder, *group.sectors)}
 
 
 def _affordable(
     builder: PlanBuilder, group: SectorGroup, fleets: Sequence[FleetStatus]
 ) -> list[FleetStatus]:
-    """The fleets of which the limits of their own sectors allow a further node."""
+    """Return the fleets whose sectors' limits allow a further node."""
     limits, offers = _limits(builder, group), builder.view.offers
     return [
         status
@@ -268,8 +271,8 @@ def _buy_by_sector(
 ) -> bool:
     """Buy from one sector after the other; return whether a limit left something out.
 
-    Those come first of which the cheapest nodes are more than their limits allow, or all come in
-    the order of the config, if that leaves fewer pods or costs less.
+    Sectors come first whose cheapest nodes cost more than their limits allow, or all come in the
+    order of the config if that leaves fewer pods or costs less.
     """
     mark = builder.sim.fork()
     named = [s.name for s in builder.view.settings.sectors if s.name in group.sectors]
@@ -304,7 +307,7 @@ def _from_sectors(
     fleets: Sequence[FleetStatus],
     order: Sequence[str],
 ) -> _Bought:
-    """Return a purchase from each sector, for what those before it leave; none is recorded."""
+    """Return a purchase from each sector for what those before it leave; none is recorded."""
     found: list[tuple[OfferTable, Purchase]] = []
     wants, budget = [(w.pod_class, w.left) for w in classes], purchase_budget(builder)
     for sector in order:
@@ -326,7 +329,7 @@ def _bought(
     table: OfferTable,
     budget: Budget,
 ) -> Purchase:
-    """Return a purchase within a budget; not recorded."""
+    """Return a purchase within a budget; it is not recorded."""
     sectors = builder.view.settings.sectors
     request = PurchaseRequest(
         wants=wants,
@@ -365,7 +368,7 @@ def _preferred(builder: PlanBuilder, status: FleetStatus) -> Region:
 
 
 def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
-    """Return why demand raises the target, by all pods that asked for the fleet so far."""
+    """Return why demand raises the target, by all pods for which the fleet was asked so far."""
     status, pods = builder.view.statuses[key], builder.purchases.pods[key]
     verb = "needs" if pods == 1 else "need"
     wanted = counted_noun(target - status.joined_or_launching, "more node")

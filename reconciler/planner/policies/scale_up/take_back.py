@@ -1,4 +1,4 @@
-"""A draining node that is needed is taken back before anything is launched (docs/scale-up.md)."""
+"""Gives draining nodes that are needed back before anything is launched (docs/scale-up.md)."""
 
 from collections.abc import Container
 
@@ -17,7 +17,7 @@ from reconciler.planner.view import ClusterView
 
 
 def take_back_draining(builder: PlanBuilder) -> None:
-    """Offer the draining nodes to what still waits; keep those that help."""
+    """Offer the draining nodes to pods that are still pending; give back those that help."""
     view = builder.view
     going = view.inventory.departing | view.inventory.outdated.keys()
     draining = [n for n in view.nodes.values() if _may_return(view, n, going)]

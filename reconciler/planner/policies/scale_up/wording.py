@@ -1,4 +1,4 @@
-"""Selectors and places in the words of refusals."""
+"""How selectors and places are written in refusals."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -17,47 +17,47 @@ from reconciler.planner.placement.volumes import VolumeNeeds
 
 
 def shown_line(requirement: Requirement) -> str:
-    """`disk In (ssd)`, as a selector's line is read; as long as a reason is, at most."""
+    """Return an expression of a selector, such as `disk In (ssd)`, limited in length."""
     values = f" ({', '.join(requirement.values)})" if requirement.values else ""
     return cut(f"{requirement.key} {requirement.operator}{values}", DETAIL_MAX)
 
 
 def shown_values(values: Iterable[str]) -> str:
-    """Return what new nodes have under one key; a zone that is open is one of its region's."""
+    """Return what new nodes have under one key; an open zone is shown as one of its region's."""
     return _shown(frozenset(values))
 
 
 @lru_cache(maxsize=256)
 def _shown(values: frozenset[str]) -> str:
-    """Return values in words; remembered, as every pod that waits is told the same."""
+    """Return values in words; cached, as every pending pod is told the same."""
     known = {f"a zone of {region_of_open(v)}" if region_of_open(v) else v for v in values}
     return ", ".join(sorted(known - {""})) or "no such label"
 
 
 def any_of_zones(row: RowSpec) -> str:
-    """Return where a new node may come up."""
+    """Return in words where a new node may start."""
     zones = {variant.get(ZONE, "") for variant in row.variants}
     regions = sorted({region_of_open(zone) for zone in zones} - {""})
     return f"the zones of {regions[0]}" if regions else ", ".join(sorted(zones))
 
 
 def failing_lines(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
-    """Return the lines on labels that do not hold for every node that may come."""
+    """Return the expressions on labels that do not hold for every node that may come."""
     known = list(variants)
     return [e for e in term.expressions if not all(e.matches(v) for v in known)]
 
 
 def nearest_term(selector: NodeSelector, variants: Sequence[Labels]) -> NodeSelectorTerm:
-    """Return the term of which the fewest lines fail.
+    """Return the term of which the fewest expressions fail.
 
-    A name, which no new node has, counts most.
+    A node name, which no new node has, counts most.
     """
     written = [t for t in selector.terms if t.expressions or t.fields]
     return min(written, key=lambda t: (bool(t.fields), len(failing_lines(t, variants))))
 
 
 def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
-    """Return the line of the required node affinity that fails, and what a new node has instead."""
+    """Return the failing expression of the required node affinity, and what new nodes have."""
     if not any(term.expressions or term.fields for term in selector.terms):
         return "the required node affinity has no terms: it matches no node at all"
     term = nearest_term(selector, variants)
@@ -71,9 +71,9 @@ def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
 
 
 def takers_of(daemons: Sequence[Daemon], name: str, lacking: int) -> str:
-    """Return which DaemonSets take so much of a resource that a new node lacks it for a pod.
+    """Return in words which DaemonSets use so much of a resource that a pod does not fit.
 
-    Empty where the pod would not fit without them either.
+    Empty if the pod would not fit without them either.
     """
     taken = [(d.spec.requests.get(name, 0), d) for d in daemons if d.spec.requests.get(name)]
     total = sum(amount for amount, _ in taken)
@@ -87,7 +87,7 @@ def takers_of(daemons: Sequence[Daemon], name: str, lacking: int) -> str:
 
 
 def port_detail(daemons: Iterable[Daemon], port: str) -> str:
-    """Return which DaemonSet takes a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
+    """Return in words which DaemonSet uses a host port, `TCP/443` or `TCP/443@10.0.0.1`."""
     if port == OTHER_PORTS:
         return f"its namespace's pods use over {PORTS_MAX} host ports, and no more are counted"
     wanted, taker = port.partition("@")[0], "a DaemonSet"

@@ -1,1 +1,1 @@
-"""What each fleet is, has, and will launch: the config, EC2 and the cluster joined."""
+"""What each fleet is, has and will launch: config, EC2 and cluster joined."""

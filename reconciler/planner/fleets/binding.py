@@ -1,8 +1,8 @@
 """Decides whether this Kubernetes API serves the instances of our fleets (docs/promises.md).
 
-A config of one cluster with the kubeconfig of another shows every instance of the fleets without
-a node. Reading the lists again changes nothing about that. So nothing is ended, drained or deleted
-until something proves that cluster and fleets belong together:
+A config of one cluster with the kubeconfig of another shows every instance of the fleets without a
+node. Reading the lists again would not help. So nothing is ended, drained or deleted until
+something proves that cluster and fleets belong together:
 
 - now: a Node of the cluster is an instance of one of our fleets;
 - before: our own Lease says that this was so, in a cluster with the same identity and with a fleet
@@ -26,13 +26,13 @@ from reconciler.planner.fleets.live import fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
 RENEWED_AFTER = timedelta(hours=6)
-"""How old a kept proof may be before the Lease is written again."""
+"""How old a saved proof may be before the Lease is written again."""
 FLEETS_MAX = 32
-"""Fleets that a kept proof names; one that EC2 still shows is enough."""
+"""How many fleets a saved proof names; one that EC2 still shows is enough."""
 
 
 def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
-    """Return the verdict on one snapshot, and what the Lease should keep of it."""
+    """Return the verdict on one snapshot, and what the Lease should save of it."""
     cloud, uid = snapshot.cloud, snapshot.cluster.uid
     if cloud is None or not (cloud.instances_known or cloud.instances_asked):
         because = "EC2's instances are not known, so nothing is ended as never joined"
@@ -73,7 +73,7 @@ def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
 
 
 def _our_instances(cloud: CloudState, settings: PlannerSettings) -> list[Instance]:
-    """Members of our fleets, and what carries our tags beside them (of fleets that are gone)."""
+    """Return members of our fleets, and instances with our tags whose fleets are gone."""
     members = fleet_keys_by_instance(cloud, settings)
     return [
         each
@@ -86,9 +86,9 @@ def _our_instances(cloud: CloudState, settings: PlannerSettings) -> list[Instanc
 def _nodes_that_are(ours: Iterable[Instance], nodes: Iterable[Node]) -> dict[NodeName, Instance]:
     """Return nodes that are certainly one of these instances.
 
-    An instance that EC2 has ended proves as much as one that runs. A name proves little: private
+    An instance that EC2 has ended proves as much as a running one. A name proves little: private
     addresses, and so the names of kubelets without a providerID, are the same in many networks.
-    Such a node has to carry the instance's fleet as its label and to be younger than the instance.
+    Such a node must have the instance's fleet as its label and be younger than the instance.
     """
     by_id = {each.id: each for each in ours}
     by_name = {name: each for each in by_id.values() for name in names_of((each,))}
@@ -124,7 +124,7 @@ def _proven(snapshot: Snapshot, proven: Mapping[NodeName, Instance]) -> Binding:
 
 
 def _to_keep(snapshot: Snapshot, proven: Iterable[Instance]) -> KeptProof | None:
-    """Return the proof for the Lease: what it says already, unless that is old or says less."""
+    """Return the proof for the Lease: the saved one, unless it is old or names fewer fleets."""
     uid, before = snapshot.cluster.uid, snapshot.cluster.proof
     now = snapshot.at.replace(minute=0, second=0, microsecond=0)
     fleets = sorted({each.fleet_id for each in proven if each.fleet_id is not None})
@@ -144,7 +144,7 @@ def _kept(uid: str, fleets: list[FleetId], at: datetime) -> KeptProof:
 
 
 def _seen(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:
-    """The Lease's proof, if it is of this very cluster and of fleets that this account has."""
+    """Return the saved proof if it is of this very cluster and of fleets in this account."""
     kept, uid = snapshot.cluster.proof, snapshot.cluster.uid
     if kept is None or not uid or kept.cluster_uid != uid:
         return None
@@ -154,7 +154,7 @@ def _seen(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:
 
 
 def _shown_fleets(cloud: CloudState | None) -> frozenset[FleetId]:
-    """Return fleets that EC2 lists, or that it says an instance belongs to."""
+    """Return the fleets that EC2 lists, or to which it says an instance belongs."""
     if cloud is None:
         return frozenset()
     members = {each.fleet_id for each in cloud.instances if each.fleet_id is not None}
@@ -164,7 +164,7 @@ def _shown_fleets(cloud: CloudState | None) -> frozenset[FleetId]:
 def _old_enough(
     ours: Iterable[Instance], at: datetime, settings: PlannerSettings
 ) -> list[Instance]:
-    """Living instances that should have become nodes by now."""
+    """Return the live instances that should have become nodes by now."""
     wait = timedelta(seconds=settings.instance_init_seconds)
     return [
         each

@@ -1,8 +1,8 @@
-"""Fleets that are to go: left alone, until `allow_destroy` says otherwise.
+"""Departing fleets: left alone unless `allow_destroy` lists them.
 
-Those that the config no longer names, or no longer in that Region, and those that it names with
-another capacity type: EC2 cannot change that of a living fleet, so that the apply makes a new one
-in its place.
+These are fleets that the config no longer names, or no longer in that region, and those that it
+names with another capacity type: EC2 cannot change that of a live fleet, so that the apply creates
+a new one.
 """
 
 from collections.abc import Iterable
@@ -23,16 +23,16 @@ from reconciler.planner.settings import (
 )
 
 _ALWAYS_UNNEEDED = 2.0
-"""A utilisation that no node reaches."""
+"""A utilisation above that of any node."""
 
 
 def with_departing(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
-    """The settings with every fleet that EC2 has, the config has not, and `allow_destroy` lists.
+    """Return the settings with every live fleet that the config lacks and `allow_destroy` lists.
 
-    Such a fleet may hold nothing and buy nothing; its nodes are unneeded at once and go by the
-    usual steps, under the usual rules, limits and budgets. So it is in a Region in which the config
-    has the fleet no longer, while the fleet goes on in its other Regions. One that the config has
-    with another capacity type departs as well, until the one that takes its place is there.
+    Such a fleet may hold nothing and buy nothing; its nodes are unneeded at once and leave by the
+    usual steps, under the usual rules, limits and budgets. The same applies in a region in which
+    the config no longer has the fleet, while the fleet continues in its other regions. A fleet that
+    the config has with another capacity type departs as well, until its replacement exists.
     """
     if snapshot.cloud is None or not settings.allow_destroy:
         return settings
@@ -50,12 +50,12 @@ def with_departing(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSett
 
 
 def regions_to_observe(nodes: Iterable[Node], settings: PlannerSettings) -> tuple[Region, ...]:
-    """Return the config's Regions, home first, and those of nodes whose fleet may be destroyed.
+    """Return the config's regions, home first, and those of nodes whose fleet may be destroyed.
 
-    The config may name such a Region nowhere any more; EC2 must be asked there until they are gone.
+    The config may no longer name such a region; EC2 must be asked there until the nodes are gone.
 
     Args:
-        nodes: Nodes of the cluster, as they were seen last; none at the start.
+        nodes: Nodes of the cluster as last seen; empty at the start.
         settings: The sector config, resolved.
     """
     going = {
@@ -67,7 +67,7 @@ def regions_to_observe(nodes: Iterable[Node], settings: PlannerSettings) -> tupl
 
 
 def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSettings:
-    """The settings in which fleets that wait for their replacement hold nothing and buy nothing."""
+    """Return the settings in which fleets that wait for their replacement hold and buy nothing."""
     live = live_fleets(cloud)
     going = {
         fleet.name
@@ -86,7 +86,7 @@ def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSetti
 
 
 def _has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
-    """Return whether its tag names another capacity type; without a tag the config is believed."""
+    """Return whether its tag names another capacity type; without a tag it does not."""
     stated = {"true": True, "false": False}.get(live.tags.get("Spot", ""))
     return live.provider == "ec2-fleet" and stated is not None and stated != fleet.spot
 
@@ -115,17 +115,17 @@ def _at_once(usual: ScaleInSettings) -> ScaleInSettings:
 def _departing(
     settings: PlannerSettings, lives: Iterable[Fleet], staying: FleetSettings | None
 ) -> FleetSettings:
-    """Return the settings of live fleets of one name that are to go.
+    """Return the settings of departing live fleets of one name.
 
     Args:
-        settings: The config's.
+        settings: The config's settings.
         lives: The live fleets.
-        staying: The fleet of their name that the config has in other Regions; None: it has none.
+        staying: The fleet of their name that the config has in other regions; None if it has none.
     """
     found = sorted(lives, key=lambda live: (live.region, live.id))
     regions = tuple(dict.fromkeys(Region(live.region) for live in found))
     if staying is not None:
-        # The budgets of the fleet count its nodes in every Region, these included.
+        # The budgets of the fleet count its nodes in every region, including these.
         return replace(_emptied(staying), regions=regions, disruption_budgets=())
     name, tags = found[0].name, found[0].tags
     sectors = {sector.name: sector.scale_in for sector in settings.sectors}

@@ -1,9 +1,9 @@
-"""Auto Scaling groups that are found by their tags, where the config names no sectors.
+"""Auto Scaling groups that are found by their tags, if the config names no sectors.
 
 Every group is a fleet of its own in one sector without a name, to which every pod belongs. One name
-in two regions is two groups, and two fleets of that name. What a node of an empty group will be is
-told by its instance types and by Cluster Autoscaler's node-template tags; what they do not tell, no
-plan relies on.
+in two regions is two groups, and two fleets of that name. What a node of an empty group will be
+follows from its instance types and from Cluster Autoscaler's node-template tags; no plan relies on
+anything else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,10 +37,7 @@ _Place = tuple[Region, FleetId]
 
 
 def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSettings:
-    """Return the settings with the nameless sector and its groups.
-
-    As they are where sectors are named.
-    """
+    """Return the settings with the nameless sector and its groups; unchanged with named sectors."""
     found = settings.discovery
     if found is None or settings.sectors:
         return settings
@@ -65,9 +62,9 @@ def with_discovered(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSet
 
 
 def _stated_name(live: Fleet, settings: PlannerSettings) -> str:
-    """The `fleet` tag of a group that is tagged as this cluster's, else the group's own name.
+    """Return the `fleet` tag of a group tagged as this cluster's, else the group's own name.
 
-    Others use a tag of that name for their own ends. One that several groups have names none of
+    Others use a tag of that name for their own purposes. One that several groups have names none of
     them.
     """
     return live.name if live.tags.get(CLUSTER_TAG) == settings.cluster else live.id
@@ -80,7 +77,7 @@ def _group(
     bought: Mapping[_Place, AbstractSet[Lifecycle]],
     startup_taints: frozenset[str],
 ) -> FleetSettings:
-    """Return one group of one region: one of the same name elsewhere may launch other nodes."""
+    """Return one group of one region: another of the same name elsewhere may launch other nodes."""
     labels = told_by_tags(live.tags, "label/")
     spot = _is_spot(live, labels, bought)
     options = _options(live, found.types, spot=spot)
@@ -110,7 +107,7 @@ def _group(
 
 
 def _lifecycles(snapshot: Snapshot) -> Mapping[_Place, AbstractSet[Lifecycle]]:
-    """Return what each group's instances are, by region and group."""
+    """Return the capacity types of each group's instances, by region and group."""
     found: dict[_Place, set[Lifecycle]] = {}
     for each in snapshot.cloud.instances if snapshot.cloud else ():
         if each.fleet_id is not None and each.counts:
@@ -121,9 +118,9 @@ def _lifecycles(snapshot: Snapshot) -> Mapping[_Place, AbstractSet[Lifecycle]]:
 def _is_spot(
     live: Fleet, labels: Mapping[str, str], bought: Mapping[_Place, AbstractSet[Lifecycle]]
 ) -> bool:
-    """Return whether its next node will be a spot instance; where nothing tells it will not.
+    """Return whether its next node will be a spot instance; False if nothing says so.
 
-    What it launches by counts before what its label says, and that before what its instances are.
+    What it launches by counts first, then its label, then its instances.
     """
     if live.lifecycle is not None:
         return live.lifecycle == "spot"
@@ -133,7 +130,7 @@ def _is_spot(
 
 
 def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
-    """Labels that the kubelet will set whatever EC2 chooses."""
+    """Return the labels that the kubelet will set, whatever EC2 chooses."""
     known = list(options)
     labels = {OPERATING_SYSTEM: "linux"}
     for key, values in (
@@ -148,10 +145,7 @@ def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
 def _options(
     group: Fleet, types: Mapping[str, InstanceType], *, spot: bool
 ) -> tuple[InstanceOption, ...]:
-    """Return what EC2 may launch.
-
-    A type that nothing is known of promises nothing but what tags state.
-    """
+    """Return what EC2 may launch. An unknown type promises only what tags state."""
     stated = tagged_resources(group.tags)
     return tuple(
         _option(name, types.get(name), stated, spot=spot) for name in group.instance_types or ("",)

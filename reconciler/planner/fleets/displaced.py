@@ -12,9 +12,9 @@ from reconciler.planner.settings import PlannerSettings
 
 
 def displaced_pods(pods: Iterable[Pod], interrupted: Collection[NodeName]) -> Sequence[Pod]:
-    """Return the pods that a controller will create once more when their nodes go.
+    """Return the pods that a controller will recreate when their nodes are gone.
 
-    A pod that is being deleted has its successor already, and nothing recreates a bare pod.
+    The successor of a pod that is being deleted exists already, and nothing recreates a bare pod.
     """
     if not interrupted:
         return ()
@@ -29,7 +29,7 @@ def displaced_pods(pods: Iterable[Pod], interrupted: Collection[NodeName]) -> Se
 
 
 def with_displaced(demand: Demand, displaced: Sequence[Pod], settings: PlannerSettings) -> Demand:
-    """Return the demand together with what these pods will ask for as their successors do."""
+    """Return the demand with these pods added, as their successors would ask."""
     if not displaced:
         return demand
     unbound = [

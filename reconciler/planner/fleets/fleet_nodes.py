@@ -1,4 +1,4 @@
-"""What is asked of a fleet before its whole status is known."""
+"""What is read from a fleet before its whole status is known."""
 
 from typing import Protocol
 
@@ -13,30 +13,30 @@ class FleetNodes(Protocol):
 
     @property
     def key(self) -> FleetKey:
-        """Its name and region."""
+        """Return its name and region."""
         ...
 
     @property
     def settings(self) -> FleetSettings:
-        """Its part of the config."""
+        """Return its settings."""
         ...
 
     @property
     def live(self) -> Fleet | None:
-        """Return the fleet as EC2 shows it; None when EC2 does not show it."""
+        """Return the fleet as EC2 shows it; None if EC2 does not show it."""
         ...
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Its nodes, leaving ones not counted."""
+        """Return its nodes, without leaving ones."""
         ...
 
     @property
     def joined_or_launching(self) -> int:
-        """Return what it has or is owed."""
+        """Return how many nodes it has or is owed."""
         ...
 
     @property
     def max(self) -> int | None:
-        """Return the most that it may hold; None without a limit."""
+        """Return its maximum; None without a limit."""
         ...

@@ -1,4 +1,4 @@
-"""What Cluster Autoscaler's node-template tags say of a node of an Auto Scaling group."""
+"""What Cluster Autoscaler's node-template tags say about a node of an Auto Scaling group."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,7 +40,7 @@ def told_by_tags(tags: Labels, part: str) -> dict[str, str]:
 
 
 def tagged_taints(tags: Labels) -> tuple[Taint, ...]:
-    """From `<value>:<effect>`; what is no effect of Kubernetes keeps no pod off: it is left out."""
+    """Return the taints of tags `<value>:<effect>`; those with an unknown effect are left out."""
     parts = {key: text.rpartition(":") for key, text in told_by_tags(tags, "taint/").items()}
     return tuple(
         Taint(key=key, value=value, effect=_EFFECTS[effect])
@@ -50,7 +50,7 @@ def tagged_taints(tags: Labels) -> tuple[Taint, ...]:
 
 
 def tagged_resources(tags: Labels) -> dict[str, int]:
-    """Resources that tags state; one that is no quantity states nothing."""
+    """Return the resources that tags state, without those that are no quantity."""
     amounts: dict[str, int] = {}
     for name, text in told_by_tags(tags, "resources/").items():
         try:

@@ -26,27 +26,27 @@ from reconciler.planner.settings import PlannerSettings
 
 MISSING = "missing"
 IS_MISSING = f"the fleet is {MISSING}"
-"""Why a fleet that the config has and EC2 does not is unavailable."""
+"""Why a fleet is unavailable that the config has and EC2 does not."""
 SILENT = "unknown"
-"""Stands for EC2's word where its region does not answer."""
+"""Stands for EC2's state of the fleet if its region does not answer."""
 FORGOTTEN_AFTER = timedelta(hours=1)
-"""Failures this long ago no longer make the next cool-off longer, and errors of before are not
-counted at all."""
+"""After this long a failure no longer lengthens the next cool-off, and older errors are not
+counted."""
 REASON_MAX = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
-    """What one snapshot shows of one fleet, beside its nodes."""
+    """What one snapshot shows about one fleet, other than its nodes."""
 
     live: Fleet | None = None
     stuck: Sequence[Instance] = ()
     provided: int = 0
-    """The most that EC2's figures, its instances or the nodes show of it."""
+    """The highest number that EC2's figures, its instances or the nodes show."""
     unjoined: int = 0
     """Those of them that are no nodes yet and are not stuck: EC2 has launched them."""
     launched_at: datetime | None = None
-    """The latest launch of an instance that is still there."""
+    """The latest launch of an instance that still exists."""
     joined_at: datetime | None = None
     """The latest launch of an instance that became a Ready node."""
     silent: bool = False
@@ -59,13 +59,13 @@ def read_signs(
     stuck: Sequence[StuckInstance],
     joined: Mapping[FleetKey, int],
 ) -> dict[FleetKey, Signs]:
-    """Return the signs of every fleet of the config; none where EC2 was not asked at all.
+    """Return the signs of every fleet of the config; none if EC2 was not asked at all.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
         live: Fleets that EC2 has.
-        stuck: Instances that never joined, as far as they are to be counted.
+        stuck: Instances that never joined, if they are to be counted.
         joined: Nodes that count as joined.
     """
     cloud = snapshot.cloud
@@ -115,8 +115,8 @@ def saved_states_after(
 ) -> dict[tuple[str, Region], SavedFleetState]:
     """Return every fleet's saved state after this snapshot, by name and region.
 
-    What is derived twice from the same signs comes to the same: a Lease that was written, but is
-    still seen as it was before, counts nothing twice.
+    The result is the same if it is computed twice from the same signs: if the Lease was written but
+    is still seen as it was, nothing is counted twice.
     """
     stable = timedelta(seconds=settings.spot_return.stable_seconds if settings.spot_return else 0)
     known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.fleet_states)
@@ -143,7 +143,7 @@ def saved_states_after(
 def _not_ahead(saved: SavedFleetState, at: datetime) -> SavedFleetState:
     """Return the saved state with times in the future, noted by a clock ahead of ours, set to now.
 
-    A fleet would stay closed, or no new error be counted, until the clock has caught up.
+    Otherwise a fleet would stay closed, or no new error be counted, until our clock has caught up.
     """
     ends, error, silent = saved.unavailable_until, saved.last_error_at, saved.silent_since
     unseen = saved.unseen_since
@@ -157,7 +157,7 @@ def _not_ahead(saved: SavedFleetState, at: datetime) -> SavedFleetState:
 
 
 def _is_old(saved: SavedFleetState, at: datetime) -> bool:
-    """Return whether nothing remembered of the fleet is of the last hour."""
+    """Return whether nothing remembered about the fleet is from the last hour."""
     moments = (
         saved.unavailable_until,
         saved.last_error_at,
@@ -169,7 +169,7 @@ def _is_old(saved: SavedFleetState, at: datetime) -> bool:
 
 
 def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
-    """The saved state of a fleet that EC2 refused at once to raise: no history will tell of it."""
+    """Return the saved state of a fleet that EC2 refused at once; no history will show it."""
     failures = saved.failures + 1
     until = at + cool_off(failures)
     return replace(
@@ -182,10 +182,10 @@ def refused(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetStat
 
 
 def denied(saved: SavedFleetState, reason: str, at: datetime) -> SavedFleetState:
-    """The saved state of a fleet that EC2 will not raise, for another reason than capacity.
+    """Return the saved state of a fleet that EC2 does not raise, for a reason other than capacity.
 
-    It is asked again after the shortest cool-off: as soon as the right is there, or whatever was
-    in the way is gone, it serves again.
+    It is asked again after the shortest cool-off, so that it serves again soon after the right is
+    granted, or whatever prevented it is gone.
     """
     return replace(saved, reason=reason[:REASON_MAX], unavailable_until=at + COOL_OFF)
 
@@ -224,7 +224,7 @@ def _with_errors(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFlee
 
 
 def _recovered(saved: SavedFleetState, sign: Signs) -> SavedFleetState:
-    """Forget failures once all instances are there and one was launched after the last error."""
+    """Forget failures once all instances exist and one was launched after the last error."""
     error, launched = saved.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
         return saved
@@ -234,9 +234,9 @@ def _recovered(saved: SavedFleetState, sign: Signs) -> SavedFleetState:
 
 
 def _with_shortfall(saved: SavedFleetState, sign: Signs, at: datetime) -> SavedFleetState:
-    """Note since when EC2 has held less than the target.
+    """Note since when EC2 has provided less than the target.
 
-    The fleet's history tells whether that began earlier, unless it was known, and whole, before.
+    The fleet's history shows whether that began earlier, unless it was known, and complete, before.
     """
     live = sign.live
     if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
@@ -266,13 +266,13 @@ def unavailable(
     at: datetime,
     init_seconds: float,
 ) -> str:
-    """Return why the fleet cannot serve new demand now; empty when it can.
+    """Return why the fleet cannot serve new demand now; empty if it can.
 
     Args:
-        state: EC2's word, or ours where EC2 has none.
-        sign: What the snapshot shows of it; None where EC2 was not asked.
-        saved: What is known of it, this snapshot included.
-        at: The clock.
+        state: EC2's state of the fleet, or ours if EC2 has none.
+        sign: What the snapshot shows about it; None if EC2 was not asked.
+        saved: What is known about it, including this snapshot.
+        at: The time of the plan.
         init_seconds: `instance_init_time`.
     """
     if state == SILENT:
@@ -292,7 +292,7 @@ def unavailable(
 def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
     """Return how many launched instances may still become nodes, whatever the fleet lacks.
 
-    None of a fleet whose last instances in a row never did: the next are made in the same way.
+    0 for a fleet whose last instances in a row never did: the next ones are made in the same way.
 
     Args:
         state: As for `unavailable`.
@@ -316,7 +316,7 @@ def _cooling(saved: SavedFleetState, at: datetime) -> str:
 def _short(
     sign: Signs, live: Fleet, saved: SavedFleetState | None, at: datetime, init_seconds: float
 ) -> str:
-    """Return since when the fleet lacks instances, in words; a launch begins the time again."""
+    """Return in words since when the fleet lacks instances; a launch begins the time again."""
     if saved is None or saved.below_target_since is None:
         return ""
     since = max(saved.below_target_since, sign.launched_at or saved.below_target_since)

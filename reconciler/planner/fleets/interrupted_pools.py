@@ -1,7 +1,7 @@
-"""Instance types that EC2 took back in a zone a short time ago: such pools are preferred less.
+"""Spot pools from which EC2 took an instance recently: they are preferred less.
 
-EC2 keeps a pool of spot capacity per instance type and zone. A pool out of which an instance was
-just taken is likelier than others to lose the next one as well.
+EC2 has a pool of spot capacity per instance type and zone. A pool from which an instance was just
+taken is more likely than others to lose the next one as well.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,11 +27,12 @@ from reconciler.planner.placement.kinds import INSTANCE_TYPE, ZONE, region_of_op
 from reconciler.planner.settings import PlannerSettings
 
 REMEMBERED_FOR: Final = timedelta(minutes=30)
-"""So long after the end of an instance its pool is preferred less."""
+"""How long after the end of an instance its pool is preferred less."""
 PENALTY_PERCENT: Final = 4
-"""What a fleet all of whose pools were interrupted costs more, where purchases are compared.
+"""By how much a fleet counts as more expensive if all its pools were interrupted, in percent.
 
-Less than what consolidation must save, or it would replace the other node at once."""
+Less than what consolidation must save, or else it would replace the other node at once.
+"""
 
 
 def pools_after(
@@ -40,7 +41,7 @@ def pools_after(
     owners: Mapping[NodeName, FleetKey],
     binding: Binding,
 ) -> tuple[InterruptedPool, ...]:
-    """Return the pools to remember: those known before, and those that this snapshot shows.
+    """Return the pools to remember: known ones, and those that this snapshot shows.
 
     Each has the time at which EC2 took, or takes, the last instance from it. Nothing is learned
     while nothing proves the cluster, or while the clocks differ.
@@ -48,7 +49,7 @@ def pools_after(
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        owners: The fleet of each node, leaving ones included.
+        owners: The fleet of each node, including leaving ones.
         binding: Whether cluster and fleets belong together.
     """
     latest: dict[tuple[str, str], InterruptedPool] = {}
@@ -63,8 +64,8 @@ def pools_after(
 
 
 def _holds(ended: datetime, at: datetime) -> bool:
-    """Return whether an end counts now; one that is further ahead than any notice does not."""
-    # Only the present is calculated with: a time in the Lease may be the first or last that exists.
+    """Return whether an end counts now; not if it is further in the future than any notice."""
+    # Computed from the present only: a time on the Lease may be the smallest or largest possible.
     return at - REMEMBERED_FOR < ended <= at + FORCED_AHEAD
 
 
@@ -90,7 +91,7 @@ def _of_instances(
     told: Mapping[InstanceId, Sequence[InterruptionNotice]],
     instances: Mapping[InstanceId, Instance],
 ) -> Iterator[InterruptedPool]:
-    """Yield the pools of instances that the queue tells of, be they nodes or not."""
+    """Yield the pools of instances that the queue mentions, whether or not they are nodes."""
     for name, notices in told.items():
         notice = min(notices, key=lambda each: each.rank)
         one = instances.get(name)
@@ -102,7 +103,7 @@ def _of_instances(
 
 
 def _place(node: Node, instance: Instance | None) -> tuple[str, str]:
-    """Return the instance type and zone of a node, empty where nothing says."""
+    """Return the instance type and zone of a node; empty if unknown."""
     if instance is not None:
         return instance.instance_type, instance.zone
     return node.labels.get(INSTANCE_TYPE, ""), node.labels.get(ZONE, "")
@@ -111,11 +112,11 @@ def _place(node: Node, instance: Instance | None) -> tuple[str, str]:
 def interrupted_of(
     variants: Iterable[Labels], pools: Iterable[InterruptedPool]
 ) -> tuple[int, tuple[InterruptedPool, ...]]:
-    """Count the pools that new nodes may come from, and return those that were interrupted.
+    """Return how many pools new nodes may come from, and which of them were interrupted.
 
     Args:
-        variants: The label sets that a new node of a spot fleet may turn out with. Where nothing
-            says in which zones it launches, every zone of its region counts as one of them.
+        variants: The label sets that a new node of a spot fleet may have. If nothing says in which
+            zones it launches, every zone of its region counts.
         pools: What is remembered.
     """
     own = {(labels.get(INSTANCE_TYPE, ""), labels.get(ZONE, "")) for labels in variants}
@@ -133,7 +134,7 @@ def interrupted_of(
 
 
 def penalty_nano_usd(price_nano_usd: int, pools: int, interrupted: int) -> int:
-    """Return what a node counts as dearer: its share of `PENALTY_PERCENT`, rounded up."""
+    """Return the surcharge of a node: its share of `PENALTY_PERCENT`, rounded up."""
     if not interrupted:
         return 0
     return -(-price_nano_usd * PENALTY_PERCENT * interrupted // (100 * pools))

@@ -53,43 +53,44 @@ from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetStatus:
-    """One fleet in one region, as it is."""
+    """The state of one fleet in one region."""
 
     key: FleetKey
     settings: FleetSettings
     live: Fleet | None
-    """None offline without EC2's answers, and for a missing fleet."""
+    """None when planning offline without EC2's answers, and for a missing fleet."""
     state: str
     current: int
-    """The target capacity now."""
+    """The present target capacity."""
     nodes: tuple[Node, ...]
-    """Every node of it in the cluster, leaving ones not counted."""
+    """Its nodes in the cluster, without leaving ones."""
     joined: int
-    """Nodes that have joined: neither launching, on their way to Ready, nor in standby."""
+    """How many of its nodes have joined: not launching, not yet Ready, not in standby."""
     min: int
-    """The least that it may hold, from config and group."""
+    """Its minimum, from config and group."""
     unavailable: str
-    """Why it cannot be asked for more now; empty when it can."""
+    """Why it cannot be asked for more now; empty if it can."""
     tier: int = 0
-    """How many regions its list, or the config's for a found group, prefers to its own."""
+    """How many regions are preferred to its own, by its list, or by the config's for a found
+    group."""
     set_aside: frozenset[NodeName] = frozenset()
-    """Those of its nodes that its target does not count: in standby."""
+    """Its nodes that do not count in its target, as they are in standby."""
     provided: int = 0
-    """Instances of it that EC2 has launched, as far as anything shows them."""
+    """How many of its instances EC2 has launched, as far as anything shows them."""
     launched_to_join: int = 0
-    """Those that may still become nodes."""
+    """How many of them may still become nodes."""
     silent_since: datetime | None = None
-    """When its region ceased to answer; None while it does."""
+    """Since when its region does not answer; None while it answers."""
     seen: Resources | None = None
     """The least that its Ready nodes of the present launch template offer; None without any."""
     seen_by_type: FrozenMap[str, Resources] = field(default_factory=FrozenMap)
-    """The same of those of each instance type."""
+    """The same by instance type."""
     learned: Resources = NO_RESOURCES
-    """What such nodes offered, of what they state from their start."""
+    """What such nodes offered, of the resources that they state from their start."""
     shown_labels: Labels = NO_LABELS
-    """Labels that its nodes have or had in common, where the config does not say all of them."""
+    """Labels that its nodes have or had in common, if the config does not have all of them."""
     shown_taints: tuple[Taint, ...] = ()
-    """The same of taints."""
+    """The same for taints."""
 
     @property
     def labels(self) -> Labels:
@@ -104,14 +105,15 @@ class FleetStatus:
 
     @property
     def launching(self) -> int:
-        """Nodes that EC2 owes."""
+        """Return how many nodes EC2 owes."""
         return max(0, self.current - self.joined)
 
     @property
     def expected(self) -> int:
-        """Return nodes to count on: all that EC2 owes, or has launched where it launches no more.
+        """Return how many nodes to count on: those owed, or launched if EC2 launches no more.
 
-        A fleet that lacks capacity in one zone, say, still brings the nodes that came up elsewhere.
+        A fleet without capacity in one zone, for example, still brings the nodes that started
+        elsewhere.
         """
         return self.launched_to_join if self.unavailable else self.launching
 
@@ -127,18 +129,18 @@ class FleetStatus:
 
     @property
     def max(self) -> int | None:
-        """Return the most that it may hold, from config and group."""
+        """Return its maximum, from config and group; None without a limit."""
         limits = [self.settings.max_capacity, self.live.max_size if self.live else None]
         return min((x for x in limits if x is not None), default=None)
 
     @property
     def draining(self) -> tuple[Node, ...]:
-        """Return nodes that carry our draining taint, and that the target counts."""
+        """Return the nodes with our draining taint that count in the target."""
         return tuple(n for n in self.nodes if is_draining(n) and n.name not in self.set_aside)
 
     @property
     def joined_or_launching(self) -> int:
-        """Return what it has or is owed: the base to which new nodes are added."""
+        """Return how many nodes it has or is owed: the base to which new nodes are added."""
         return max(self.current, self.joined)
 
 
@@ -147,50 +149,50 @@ class Inventory:
     """All fleets, and which node and instance belongs to which."""
 
     fleets: tuple[FleetStatus, ...]
-    """In the order of the config, preferred regions first within a fleet."""
+    """In the order of the config, and by preference of regions within a fleet."""
     fleet_of_node: Mapping[NodeName, FleetKey]
     instance_of_node: Mapping[NodeName, Instance]
     leaving: frozenset[NodeName]
-    """Nodes whose instance is gone, or is ended by EC2: no destination, no capacity."""
+    """Nodes whose instance is gone, or is being ended by EC2: no destination, no capacity."""
     binding: Binding = field(default_factory=Binding)
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
-    """Instances of ours that never became nodes."""
+    """Our instances that never became nodes."""
     hidden: Hidden | None = None
-    """Such instances, and orphans, that a pod at work on a node that is not listed keeps."""
+    """Such instances, and orphans, that are kept by a pod running on a node that is not listed."""
     doubtful: bool = False
-    """Whether what is seen is more likely wrong than true: nothing follows from `stuck` then."""
+    """Whether the observation is more likely wrong than true: then `stuck` has no consequences."""
     taken_over: frozenset[NodeName] = frozenset()
-    """Nodes under which the machine that came after theirs may be at work."""
+    """Nodes under which the successor of their machine may be running."""
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
-    """Nodes whose instance other nodes claim too; those count for no fleet."""
+    """Nodes whose instance other nodes claim too; those others belong to no fleet."""
     regions_shown: frozenset[Region] = frozenset()
-    """Where EC2 showed instances, and no provider was silent: one that is missing there is gone,
-    or not of our fleets."""
+    """Where EC2 showed instances and no provider was silent: an instance that is missing there
+    is gone, or not of our fleets."""
     orphans: Orphans = field(default_factory=Orphans)
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     interrupted: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
     """Nodes of our fleets that EC2 is about to take back: no destination, no lasting capacity."""
     noticed: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
-    """These, and those with a notice not in force: of a rebalance, or of a time further off."""
+    """These, and those with a notice not in force: of a rebalance, or for a later time."""
     outdated: Mapping[NodeName, Outdated] = field(default_factory=dict)
     """Nodes of our fleets that are to be replaced in time: no destination for pods of others."""
     updates: Mapping[FleetKey, Update] = field(default_factory=dict)
     """Rolling updates that are not finished."""
     fleet_states: tuple[SavedFleetState, ...] = ()
-    """What must be remembered of fleets, what this snapshot adds included."""
+    """What must be remembered about fleets, including what this snapshot adds."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
-    """Where EC2 took spot instances back of late: new ones are rather bought elsewhere."""
+    """Where EC2 took spot instances back recently: new ones are preferably bought elsewhere."""
 
     @property
     def departing(self) -> frozenset[NodeName]:
-        """Return nodes of fleets that are to go: no destination either, they would never leave."""
+        """Return nodes of departing fleets: no destination either, or they would never leave."""
         going = (status for status in self.fleets if status.settings.departing)
         return frozenset(node.name for status in going for node in status.nodes)
 
     @property
     def passing(self) -> frozenset[NodeName]:
-        """Nodes that are to be replaced, now or by the next batches: no destination for pods."""
+        """Return nodes to be replaced, now or by the next batches: no destination for pods."""
         return frozenset(self.outdated).union(*(u.passing for u in self.updates.values()))
 
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
@@ -200,7 +202,7 @@ class Inventory:
 
 
 def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
-    """Join the config's fleets with EC2's and with the nodes that they brought."""
+    """Join the config's fleets with EC2's and with the nodes that they launched."""
     cloud = snapshot.cloud
     instance_of_node = _instances_by_node(snapshot)
     ended, leaving = ending_nodes(snapshot, instance_of_node)
@@ -219,7 +221,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for key, found in nodes.items()
     }
     binding = judge_binding(snapshot, settings)
-    # A picture that is more likely wrong than true says nothing about fleets either.
+    # An observation that is more likely wrong than true says nothing about fleets either.
     doubtful = (
         not binding.may_remove
         or is_skewed(snapshot)
@@ -284,10 +286,10 @@ def _by_fleet(
 
 
 def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKey, str]:
-    """Return fleets that are asked for nothing because of what the verdict says, and why.
+    """Return the fleets that are asked for nothing because of the verdict, and why.
 
-    A fleet whose instances are no nodes of this cluster would launch more of the same. Fleets that
-    hold no such instance may be tried: the first node that joins settles the question.
+    A fleet whose instances are not nodes of this cluster would launch more of the same. Fleets
+    without such an instance may be tried: the first node that joins decides the question.
     """
     if not binding.contradicted:
         return {}
@@ -300,7 +302,7 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
 
 
 def _closed(status: FleetStatus, why: str) -> FleetStatus:
-    """Return the status of a fleet whose instances are no nodes of this cluster, as it seems."""
+    """Return the status of a fleet whose instances seem not to be nodes of this cluster."""
     return replace(status, unavailable=why, launched_to_join=0)
 
 
@@ -319,7 +321,7 @@ def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:
 def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
     """Return whether a plan has the fleet: home ones always, others if their region was asked.
 
-    One that does not answer may be launching: others must not stand in for it at once.
+    One whose region does not answer may be launching: others must not stand in for it at once.
     """
     if cloud is None or key.region == settings.home_region:
         return True
@@ -335,7 +337,7 @@ def _status(
     sign: Signs | None,
     saved_states: Mapping[tuple[str, Region], SavedFleetState],
 ) -> FleetStatus:
-    """Return its status; `members`: its nodes, how many have joined, and those set aside."""
+    """Return the status; `members` are its nodes, the number that have joined, those set aside."""
     nodes, joined, aside = members
     live = sign.live if sign else None
     saved = saved_states.get((key.name, key.region))
@@ -364,7 +366,7 @@ def _status(
 
 
 def _tier(key: FleetKey, fleet: FleetSettings, settings: PlannerSettings) -> int:
-    """See `FleetStatus.tier`: a group that was found knows only the regions that it is in."""
+    """Return `FleetStatus.tier`; a group that was found knows only the regions that it is in."""
     found = settings.discovery is not None and not fleet.sector
     order = settings.regions if found else fleet.regions
     return order.index(key.region) if key.region in order else len(order)
@@ -373,9 +375,9 @@ def _tier(key: FleetKey, fleet: FleetSettings, settings: PlannerSettings) -> int
 def _minimum(
     key: FleetKey, fleet: FleetSettings, live: Fleet | None, settings: PlannerSettings
 ) -> int:
-    """Return the larger of the config's minimum, which one Region keeps, and the group's own.
+    """Return the larger of the config's minimum, which one region keeps, and the group's own.
 
-    EC2 ends nothing below a group's own minimum, and takes no desired capacity above its MaxSize.
+    EC2 ends nothing below a group's own minimum, and accepts no desired capacity above its MaxSize.
     """
     keeps = key.region == fleet.minimum_region(settings.home_region)
     least = fleet.min_capacity if keeps else 0

@@ -1,4 +1,4 @@
-"""Which of EC2's fleets are alive, their names, what they launch, and which instances they have."""
+"""Which of EC2's fleets are live, their names, what they launch, and their instances."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,14 +10,11 @@ from reconciler.planner.settings import PlannerSettings
 
 LIVE_STATES = frozenset({"active", "modifying", "submitted"})
 _WORDS = "$"
-"""What versions begin with that a fleet names by a word, such as `$Latest`."""
+"""The prefix of versions that a fleet names by a word, such as `$Latest`."""
 
 
 def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
-    """Return the live fleets by name and region.
-
-    Of several the oldest, so that the choice is stable.
-    """
+    """Return the live fleets by name and region; of several the oldest, so that it is stable."""
     found: dict[FleetKey, Fleet] = {}
     for fleet in sorted(
         cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
@@ -30,17 +27,17 @@ def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
 def is_told(live: Fleet) -> bool:
     """Return whether it is known from which version of its launch template the fleet launches.
 
-    It is not while only the word is known by which the fleet names it: EC2 tells the number of that
-    in another answer. A fleet without a launch template has none to tell.
+    It is not if the fleet names it by a word and EC2 has not returned the number, which takes
+    another call. A fleet without a launch template has none to return.
     """
     return not live.launch_template_version.startswith(_WORDS)
 
 
 def versions_launched(live: Fleet, instance: Instance) -> tuple[str, ...]:
-    """Return the versions that the fleet launches from of the instance's launch template.
+    """Return the versions that the fleet launches of the instance's launch template, each once.
 
-    Each once; none where the instance is from a template from which the fleet launches no more. Of
-    an instance that does not say from which template it is: those of all the fleet's templates.
+    Empty if the instance is from a template from which the fleet no longer launches. If the
+    instance does not say from which template it is, those of all the fleet's templates.
     """
     template = instance.tags.get(TEMPLATE_ID_TAG, "")
     first = (live.launch_template_id, live.launch_template_version)
@@ -56,7 +53,7 @@ def versions_launched(live: Fleet, instance: Instance) -> tuple[str, ...]:
 def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:
     """Return whether an instance was launched from what its fleet launches from now.
 
-    Where either version is not known as a number it counts as one.
+    If either version is not known as a number they count as the same.
     """
     if live is None or instance is None:
         return True
@@ -65,7 +62,7 @@ def is_of_template(live: Fleet | None, instance: Instance | None) -> bool:
 
 
 def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ignored]:
-    """The live fleets whose name an older one of their region has, where the config names it."""
+    """Return live fleets whose name an older one of their region has, if the config names it."""
     chosen = live_fleets(cloud)
     named = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
     return [
@@ -78,10 +75,10 @@ def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ig
 
 
 def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:
-    """Return the fleet of the config that each instance is a member of; others are not in it.
+    """Return the fleet of the config of which each instance is a member, without other instances.
 
-    An instance that a deleted fleet of the same name left behind, or that a second fleet of that
-    name holds, counts for nothing in the first one's target, and so is none of its members.
+    An instance that a deleted fleet of the same name left behind, or that belongs to a second fleet
+    of that name, does not count in the first one's target, and is no member of it.
     """
     known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
     owners = {(f.region, f.id): key for key, f in live_fleets(cloud).items() if key in known}
@@ -93,10 +90,10 @@ def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict
 
 
 def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
-    """The snapshot with Auto Scaling groups named as the fleets of the config that name them.
+    """Return the snapshot with Auto Scaling groups named as the fleets of the config that use them.
 
-    What else goes by the name of a fleet of the config, the EC2 Fleet that the group took over
-    from say, or the group that an EC2 Fleet took over from, is a stranger and loses it.
+    Anything else with the name of a fleet of the config, such as the EC2 Fleet that the group
+    replaced, or the group that an EC2 Fleet replaced, loses that name.
     """
     if snapshot.cloud is None:
         return snapshot

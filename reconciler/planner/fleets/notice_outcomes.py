@@ -1,7 +1,7 @@
-"""What a snapshot shows of each notice of the interruption queue: done, or still to be done.
+"""What a snapshot shows about each notice of the interruption queue: done, or still to do.
 
-A message is deleted only when a snapshot that was taken after it came shows that it was dealt
-with. Until then it is held, and if this process dies it comes again.
+A message is deleted only once a snapshot taken after it arrived shows that it was dealt with. Until
+then it is kept, and if this process ends it is delivered again.
 """
 
 from collections.abc import Collection
@@ -33,12 +33,12 @@ from reconciler.planner.nodes.interruptions import (
 def notice_outcomes(
     snapshot: Snapshot, binding: Binding, *, rebalance: bool
 ) -> tuple[NoticeOutcome, ...]:
-    """Return what became of each notice of the snapshot, in its order.
+    """Return the outcome of each notice of the snapshot, in its order.
 
     Args:
         snapshot: What was observed.
         binding: Whether cluster and fleets belong together.
-        rebalance: Whether rebalance recommendations count; they are passed over otherwise.
+        rebalance: Whether rebalance recommendations count; otherwise they are ignored.
     """
     if not snapshot.notices:
         return ()
@@ -54,7 +54,8 @@ def notice_outcomes(
         if notice.at is None:
             result: NoticeResult = "unreadable"
         elif notice.instance not in instances:
-            # While EC2 does not answer, recommendations for strangers may not fill the memory.
+            # While EC2 does not answer, recommendations for unknown instances must not fill the
+            # memory.
             recommended = notice.kind == "rebalance" and node is not None
             late = is_over(notice.at, snapshot.at, recommended=recommended)
             result = "not-ours" if known else "expired" if late else "waiting"
@@ -77,21 +78,21 @@ def notice_outcomes(
 
 
 class _Work:
-    """Tells of instances that a lifecycle hook holds whether anything may still run there."""
+    """Decides for instances that a lifecycle hook holds whether anything may still run there."""
 
     def __init__(self, snapshot: Snapshot, binding: Binding) -> None:
         self._snapshot = snapshot
         self._may_remove = binding.may_remove
 
     def is_over(self, instance: InstanceId, shown: Instance | None) -> bool:
-        """Return whether no pod that counts is left on it: completing the hook ends it at once.
+        """Return whether no counted pod is left on it: completing the hook ends it at once.
 
-        An instance without a listed node may still join, or its node is hidden by a hole in the
-        list, by an empty first list or by the kubeconfig of another cluster.
+        An instance without a listed node may still join, or its node is missing because the list is
+        incomplete, an empty first list, or that of another cluster's kubeconfig.
 
         Args:
-            instance: Its id. Two nodes may claim it; pods of both are asked for.
-            shown: What EC2 shows of it; None of a stranger, or while EC2 does not answer.
+            instance: Its id. Two nodes may claim it; pods of both count.
+            shown: What EC2 shows about it; None if it is not ours, or while EC2 does not answer.
         """
         claiming = self._claiming.get(instance, [])
         names = names_of(() if shown is None else (shown,))
@@ -109,13 +110,13 @@ class _Work:
 
     @cached_property
     def _at_work(self) -> frozenset[str]:
-        """Names of nodes that pods name, whether or not the nodes are listed."""
+        """Return the names of nodes that pods name, whether or not the nodes are listed."""
         pods = self._snapshot.cluster.pods
         return frozenset(p.node_name for p in pods if p.node_name is not None and counts(p))
 
     @cached_property
     def _hides_nothing(self) -> bool:
-        """Return whether an instance that no listed node names has none, as far as can be told."""
+        """Return whether an instance that no listed node names has no node, as far as is known."""
         cluster, cloud = self._snapshot.cluster, self._snapshot.cloud
         if not self._may_remove or cloud is None or cluster.relists < 2:
             return False
@@ -124,7 +125,10 @@ class _Work:
 
 
 def _is_passed_over(notice: Notice, instance: Instance, *, rebalance: bool) -> bool:
-    """Whether nothing is to be done, as for an action of a group that is not the instance's."""
+    """Return whether nothing is to be done about the notice.
+
+    An example is an action of a group to which the instance does not belong.
+    """
     if notice.kind == "lifecycle-action":
         return notice.hook is None or notice.hook.group != instance.fleet_id
     return notice.kind == "rebalance" and not rebalance
@@ -143,7 +147,7 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
 
 
 def _is_withdrawn(notice: Notice, withdrawn: Collection[tuple[InstanceId, datetime]]) -> bool:
-    """Return whether it announces a change that another message takes back."""
+    """Return whether it announces a change that another message withdraws."""
     if notice.kind != "scheduled-change" or notice.at is None:
         return False
     return (notice.instance, notice.at) in withdrawn
@@ -155,9 +159,9 @@ def _knows_all_instances(cloud: CloudState | None) -> bool:
 
 
 def _is_acted_on(notice: Notice, node: Node | None, at: datetime) -> bool:
-    """Return whether the node says of itself what the message says, or what outranks it for good.
+    """Return whether the node has the message's annotation, or one that outranks it for good.
 
-    A scheduled change may be withdrawn, so what it outranks has to be on the node as well, of
+    A scheduled change may be withdrawn, so what it outranks has to be on the node as well; of
     changes the first `FURTHER_MAX`.
     """
     if node is None or notice.at is None:

@@ -17,19 +17,20 @@ def owners_of(
     live: Mapping[FleetKey, Fleet],
     aliases: frozenset[NodeName],
 ) -> dict[NodeName, FleetKey]:
-    """Return which fleet each node belongs to: by its instance's membership, else by its label.
+    """Return the fleet of each node: by its instance's membership, else by its label.
 
-    A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
-    of the live one's: it fulfils nothing of its target, and must not be ended for it. Nor is one
-    that somebody launched and labelled so, nor a mere name of another node. Where another provider
-    is silent, instances of others are not shown: there a label alone is no membership.
+    If EC2 counts a node's instance to another fleet of the same name, such as a deleted one, it
+    does not belong to the live one: it does not count in its target, and must not be ended for it.
+    Nor does one that somebody launched and labelled so, nor a node that only claims another's
+    instance. If another provider is silent, its instances are not shown: then a label alone is no
+    membership.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        instances: By node.
+        instances: Instances by node.
         live: Fleets that EC2 has.
-        aliases: Nodes that are but names of other ones.
+        aliases: Nodes that only claim the instance of another node.
     """
     cloud = snapshot.cloud
     names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}

@@ -1,4 +1,4 @@
-"""Which fleets bring nodes that are alike, whatever their zone (docs/auto-scaling-groups.md)."""
+"""Which fleets launch similar nodes, whatever their zone (docs/auto-scaling-groups.md)."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -28,14 +28,14 @@ PLACES_AND_GROUPS = ZONE_KEYS | {
 }
 """Labels in which similar fleets may differ: they name a place, a group, a node or the cluster.
 
-Source: cluster-autoscaler/processors/nodegroupset (BasicIgnoredLabels, aws_nodegroups.go). Of that
-list `lifecycle` is left out: here spot and on-demand fleets are never alike. The cluster's label is
-added: nodes alone show it, not the tags of a group without any.
+Source: cluster-autoscaler/processors/nodegroupset (BasicIgnoredLabels, aws_nodegroups.go).
+`lifecycle` of that list is left out: here spot and on-demand fleets are never similar. The
+cluster's label is added: only nodes show it, not the tags of a group without any.
 """
 
 
 def likeness_of(status: FleetStatus, node: NewNode, balance: BalanceSettings) -> Hashable:
-    """Return what the new nodes of similar fleets have in common, beside their resources."""
+    """Return what the new nodes of similar fleets have in common, other than their resources."""
     fleet = status.settings
     shared = (fleet.sector, status.key.region, fleet.spot, fleet.priority, fleet.over_subscription)
     labels = _labels(node.row.variants, balance)
@@ -44,7 +44,7 @@ def likeness_of(status: FleetStatus, node: NewNode, balance: BalanceSettings) ->
 
 @lru_cache(maxsize=1024)
 def _labels(variants: tuple[Labels, ...], balance: BalanceSettings) -> Hashable:
-    """Return the labels that count, of every node that may come; the same in every plan."""
+    """Return the labels that count, of every node that may come; cached, as they rarely change."""
     ignored = PLACES_AND_GROUPS | balance.ignored_labels
     return frozenset(
         frozenset(

@@ -1,4 +1,7 @@
-"""What a fleet's nodes are made from: as long as it stays, what was found out about them holds."""
+"""What decides what a fleet's nodes are.
+
+While it is the same, what was learned about them holds.
+"""
 
 from functools import lru_cache
 
@@ -11,9 +14,9 @@ from reconciler.planner.fleets.live import is_told
 
 
 def version_of(status: FleetStatus) -> str:
-    """Return what decides what its nodes are, in two digests: `<config>-<launch template>`.
+    """Return what decides what its nodes are, as two digests: `<config>-<launch template>`.
 
-    Prices and limits have no part in it. The second one is empty while it is not told.
+    Prices and limits are not part of it. The second one is empty while it is unknown.
     """
     live, fleet = status.live, status.settings
     config = _digest(fleet.options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable)
@@ -21,7 +24,7 @@ def version_of(status: FleetStatus) -> str:
 
 
 def template_of(live: Fleet | None) -> str:
-    """Return a digest of the launch template that it launches from; empty while it is not told."""
+    """Return a digest of the launch template that it launches from; empty while it is unknown."""
     if live is None:
         return digest_of(())
     named = (live.launch_template_id, live.launch_template_version)
@@ -31,14 +34,14 @@ def template_of(live: Fleet | None) -> str:
 def has_changed(now: str, noted: str) -> bool:
     """Return whether a fleet launches other nodes now than when its version was noted.
 
-    A launch template that is not told, now or then, shows no change.
+    If the launch template is unknown, now or then, nothing has changed.
     """
     (config, _, template), (before, _, template_before) = now.partition("-"), noted.partition("-")
     return config != before or bool(template and template_before and template != template_before)
 
 
 def to_note(now: str, noted: str) -> str:
-    """Return the version to be noted next: while it is not told, the one noted before holds."""
+    """Return the version to note next: while it is unknown, the one noted before."""
     return noted if now.endswith("-") and not has_changed(now, noted) else now
 
 

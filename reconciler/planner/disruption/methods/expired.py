@@ -1,7 +1,7 @@
 """Method: drains nodes older than their fleet's `expire_after`, once something takes their pods.
 
-If nothing else does, one node is asked for to replace each (`planner.fleets.outdated` says which
-nodes these are).
+If nothing else does, one node is asked for to replace each (`planner.fleets.updates.outdated` says
+which nodes these are).
 """
 
 from reconciler.planner.disruption.candidates import Candidate

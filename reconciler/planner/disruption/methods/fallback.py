@@ -1,6 +1,6 @@
 """Method: marks on-demand nodes that stand in for spot nodes, so that this survives a restart.
 
-`planner.fleets.stand_ins` says which nodes these are.
+`planner.fleets.spot.stand_ins` says which nodes these are.
 """
 
 from reconciler.model.actions import FALLBACK_FROM

@@ -1,8 +1,8 @@
 """Method: replaces on-demand nodes that stand in for spot nodes (docs/failures.md).
 
-`planner.fleets.spot_return` decides when a batch may begin. This method chooses and marks the nodes
-of a batch. A marked node is drained like an expired one, with two differences: only a node of a
-cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
+`planner.fleets.spot.spot_return` decides when a batch may begin. This method chooses and marks the
+nodes of a batch. A marked node is drained like an expired one, with two differences: only a node of
+a cheaper spot fleet is asked for to replace it, and the moves must be worth what they save.
 """
 
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Instances of a fleet that need a look: stuck, orphaned, protected, or out of service."""
+"""Instances of fleets with a special state: stuck, orphaned, protected, out of service."""

@@ -1,4 +1,4 @@
-"""Which nodes of a fleet its target counts."""
+"""Which nodes of a fleet count in its target."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,17 +15,17 @@ def in_service(
     instances: Mapping[NodeName, Instance],
     cloud: CloudState | None,
 ) -> Iterable[Node]:
-    """Return the nodes that the fleet's target counts.
+    """Return the nodes that count in the fleet's target.
 
-    Not those that are silent and whose instance went away, which their fleet replaces; nor those
-    that somebody set aside. Where EC2 itself was asked and answered, a node counts only if EC2
-    shows its instance: a label is no membership.
+    Not counted are silent nodes whose instance is gone, which their fleet replaces, and those that
+    somebody set aside. If EC2 was asked and answered, a node counts only if EC2 shows its instance:
+    a label is no membership.
 
     Args:
-        nodes: The fleet's.
+        nodes: The nodes of the fleet.
         key: The fleet.
         shown: Regions where EC2 shows instances.
-        instances: By node.
+        instances: Instances by node.
         cloud: What EC2 answered.
     """
     if _answered(key.region, cloud, shown):

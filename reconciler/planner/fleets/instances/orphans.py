@@ -1,8 +1,8 @@
-"""Instances with our tags whose fleet is gone: EC2 neither replaces nor ends them, and bills on.
+"""Orphans: instances with our tags whose fleet is gone. EC2 neither replaces nor ends them.
 
-Nothing without our tags is looked at. A fleet counts as gone when EC2 says that it was deleted
-and that its instances run on, or when EC2 has not listed it for `instance_init_time`, kept on the
-Lease: one answer that leaves a fleet out is no proof.
+Nothing without our tags is considered. A fleet counts as gone if EC2 says that it was deleted and
+that its instances run on, or if EC2 has not listed it for `instance_init_time`, kept on the Lease:
+one answer that omits a fleet is no proof.
 """
 
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ class Orphan:
 
     instance: Instance
     fleet: str
-    """By its tag."""
+    """The name of the fleet, by its tag."""
     fleet_id: FleetId
     node: Node | None
-    """None where it never joined, or its node is gone."""
+    """None if it never joined, or its node is gone."""
     certain: bool
     """Whether its fleet is known to be gone by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphans:
-    """All of them, and what must be remembered to be certain of them."""
+    """All orphans, and what must be remembered to be certain about them."""
 
     found: tuple[Orphan, ...] = ()
     ended: frozenset[NodeName] = frozenset()
     """Nodes of such instances that EC2 shows as terminated."""
     lost_fleets: tuple[LostFleet, ...] = ()
     hidden: tuple[InstanceId, ...] = ()
-    """Those that would be ended, were no pod at work on a node that is not listed."""
+    """Those that would be ended if no pod ran on a node that is not listed."""
 
     @property
     def nodes(self) -> frozenset[NodeName]:
@@ -55,11 +55,11 @@ class Orphans:
 
 
 def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
-    """Instances of ours without a fleet, by id.
+    """Return instances of ours without a fleet, sorted by id.
 
-    Left alone are those of a fleet that exists, of the config or not; those that EC2 is ending;
-    and those of a fleet that the config still names and EC2 has not under any id: it may be about
-    to be made again.
+    Left out are those of a fleet that exists, whether or not the config has it; those that EC2 is
+    ending; and those of a fleet that the config still names and EC2 has under no id: it may be
+    about to be recreated.
     """
     cloud, known = snapshot.cloud, snapshot.cluster.lost_fleets
     if cloud is None or not cloud.instances_known:
@@ -107,7 +107,7 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
 
 
 def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
-    """Return the EC2 Fleet that launched it, if its tags say that it is ours."""
+    """Return the EC2 Fleet that launched it, if its tags say that it is ours; else None."""
     ours = instance.tags.get(CLUSTER_TAG) == settings.cluster and instance.tags.get(FLEET_TAG)
     fleet_id = instance.fleet_id
     if not ours or fleet_id is None or not fleet_id.startswith(_FLEET_ID):
@@ -126,7 +126,7 @@ def _missed(
 
 
 def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet, ...]:
-    """Since when each has been missed; one that is listed again is forgotten.
+    """Return since when each has been missed; one that is listed again is forgotten.
 
     In a region that does not answer nothing is learned, and nothing forgotten.
     """
@@ -146,7 +146,7 @@ def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet
 
 
 def _expected(cloud: CloudState, settings: PlannerSettings) -> frozenset[tuple[str, Region]]:
-    """Return fleets of the config that EC2 does not have under any id."""
+    """Return fleets of the config that EC2 has under no id."""
     live = {(f.name, f.region) for f in cloud.fleets if f.state in LIVE_STATES}
     wanted = {(k.name, k.region) for fleet in settings.fleets() for k in fleet.fleet_keys()}
     return frozenset(wanted - live)

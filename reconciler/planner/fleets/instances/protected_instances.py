@@ -1,7 +1,7 @@
-"""Instances that EC2 refused to end: for how long nothing is tried with them again.
+"""Instances that EC2 refused to end, and for how long that is not tried again.
 
-DescribeInstances does not tell that an instance is protected from termination, and asking for the
-attribute would be a call for each instance. So it is learned from the refusal.
+DescribeInstances does not show that an instance is protected from termination, and reading the
+attribute would take a call per instance. So it is learned from the refusal.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from reconciler.model.saved_state import ProtectedInstance
 from reconciler.model.snapshot import CloudState, Snapshot
 
 EMPTY_WAITS: Final = timedelta(hours=1)
-"""An instance on which nothing runs is tried again after so long: nothing tells when a protection
-ends, and a try lowers the fleet's target for a moment."""
+"""After this long an instance without pods is tried again: nothing shows when a protection ends,
+and a try lowers the fleet's target for a moment."""
 PODS_STAY: Final = timedelta(hours=24)
-"""For so long no pod is moved away from such an instance: it would most likely move in vain."""
+"""For this long no pod is moved off such an instance: the move would most likely be useless."""
 
 
 def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
-    """Return what is remembered of instances that may be there, in order.
+    """Return what is remembered about instances that may exist, in order.
 
-    A time ahead of the clock counts as now.
+    A time in the future counts as now.
     """
     known = snapshot.cluster.protected_instances
     if not known:
@@ -38,7 +38,7 @@ def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
 
 
 def _there(cloud: CloudState | None) -> frozenset[InstanceId] | None:
-    """Return the instances that live; None where EC2 has not told of all."""
+    """Return the live instances; None if EC2 has not shown all."""
     if cloud is None or not cloud.instances_known or cloud.silent:
         return None
     return frozenset(each.id for each in cloud.instances if not each.gone)

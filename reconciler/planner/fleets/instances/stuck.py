@@ -17,12 +17,12 @@ from reconciler.planner.nodes.duplicate_nodes import find_duplicate_nodes, names
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3
-"""So many stuck instances in a row make their fleet unavailable (docs/failures.md)."""
+"""After this many stuck instances in a row the fleet is unavailable (docs/failures.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckInstance:
-    """An instance that should have been a node long ago."""
+    """An instance that should have become a node long ago."""
 
     key: FleetKey
     instance: Instance
@@ -31,12 +31,12 @@ class StuckInstance:
 
 
 class NodesByInstance:
-    """Which node an instance became, as far as that can be told.
+    """Which node an instance became, as far as that can be known.
 
-    A kubelet without a cloud provider registers no providerID, but usually the private name. A
-    node without a providerID that cannot be read, or one of a fleet that is Ready and goes by the
-    name of no instance, could be any of them: nothing can be told while there is one. A machine may
-    also be Ready under the node of its predecessor (`names_taken_over`).
+    A kubelet without a cloud provider registers no providerID, but usually the private name. An
+    unreadable node without a providerID, or a Ready one of a fleet with a name of no instance,
+    could be any instance: nothing can be known while there is one. A machine may also be Ready
+    under the node of its predecessor (`names_taken_over`).
     """
 
     def __init__(self, every: Sequence[Node], instances: Sequence[Instance]) -> None:
@@ -54,7 +54,7 @@ class NodesByInstance:
         self._by_name = {str(node.name): node for node in (*anonymous, *reused)}
 
     def of(self, instance: Instance) -> Node | None:
-        """Its node; None when it has none."""
+        """Return its node; None if it has none."""
         known = self._by_id.get(instance.id)
         if known is not None:
             return known
@@ -63,16 +63,16 @@ class NodesByInstance:
 
 
 def names_of(instances: Iterable[Instance]) -> frozenset[str]:
-    """What kubelets of these instances may call their nodes: the private name, whole or short."""
+    """Return the names that kubelets of these instances may have: private, whole or short."""
     full = [instance.private_dns_name for instance in instances]
     return frozenset({*full, *(name.partition(".")[0] for name in full)} - {""})
 
 
 def names_taken_over(nodes: Iterable[Node], instances: Sequence[Instance]) -> frozenset[NodeName]:
-    """Return Ready nodes that name an instance which is gone, and go by the name of one that lives.
+    """Return Ready nodes that name a gone instance, and have the name of a live one.
 
-    A private address comes again, and a Node's providerID never changes: a new machine may be at
-    work under the node of its predecessor, or that one has only just stopped. Nothing tells which.
+    A private address is reused, and a Node's providerID never changes: a new machine may run under
+    the node of its predecessor, or the predecessor has only just stopped. Nothing shows which.
 
     Args:
         nodes: Nodes of the cluster.
@@ -89,15 +89,15 @@ def names_taken_over(nodes: Iterable[Node], instances: Sequence[Instance]) -> fr
 def find_stuck(
     snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
 ) -> tuple[StuckInstance, ...]:
-    """Members of our fleets without a node, `instance_init_time` after their launch.
+    """Return members of our fleets that have no node `instance_init_time` after their launch.
 
-    Nothing is stuck while a pod runs on a node that is not listed: the list has holes, or is
-    empty, and the instances behind them are at work.
+    Nothing is stuck while a pod runs on a node that is not listed: the list is incomplete, or
+    empty, and the instances behind it are in use.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        at: The time that ages count by; default: the earliest of the clocks that are known.
+        at: The time by which ages count; None for the earliest of the known clocks.
     """
     found = find_overdue(snapshot, settings, at)
     return () if found and find_hole(snapshot) is not None else found
@@ -105,22 +105,22 @@ def find_stuck(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Instances that would be ended as never joined, if the list of nodes had no holes."""
+    """Instances that would be ended as never joined if the list of nodes were complete."""
 
     pod: Pod
-    """It is at work on a node that is not listed."""
+    """A pod that runs on a node that is not listed."""
     instances: tuple[InstanceId, ...]
 
 
 def find_unjoined(
     snapshot: Snapshot, settings: PlannerSettings, orphans: Sequence[InstanceId]
 ) -> tuple[tuple[StuckInstance, ...], Hidden | None]:
-    """Return what is stuck, or what a pod on a node that is not listed keeps instead.
+    """Return what is stuck, or what is kept by a pod on a node that is not listed.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        orphans: Instances without a node whose fleet is gone, and that the pod would keep too.
+        orphans: Instances without a node whose fleet is gone, which the pod would keep too.
     """
     found = find_overdue(snapshot, settings)
     pod = find_hole(snapshot) if found or orphans else None
@@ -133,15 +133,15 @@ def find_unjoined(
 def find_overdue(
     snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
 ) -> tuple[StuckInstance, ...]:
-    """Return the same as `find_stuck`, whatever pods say of nodes that are not listed.
+    """Return the same as `find_stuck`, regardless of pods on nodes that are not listed.
 
-    There is none where instances are not known, where the launch time is not, or while a node
-    without a providerID is there that could be the instance: it cannot be told apart.
+    Empty if instances are unknown, for those whose launch time is unknown, and while a node without
+    a providerID could be the instance.
 
     Args:
         snapshot: What was observed.
         settings: The sector config, resolved.
-        at: The time that ages count by; default: the earliest of the clocks that are known.
+        at: The time by which ages count; None for the earliest of the known clocks.
     """
     now = earliest_now(snapshot) if at is None else at
     cloud = snapshot.cloud
@@ -165,10 +165,10 @@ def find_overdue(
 
 
 def find_hole(snapshot: Snapshot) -> Pod | None:
-    """Return a pod at work on a node that the list of nodes does not have, the first by name.
+    """Return a pod that runs on a node missing from the list of nodes, the first by name.
 
-    Only a pod that a kubelet has taken proves a node: anybody may write a node's name into a pod.
-    One that is being deleted may hang on a node that went long ago.
+    Only a pod that a kubelet has taken proves a node: anybody may write a node's name into a pod. A
+    pod that is being deleted may be left from a node that is gone for long.
     """
     listed = {node.name for node in snapshot.cluster.nodes}
     found = (
@@ -185,13 +185,13 @@ def find_hole(snapshot: Snapshot) -> Pod | None:
 def with_stuck(
     saved: SavedFleetState, stuck: Sequence[Instance], joined: datetime | None, at: datetime
 ) -> SavedFleetState:
-    """The saved state of one fleet: each instance counts once, one that joined later ends the row.
+    """Return the saved state of one fleet: each instance counts once, a later join ends the row.
 
     Args:
         saved: What was known before.
         stuck: Its instances that are stuck now.
-        joined: When the latest launched of its instances that did join was launched.
-        at: The clock.
+        joined: The latest launch among its instances that joined.
+        at: The time of the plan.
     """
     counted, row = saved.last_stuck_launched_at, saved.stuck_in_a_row
     if counted is not None and joined is not None and joined > counted:

@@ -1,8 +1,9 @@
 """How many instances that never became nodes may be ended, per cycle and per hour.
 
-Nothing was ever seen to run on such an instance, and nothing on the side of Kubernetes can object
-to its end: no pod, no budget, no annotation. A wrong picture would end all of them, so that
-however well it is proven only a few go at a time, and what is over the limit is told.
+Nothing was ever seen to run on such an instance, and nothing in Kubernetes can object to its end:
+no pod, no budget, no annotation. If the observation were wrong, all of them would be ended. So only
+a few are ended at a time, however well the cluster is proven, and what exceeds the limit is
+reported.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,19 +20,20 @@ STUCK_CAP: Final = "stuck-cap"
 """Code of `held`: the limit is reached."""
 HOUR = timedelta(hours=1)
 CAUTIOUS = StuckEndSettings(per_cycle=1, per_hour=3)
-"""While no node proves the cluster now, or while most of the fleets' instances seem stuck."""
+"""The limit while no node proves the cluster now, or while most of the fleets' instances seem
+stuck."""
 SHARE_MAX = 0.3
 FEW = 3
-"""As many may be stuck at once without another look (as in planner/safety_stop.py)."""
+"""Up to this many may be stuck at once without a second look (as in planner/safety_stop.py)."""
 
 
 class StuckEndLedger:
-    """Says which of the instances that never joined may be ended in this cycle.
+    """Decides which of the instances that never joined may be ended in this cycle.
 
     Args:
         recent: Those that were ended in the last hour.
         limits: What the config allows.
-        at: The clock.
+        at: The time of the plan.
     """
 
     def __init__(self, recent: Iterable[StuckEnd], limits: StuckEndSettings, at: datetime) -> None:
@@ -42,7 +44,7 @@ class StuckEndLedger:
     def take(self, instance: InstanceId) -> bool:
         """Count one more end if the limits allow it; return whether they do.
 
-        One that was ended before in this hour and is still there counts once per hour only.
+        One that was ended before in this hour and still exists counts once.
         """
         if self._taken >= self._limits.per_cycle:
             return False
@@ -53,9 +55,9 @@ class StuckEndLedger:
         return True
 
     def kept_for_now(self, instances: Sequence[InstanceId]) -> Sequence[InstanceId]:
-        """Return those that the limit of the hour keeps, of instances in the order of their turn.
+        """Return those that the limit of the hour keeps; `instances` are in order of their turn.
 
-        What only waits for its turn among the next cycles is not among them.
+        Those that only wait for their turn in one of the next cycles are not included.
         """
         if self._limits.per_cycle == 0:
             return instances
@@ -66,7 +68,7 @@ class StuckEndLedger:
 def limits_for(
     binding: Binding, stuck: int, nodes: int, limits: StuckEndSettings
 ) -> StuckEndSettings:
-    """Return the config's limits, or less while the picture is doubtful.
+    """Return the config's limits, or lower ones while the observation is doubtful.
 
     Args:
         binding: How well cluster and fleets are known to belong together.
@@ -84,7 +86,7 @@ def limits_for(
 
 
 def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]:
-    """Return those of the last hour; a time ahead of the clock counts as now."""
+    """Return those of the last hour; a time in the future counts as now."""
     ends = (StuckEnd(instance=each.instance, at=min(each.at, at)) for each in known)
     return tuple(sorted(each for each in ends if at - each.at < HOUR))
 
@@ -92,7 +94,7 @@ def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]
 def ends_after(
     known: Iterable[StuckEnd], actions: Iterable[AnyAction], at: datetime
 ) -> tuple[StuckEnd, ...]:
-    """Return what must be remembered after a plan: the ends of the last hour and the plan's own."""
+    """Return what must be remembered after a plan: the ends of the last hour and its own."""
     recent = {each.instance: each for each in recent_ends(known, at)}
     for action in actions:
         if isinstance(action, TerminateInstance) and action.node is None:

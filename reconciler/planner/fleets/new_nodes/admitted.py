@@ -1,7 +1,7 @@
-"""What a DaemonSet's pods ask for beyond its template.
+"""What a DaemonSet's pods request in addition to its template.
 
-Admission adds to pods as they are made: the overhead of a RuntimeClass, a LimitRange's defaults, a
-VerticalPodAutoscaler's recommendation, sidecars. No template shows that; pods that run do.
+Admission changes pods as they are created: the overhead of a RuntimeClass, a LimitRange's defaults,
+a VerticalPodAutoscaler's recommendation, sidecars. No template shows that; running pods do.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,16 +15,16 @@ from reconciler.planner.fleets.new_nodes.learned import least_of
 from reconciler.planner.pod_groups import PodGroup
 
 SPECS_MAX: Final = 4_096
-"""Templates of which it is remembered what their pods ask for, twice over."""
+"""For how many templates the requests of their pods are cached, twice over."""
 _ADMITTED: InternTable[tuple[int, Resources], tuple[References, PodSpec]] = InternTable(SPECS_MAX)
-"""By identity of the template's spec."""
+"""By the `id` of the template's spec."""
 
 Owners = Mapping[tuple[str, str, str], Resources]
-"""By namespace, name and uid of a DaemonSet the least that any of its running pods requests."""
+"""By namespace, name and uid of a DaemonSet, the least that any of its running pods requests."""
 
 
 def requested_by_pods(groups: Iterable[PodGroup]) -> Owners:
-    """Return what the running pods of DaemonSets request at least."""
+    """Return the least that the running pods of each DaemonSet request."""
     found: dict[tuple[str, str, str], set[Resources]] = {}
     for group in groups:
         if group.traits.daemon and runs(group.traits):
@@ -36,7 +36,7 @@ def requested_by_pods(groups: Iterable[PodGroup]) -> Owners:
 
 
 def runs(traits: PodTraits) -> bool:
-    """Return whether such pods run on nodes, and can be read."""
+    """Return whether such pods run on nodes and can be read."""
     running = traits.bound and traits.phase == "Running"
     return running and not (traits.deleting or traits.unreadable)
 
@@ -44,8 +44,8 @@ def runs(traits: PodTraits) -> bool:
 def as_admitted(daemon_set: DaemonSet, requested: Owners) -> PodSpec:
     """Return the DaemonSet's spec with at least the requests that all of its running pods have.
 
-    Only pods that name it by its uid count, and a pod that asks for more than the others does not:
-    whoever may write pods in its namespace cannot make it larger while one of its own runs.
+    Only pods that name it by its uid count, and a pod that requests more than the others has no
+    effect: whoever may write pods in its namespace cannot make it larger while one of its own runs.
     """
     spec = daemon_set.spec
     least = requested.get((daemon_set.namespace, daemon_set.name, daemon_set.uid))

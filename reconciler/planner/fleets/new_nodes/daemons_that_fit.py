@@ -11,12 +11,12 @@ from reconciler.planner.placement.label_keys import with_label_keys
 from reconciler.planner.placement.namespaces import NAME
 
 _UNKNOWN = frozenset({"ephemeral-storage"})
-"""A config need not state it, and every node has some."""
+"""Names that a config need not state, and of which every node has some."""
 _OF_EVERY_NODE = frozenset({HOSTNAME, REGION, *ZONE_KEYS})
-"""Topologies of which a node is in one domain: pods apart by any of them share no node."""
+"""Topologies in which a node is one domain: pods kept apart by any of them share no node."""
 _COMPARED_MAX = 8
-"""With how many of the highest priority a daemon's anti-affinity is compared: those of the system,
-which every node has. A tenant may write a thousand, with dozens of terms each."""
+"""With how many daemons of the highest priority a daemon's anti-affinity is compared: those of
+the system, which every node has. A tenant may write a thousand, with dozens of terms each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,11 @@ class Daemon:
 
 
 class Daemons:
-    """The DaemonSets' pods that new nodes may come with.
+    """The DaemonSets' pods that may be on new nodes.
 
     Args:
-        every: All of them, by falling priority.
-        namespaces: For rules that choose namespaces by label.
+        every: All of them, the highest priority first.
+        namespaces: For rules that select namespaces by label.
     """
 
     def __init__(self, every: Iterable[Daemon], namespaces: Iterable[Namespace] = ()) -> None:
@@ -46,7 +46,7 @@ class Daemons:
         self._apart: dict[tuple[int, int], bool] = {}
 
     def that_fit(self, landing: Sequence[int], room: Resources) -> tuple[int, ...]:
-        """Return the daemons that run beside those before them, as kube-scheduler takes them.
+        """Return the daemons that run next to those before them, as kube-scheduler places them.
 
         A DaemonSet that is larger than the node has no pod there, whoever wrote it.
 
@@ -68,7 +68,7 @@ class Daemons:
         return tuple(found)
 
     def _is_kept_off(self, number: int, running: Sequence[int]) -> bool:
-        """Return whether anti-affinity keeps a daemon off a node that has these, or they do."""
+        """Return whether anti-affinity keeps a daemon off a node that has these, on either side."""
         return bool(self._ruled) and any(
             self._are_apart(other, number) for other in running[:_COMPARED_MAX]
         )
@@ -114,9 +114,9 @@ def _fits(spec: PodSpec, left: Mapping[str, int], ports: set[HostPort]) -> bool:
 
 
 def without_system(machine: Mapping[str, int]) -> Resources:
-    """Return the most that a machine of which no node was seen offers to pods.
+    """Return the most that a machine offers to pods if no node of its kind was seen.
 
-    The reserve of a config stands for daemons too, and may be more than the system takes.
+    The reserve of a config is for daemons too, and may be more than the system takes.
     """
     cpu, memory = machine.get("cpu", 0), machine.get("memory", 0)
     system = {

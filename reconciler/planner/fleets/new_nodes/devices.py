@@ -1,7 +1,7 @@
-"""Devices of nodes that have only just come: their plugins register minutes after the kubelet.
+"""Devices of nodes that have just joined: their plugins register minutes after the kubelet.
 
-Until then a node looks as if its fleet had no such device: the pods that it was launched for would
-be bought for again, from a dearer fleet.
+Until then such a node looks as if its fleet had no such device: for the pods that it was launched
+for another would be bought, from a more expensive fleet.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from reconciler.planner.settings import FleetSettings, PlannerSettings
 def with_promised_devices(
     snapshot: Snapshot, settings: PlannerSettings
 ) -> tuple[Snapshot, frozenset[NodeName]]:
-    """The snapshot in which nodes younger than `instance_init_time` have their fleets' devices.
+    """Return the snapshot with fleets' devices on nodes younger than `instance_init_time`.
 
-    And which nodes these are: pods may wait for them, and are not moved there before they are.
+    Also return these nodes: pods may wait for the devices, and are not moved there before.
     """
     promised = _promised(snapshot, settings)
     since = snapshot.at - timedelta(seconds=settings.instance_init_seconds)
@@ -45,7 +45,7 @@ def with_promised_devices(
 
 
 def _promised(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, Resources]:
-    """Return the devices of each fleet; those that only a group's tags state as well."""
+    """Return the devices of each fleet, including those that only a group's tags state."""
     live = live_fleets(snapshot.cloud)
     found: dict[FleetKey, Resources] = {}
     for fleet in settings.fleets():

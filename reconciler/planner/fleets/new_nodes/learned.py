@@ -1,8 +1,8 @@
 """What a fleet's nodes really offer: seen on its nodes, and remembered when the last is gone.
 
-An image, a kubelet's reservations or a smaller machine may leave less than the config lets expect.
-Forgotten with the last node, that would be found out again and again: consolidation would buy a
-node that the pods of a dearer one do not fit on, and end it as idle.
+An image, a kubelet's reservations or a smaller machine may leave less than the config suggests. If
+it were forgotten with the last node, it would be found out again and again: consolidation would buy
+a node that the pods of a more expensive one do not fit on, and end it as idle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,16 @@ from reconciler.planner.fleets.version import has_changed, to_note, version_of
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 
 FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
-"""What kubelet states from its start; devices come later, and may be away for a while."""
+"""Resources that kubelet states from its start; devices come later, and may be missing for a
+while."""
 REMEMBERED_FOR: Final = timedelta(days=1)
-"""Then the estimate counts again: reservations can change with nothing to show for it here."""
+"""After this long the estimate counts again: reservations can change without a trace here."""
 
 
 def with_learned(inventory: Inventory, at: datetime) -> Inventory:
-    """Return the inventory with what was seen and what is remembered of each fleet's nodes.
+    """Return the inventory with what was seen and what is remembered about each fleet's nodes.
 
-    What is remembered changes only where EC2 shows the fleet.
+    What is remembered changes only if EC2 shows the fleet.
     """
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     fleets: list[FleetStatus] = []
@@ -40,7 +41,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
         before = saved_states.get(place, SavedFleetState(fleet=place[0], region=place[1]))
         after = before
         version = "" if status.live is None else version_of(status)
-        # Not told any more, nodes of an older launch template look like those of the present one.
+        # While the template is not known, nodes of an older one look like those of the present one.
         if version and version == to_note(version, before.learned_version):
             after = _learning(before, seen, version, at)
         if after != before:
@@ -58,7 +59,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
 
 
 def least_of(amounts: Sequence[Resources]) -> Resources:
-    """Per resource the least of all; a resource that one lacks is not offered."""
+    """Return per resource the least of all; a resource that one lacks is left out."""
     distinct = set(amounts)
     names = set(amounts[0]).intersection(*distinct)
     return FrozenMap((name, min([a[name] for a in distinct])) for name in sorted(names))
@@ -67,7 +68,7 @@ def least_of(amounts: Sequence[Resources]) -> Resources:
 def _seen_by_type(
     status: FleetStatus, instances: Mapping[NodeName, Instance]
 ) -> FrozenMap[str, Resources]:
-    """The smallest allocatable among Ready nodes of the present launch template, by their type."""
+    """Return by type the least allocatable of Ready nodes of the present launch template."""
     known: dict[str, list[Resources]] = {}
     for node in status.nodes:
         present = is_of_template(status.live, instances.get(node.name))
@@ -85,7 +86,7 @@ def _learning(
     least = least_of([before, shown]) if before and shown else before or shown
     since = saved.unseen_since or at
     if least == shown or at - since > REMEMBERED_FOR:
-        # As little as that is there now, or nothing has been for long.
+        # If as little is seen now, or nothing was seen for long.
         version = version if shown else ""
         return replace(saved, learned=shown, learned_version=version, unseen_since=None)
     return replace(saved, learned=least, learned_version=version, unseen_since=since)

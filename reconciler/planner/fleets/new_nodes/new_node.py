@@ -33,32 +33,33 @@ from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.pod_groups import PodGroup
 
 LANDINGS_MAX = 65_536
-"""DaemonSets times fleets whose landings are remembered, twice over."""
+"""For how many DaemonSets times fleets landings are cached, twice over."""
 _SUITING: InternTable[tuple[int, int], tuple[References, Sequence[Labels], Sequence[int]]]
 _SUITING = InternTable(LANDINGS_MAX)
-"""By identity of spec and variants, which are shared between plans; variants are kept alive."""
+"""By the `id` of spec and variants, which plans share; variants are kept alive."""
 FLEETS_MAX = 8_192
-"""Fleets whose variants are remembered: with fewer than a config has, none would be found again."""
+"""For how many fleets variants are cached: with fewer than a config has, none would be found
+again."""
 _USUAL_USD_PER_CPU = 0.035
 _USUAL_USD_PER_GIB = 0.0045
-"""About what m5, c5 and r5 cost on demand in us-east-1 (2026-07): only where no price is known."""
+"""Roughly what m5, c5 and r5 cost on demand in us-east-1 (2026-07), for unknown prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
-    """A node that a fleet would bring, and what it costs."""
+    """A node that a fleet would launch, and its price."""
 
     key: FleetKey
     row: RowSpec
     daemons: tuple[Daemon, ...]
-    """The DaemonSets' pods that any of its kinds of node comes with."""
+    """The DaemonSets' pods on any of its variants."""
     nano_usd_per_hour: int
-    """Price in billionths of a dollar, so that sums are exact."""
+    """The price in nano-USD per hour, so that sums are exact."""
     priced: bool
 
 
 _Found = dict[tuple[str, str], tuple[PodSpec, Labels]]
-"""Per namespace and name what pods of a DaemonSet are like."""
+"""Per namespace and name, what pods of a DaemonSet are like."""
 
 
 def daemons_of(
@@ -69,14 +70,14 @@ def daemons_of(
 ) -> Daemons:
     """Return one daemon per DaemonSet that makes pods.
 
-    Pods stand for a DaemonSet only where it cannot be read, or where none at all was given: anybody
-    may write a pod that names one as its owner. What all of its own request counts at least.
+    Pods stand for a DaemonSet only if it cannot be read, or if none at all was given: anybody may
+    write a pod that names one as its owner. The least that all of its own pods request counts.
 
     Args:
         daemon_sets: The DaemonSets.
         groups: The pods.
         ignored: What could not be read.
-        namespaces: For anti-affinity that chooses namespaces by label.
+        namespaces: For anti-affinity that selects namespaces by label.
     """
     groups = list(groups)
     requested = requested_by_pods(groups)
@@ -100,7 +101,7 @@ def daemons_of(
 
 
 def _shown_by_pods(groups: Iterable[PodGroup]) -> _Found:
-    """Return what pods that run on nodes show of the DaemonSets that they name as their owners.
+    """Return what running pods show about the DaemonSets that they name as their owners.
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
@@ -120,7 +121,7 @@ def _seen(key: PodKey, spec: PodSpec, labels: Labels) -> Pod:
 def _landings(
     daemons: Sequence[PodSpec], variants: Sequence[Labels], tainted: Sequence[Taint]
 ) -> list[tuple[int, ...]]:
-    """For each variant the numbers of the daemons that may run on it, whatever name it gets."""
+    """Return for each variant the numbers of the daemons that may run on it, whatever its name."""
     found: list[list[int]] = [[] for _ in variants]
     for number, spec in enumerate(daemons):
         if taints.untolerated(tainted, spec.tolerations) is None:
@@ -132,7 +133,7 @@ def _landings(
 def _fitting(
     shown: ShownAmounts, daemons: Daemons, landings: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """For each variant those of its daemons that find room on such a node."""
+    """Return for each variant those of its daemons that find room on such a node."""
     options = shown.status.settings.options
     known: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
     found = []
@@ -146,7 +147,10 @@ def _fitting(
 
 
 def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
-    """`_suiting`: a thousand DaemonSets with hundreds of lines each are the same in every plan."""
+    """Return the cached result of `_suiting`.
+
+    A thousand DaemonSets with hundreds of expressions each are the same in every plan.
+    """
     key = id(spec), id(variants)
     known = _SUITING.get(key)
     if known is None:
@@ -158,7 +162,7 @@ def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[i
 def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
     """Return the places of the variants that a daemon selects; its node's name is not known."""
     places: Sequence[int] = range(len(variants))
-    # Fleets by the hundred have dozens of variants each: one key after the other is quickest.
+    # Hundreds of fleets have dozens of variants each: one key after the other is fastest.
     for key, value in spec.node_selector.items():
         places = [place for place in places if variants[place].get(key) == value]
     if spec.node_affinity is None:
@@ -186,7 +190,7 @@ def _total(specs: Iterable[PodSpec]) -> dict[str, int]:
 
 
 def _zones(status: FleetStatus) -> tuple[str, ...]:
-    """Return the zones that a new node may be in; stand-ins when nothing says."""
+    """Return the zones in which a new node may be; stand-ins if nothing says."""
     fleet = status.settings
     if fleet.zone:
         return (fleet.zone,)
@@ -196,7 +200,7 @@ def _zones(status: FleetStatus) -> tuple[str, ...]:
 
 
 def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
-    """Return every label set that a new node of the fleet may turn out with."""
+    """Return every label set that a new node of the fleet may have."""
     fleet = status.settings
     machines = tuple([(option.arch, option.instance_type) for option in fleet.options])
     return _variants(status.labels, status.key.region, _zones(status), machines)
@@ -206,7 +210,7 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
 def _variants(
     labels: Labels, region: Region, zones: tuple[str, ...], machines: tuple[tuple[str, str], ...]
 ) -> tuple[Labels, ...]:
-    """Remembered: fleets may have dozens, and they are the same in every plan."""
+    """Return the variants; cached, as fleets may have dozens, the same in every plan."""
     found = []
     for zone, (arch, instance_type) in product(zones, machines):
         told = {
@@ -226,9 +230,9 @@ def _offered(
     daemons: Sequence[PodSpec],
     landings: Sequence[tuple[int, ...]],
 ) -> Resources:
-    """As the config states it, else as its nodes show it or have shown it, else estimated.
+    """Return what a node offers: as the config states, else as its nodes show, else estimated.
 
-    Each daemon is taken off the machines that it lands on; of what is left the least counts.
+    Each daemon is subtracted from the machines on which it runs; the least of what is left counts.
     """
     fleet = shown.status.settings
     if fleet.allocatable is not None:
@@ -250,7 +254,7 @@ def _left(
     taken: Mapping[str, int],
     options: Sequence[InstanceOption],
 ) -> Resources:
-    """Return the least that these options of the fleet leave beside the same daemons."""
+    """Return the least that these options of the fleet leave next to the same daemons."""
     shown, status = amounts.of(options), amounts.status
     if status.seen is not None:
         return _minus(shown, taken)
@@ -262,7 +266,7 @@ def _left(
 
 
 def _room(amounts: ShownAmounts, option: InstanceOption) -> Resources:
-    """Return what a node of this option offers to daemons and pods together, at most."""
+    """Return the most that a node of this option offers to daemons and pods together."""
     shown, status = amounts.of((option,)), amounts.status
     if status.seen is not None:
         return shown
@@ -278,7 +282,7 @@ def _machine(status: FleetStatus, options: Sequence[InstanceOption]) -> dict[str
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
-    """Return the price of one node, and whether it is a known one."""
+    """Return the price of one node, and whether it is known."""
     fleet = status.settings
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
@@ -287,7 +291,7 @@ def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
 
 
 def usual_usd_per_hour(resources: Resources) -> float:
-    """Return what a machine of this size usually costs: stands in for a price that is not known."""
+    """Return the usual price of a machine of this size, for unknown prices."""
     return (
         resources.get("cpu", 0) / 1000 * _USUAL_USD_PER_CPU
         + resources.get("memory", 0) / 2**30 * _USUAL_USD_PER_GIB
@@ -295,7 +299,7 @@ def usual_usd_per_hour(resources: Resources) -> float:
 
 
 def _without_hostname(labels: Labels) -> Labels:
-    """Return the labels without the host name, which a config may name but no node shares."""
+    """Return the labels without the host name, which a config may set but no node shows."""
     if HOSTNAME not in labels:
         return labels
     return Labels((key, value) for key, value in labels.items() if key != HOSTNAME)
@@ -307,7 +311,7 @@ def new_node(
     daemons: Daemons,
     volume_limits: Mapping[str, int | None],
 ) -> NewNode:
-    """Return the node that the fleet would bring next."""
+    """Return the node that the fleet would launch next."""
     variants = variants_of(status)
     shown = ShownAmounts(status)
     landings = _fitting(shown, daemons, _landings(daemons.specs, variants, status.taints))

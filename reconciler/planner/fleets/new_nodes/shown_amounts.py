@@ -1,4 +1,4 @@
-"""What the nodes of a fleet, there now or before, show of what its instance types offer."""
+"""What present and past nodes of a fleet show about what its instance types offer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ from reconciler.planner.fleets.new_nodes.learned import least_of
 
 
 class ShownAmounts:
-    """Asked once for each option; what is the same for all of a fleet is found out once."""
+    """Amounts for options of a fleet; what is the same for all options is computed once."""
 
     def __init__(self, status: FleetStatus) -> None:
-        """Nothing is shown where no node is or was."""
+        """Start from the fleet's nodes; nothing is shown if there are and were none."""
         self.status = status
         least: Mapping[str, int] = status.learned
         if status.seen is not None:
@@ -25,11 +25,11 @@ class ShownAmounts:
         self._seen = {name: self._sizes_seen(name, amount) for name, amount in least.items()}
 
     def of(self, options: Sequence[InstanceOption]) -> Resources:
-        """Return what these options offer, as far as the fleet's nodes tell.
+        """Return what these options offer, as far as the fleet's nodes show.
 
         The least that nodes of any option show counts for the smallest ones. Larger ones offer more
-        in proportion, but no more than nodes of theirs show; those that are smaller than any that
-        was seen offer less in proportion, and no device that they lack.
+        in proportion, but no more than their own nodes show; those smaller than any seen offer less
+        in proportion, and no device that they lack.
         """
         if not self._least:
             return NO_RESOURCES
@@ -49,16 +49,16 @@ class ShownAmounts:
         return FrozenMap(found)
 
     def _of_smaller(self, name: str, size: int, amount: int) -> int:
-        """Return what of an amount is left on machines that have only `size` of it."""
+        """Return how much of an amount is left on machines that have only `size` of it."""
         seen = self._seen[name]
         if not seen or size >= seen[0][0]:
             return amount
         return min(amount, *(offers * size // of for of, offers in seen))
 
     def _sizes_seen(self, name: str, amount: int) -> list[tuple[int, int]]:
-        """Return what the types that were seen have, and what their nodes offer, smallest first.
+        """Return what the seen types have and what their nodes offer, smallest first.
 
-        Of nodes whose type is not known, the smallest option that can show that much is taken.
+        For nodes of unknown type the smallest option that can show that much is used.
         """
         options, by_type = self.status.settings.options, self.status.seen_by_type
         sizes = {option.instance_type: option.resources.get(name, 0) for option in options}

@@ -1,7 +1,7 @@
 """Labels and taints that a group's nodes have in common: its next node will have them too.
 
-Only groups that Terraform does not make from this config: of others the config says them all. They
-are remembered when the last node is gone, else an empty group would be taken for one without any.
+Only for groups that Terraform does not make from this config: for others the config has them all.
+They are remembered when the last node is gone; otherwise an empty group would seem to have none.
 """
 
 from collections import Counter
@@ -32,14 +32,16 @@ from reconciler.planner.placement.kinds import (
 from reconciler.planner.settings import PlannerSettings
 
 REMEMBERED_FOR: Final = timedelta(days=7)
-"""After the last node is gone, longer than a weekend; then the tags count alone: a label that
-a person gave the last node should not count for good."""
+"""How long they are remembered after the last node is gone: longer than a weekend.
+
+Then only the tags count: a label that a person gave the last node should not count forever.
+"""
 NODES_MAX: Final = 15
-"""How many nodes of a group are read: the newest show best what its next one will be."""
+"""How many nodes of a group are read: the newest are most like its next one."""
 _OF_ONE_NODE: Final = frozenset(
     {HOSTNAME, ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, *OLDER_KEYS.values()}
 )
-"""Labels that the next node has with another value, or that its instance type tells."""
+"""Labels that the next node has with another value, or that follow from its instance type."""
 _PLACES: Final = ("topology.", "failure-domain.")
 _OURS: Final = "fleet-reconciler.io/"
 _PASSING_TAINTS: Final = (
@@ -50,7 +52,7 @@ _PASSING_TAINTS: Final = (
     "DeletionCandidateOfClusterAutoscaler",
     "aws-node-termination-handler/",
 )
-"""What keys of taints begin with that tell a node's condition, or that it is to go.
+"""Prefixes of keys of taints that show a node's condition, or that it is to be removed.
 
 Source: cluster-autoscaler/utils/taints (read 2026-11); aws-node-termination-handler, its README.
 """
@@ -65,9 +67,9 @@ class _Shown:
 
 
 def with_shown_nodes(inventory: Inventory, settings: PlannerSettings, at: datetime) -> Inventory:
-    """Return the inventory with what tags and nodes of groups say of their next nodes.
+    """Return the inventory with what tags and nodes of groups say about their next nodes.
 
-    What is remembered changes only where AWS shows the group.
+    What is remembered changes only if AWS shows the group.
     """
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
     fleets: list[FleetStatus] = []
@@ -95,9 +97,9 @@ def _with_shown(
     settings: PlannerSettings,
     at: datetime,
 ) -> tuple[FleetStatus, SavedFleetState]:
-    """Return a group with what its tags and nodes say, and what is to be remembered of it."""
+    """Return a group with what its tags and nodes say, and what is to be remembered."""
     fleet, live = stated.settings, stated.live
-    # A group that was found says nothing but its tags, which its nodes may contradict.
+    # A group that was found has only its tags, which its nodes may contradict.
     own = fleet.labels if fleet.sector else NO_LABELS
     told = fleet
     if live is not None:
@@ -115,7 +117,7 @@ def _with_shown(
         found = _Shown(labels=labels, taints=taints) if present else None
         saved = _remembering(saved, found, template_of(live), at)
     if not present:
-        # A person taints old nodes for the move to a new launch template: older ones tell none.
+        # People taint old nodes to move off a launch template, so taints of older ones are ignored.
         labels, taints = labels if older else saved.node_labels, saved.node_taints
     status = replace(stated, settings=told, shown_labels=labels, shown_taints=taints)
     return status, saved
@@ -126,7 +128,7 @@ def _by_template(
 ) -> tuple[Sequence[Node], Sequence[Node]]:
     """Return the nodes that take pods, of the present launch template and of older ones.
 
-    None that is cordoned: a person who is about to end a node may have tainted it as well.
+    Cordoned nodes are left out: a person who is about to end a node may have tainted it as well.
     """
     parts: tuple[list[Node], list[Node]] = ([], [])
     for node in status.nodes:
@@ -138,7 +140,7 @@ def _by_template(
 def _in_common(nodes: Sequence[Node], startup_taints: frozenset[str]) -> _Shown:
     """Return the labels and taints that more than half of the newest nodes have.
 
-    A person may have put others on one of them, or taken some away.
+    A person may have added others to one of them, or removed some.
     """
     nodes = sorted(nodes, key=_age)
     nodes = nodes[-NODES_MAX:]
@@ -168,7 +170,7 @@ def _lasting(node: Node) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=4096)
 def _may_be_shared(key: str) -> bool:
-    """Return whether a label may have the same value on the next node: asked in every plan."""
+    """Return whether a label may have the same value on the next node; called in every plan."""
     return key not in _OF_ONE_NODE and not key.startswith((*_PLACES, _OURS))
 
 
@@ -178,9 +180,9 @@ def _stays(taint: Taint, startup_taints: frozenset[str]) -> bool:
 
 
 def _remembered(labels: Labels) -> Labels:
-    """Return the labels that are remembered: those of prefixes with few labels come first.
+    """Return the labels to remember: those of prefixes with few labels come first.
 
-    Programs that find out a node's hardware give it dozens of labels of one prefix.
+    Programs that detect a node's hardware give it dozens of labels of one prefix.
     """
     if len(labels) <= NODE_FACTS_MAX:
         return labels
@@ -192,7 +194,7 @@ def _remembered(labels: Labels) -> Labels:
 def _remembering(
     saved: SavedFleetState, shown: _Shown | None, template: str, at: datetime
 ) -> SavedFleetState:
-    """Return what is known after this snapshot; `shown`: by nodes of the present template."""
+    """Return what is known after this snapshot; `shown` is by nodes of the present template."""
     if shown is not None:
         return replace(
             saved,

@@ -1,1 +1,1 @@
-"""Where spot is short: on-demand nodes that stand in, and their return to spot."""
+"""For shortages of spot capacity: on-demand stand-ins, and their return to spot."""

@@ -2,8 +2,8 @@
 
 A spot fleet is back when it is available and had no error for `spot_return.stable_for`. Its
 stand-ins are replaced in batches, one an hour. The nodes of a batch carry the annotation
-`SPOT_RETURN` with the time at which the batch began; when the last one began is kept with what is
-remembered of the spot fleet (`SavedFleetState.spot_return_at`), since nodes that left tell nothing.
+`SPOT_RETURN` with the time at which the batch began; when the last one began is saved with the spot
+fleet's state (`SavedFleetState.spot_return_at`), as nodes that left show nothing.
 """
 
 from collections.abc import Mapping
@@ -23,38 +23,40 @@ from reconciler.planner.nodes.drain_taints import is_draining
 from reconciler.planner.settings import PlannerSettings
 
 BATCH_EVERY: Final = timedelta(hours=1)
-"""From the beginning of one batch to that of the next; a node that could not leave by then is in
-no batch any more."""
+"""The time from one batch to the next; a node that could not leave by then is in no batch any
+more."""
 HEADROOM_WAITS: Final = (
     "headroom lies on an empty node, which may not go now or for which no cheaper one can come"
 )
-"""Why such a stand-in stays. It goes back in no batch: headroom moves by itself, without a drain
-(`planner.policies.headroom`)."""
+"""Why such a stand-in stays.
+
+It is in no batch: headroom moves by itself, without a drain (`planner.policies.headroom`).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotReturn:
-    """The nodes that stand in for nodes of one spot fleet, and which of them go back now."""
+    """The nodes that stand in for nodes of one spot fleet, and which of them are replaced now."""
 
     key: FleetKey
     """The spot fleet."""
     nodes: tuple[FallbackNode, ...]
-    """All that say so."""
+    """All nodes that stand in for it."""
     batch: Mapping[NodeName, datetime]
     """Those that are being replaced, with the time at which their batch began."""
     waits: str
-    """Why no batch may begin now, in words; empty when one may."""
+    """Why no batch may begin now, in words; empty if one may."""
 
 
 def with_spot_returns(
     inventory: Inventory, settings: PlannerSettings, at: datetime
 ) -> tuple[Inventory, tuple[SpotReturn, ...]]:
-    """Find the spot fleets whose stand-ins go back; the nodes of their batches are outdated.
+    """Find the spot fleets whose stand-ins are replaced; the nodes of their batches are outdated.
 
     Args:
         inventory: All fleets.
         settings: The sector config, resolved.
-        at: The clock.
+        at: The time of the plan.
 
     Returns:
         The inventory with these nodes and what is to be remembered, and the fleets by name. While
@@ -113,7 +115,7 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
 
 
 def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime) -> str:
-    """Return why the spot fleet does not count as back; empty when it does."""
+    """Return why the spot fleet does not count as back; empty if it does."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"
     if saved.below_target_since is not None:
@@ -127,10 +129,7 @@ def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at:
 
 
 def _began(node: Node, at: datetime) -> datetime | None:
-    """Return when the node's batch began.
-
-    None when it is in none. A time in the future counts as now.
-    """
+    """Return when the node's batch began; None if it is in none. A future time counts as now."""
     noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
     return None if noted is None else min(noted, at)
 
@@ -146,7 +145,7 @@ def _last_batch(
 
 
 def _waits(batch: Mapping[NodeName, datetime], last: datetime | None, at: datetime) -> str:
-    """Return what the next batch waits for; empty when nothing."""
+    """Return what the next batch waits for; empty if nothing."""
     if last is not None:
         return f"the next batch begins in {duration(BATCH_EVERY - (at - last))}"
     if batch:

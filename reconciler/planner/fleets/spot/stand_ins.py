@@ -1,9 +1,9 @@
-"""On-demand nodes that were bought because a spot fleet was unavailable.
+"""Stand-ins: on-demand nodes that were bought because a spot fleet was unavailable.
 
-The node itself says so, in the annotation `fallback-from`: the name of the spot fleet. It is
-written while the node is young. A node counts when its instance was launched while a spot fleet of
-its sector and region, with `spot_fallback: on-demand`, was unavailable: spot nodes are cheaper, so
-it would have come from there.
+The node itself has the name of the spot fleet, in the annotation `fallback-from`, which is written
+while the node is young. A node counts as a stand-in if its instance was launched while a spot fleet
+of its sector and region, with `spot_fallback: on-demand`, was unavailable: spot nodes are cheaper,
+so it would have come from there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ class FallbackNode:
 
 
 def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> list[FallbackNode]:
-    """Return the nodes that stand in for spot nodes: those that say so, and new ones, by name.
+    """Return the nodes that stand in for spot nodes: annotated ones, and new ones, sorted by name.
 
-    An annotation that names no such spot fleet of the node's sector and region is passed over.
+    An annotation that names no such spot fleet of the node's sector and region is ignored.
 
     Args:
         inventory: All fleets.
-        at: The clock.
-        young_seconds: Nodes older than this that do not say so are none.
+        at: The time of the plan.
+        young_seconds: Older nodes without the annotation are none.
     """
     found: list[FallbackNode] = []
     saved_states = {(each.fleet, each.region): each for each in inventory.fleet_states}
@@ -62,7 +62,7 @@ def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> 
 
 
 def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:
-    """Return whether demand of a spot fleet may move to this on-demand fleet."""
+    """Return whether demand of a spot fleet may be served by this on-demand fleet."""
     return (
         spot.settings.spot
         and spot.settings.spot_fallback
@@ -77,7 +77,7 @@ def _unavailable_then(
     saved_states: Mapping[tuple[str, Region], SavedFleetState],
     launched: datetime,
 ) -> Iterator[FleetKey]:
-    """Yield those of the fleets, in the order of the config, that were unavailable at a moment."""
+    """Yield the fleets that were unavailable at a time, in the order of the config."""
     for status in spot:
         saved = saved_states.get((status.key.name, status.key.region))
         until = saved.unavailable_until if saved else None

@@ -13,19 +13,19 @@ _DIGITS_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchMark:
-    """Which batch a node is in, written as `<version>/<RFC 3339>/<number>`.
+    """The batch of a node, written as `<version>/<RFC 3339>/<number>`.
 
-    `/<RFC 3339>` follows when it has waited for its turn.
+    `/<RFC 3339>` is appended once it has waited for its turn.
     """
 
     version: str
-    """The launch template version that takes its place."""
+    """The launch template version of its replacement."""
     at: datetime
     """When the batch began."""
     number: int
-    """From 1; the node waits for so many new nodes."""
+    """From 1; the node is drained once this many new nodes take pods."""
     waited_until: datetime | None = None
-    """Until when it only waited for its turn, as last noted; None when it has not been noted."""
+    """Until when it only waited for its turn, as last noted; None if never noted."""
 
     def __str__(self) -> str:
         waited = "" if self.waited_until is None else f"/{rfc3339(self.waited_until)}"
@@ -33,7 +33,10 @@ class BatchMark:
 
 
 def read_mark(node: Node, at: datetime) -> BatchMark | None:
-    """Return the node's mark; None without one that can be read. A time to come counts as now."""
+    """Return the node's mark; None if there is none or it is unreadable.
+
+    A future time counts as now.
+    """
     version, *rest = node.annotations.get(ROLLING_UPDATE, "").split("/")
     match rest:
         case [noted, number]:

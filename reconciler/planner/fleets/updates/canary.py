@@ -1,11 +1,13 @@
-"""The canary of a version: since when its first new node is watched, and what speaks against it.
+"""The canary of a version: how long its first new node was watched, and what it shows.
 
 A version is proven when a new node took pods, and was watched, for `canary_time` after the first
-batch was gone, and nothing speaks against it then. What its pods do before that shows whether it
-works: a node without pods shows nothing. Time counts as watched only around the plans that could
-judge: not while this program was away, EC2 did not tell the version, the Region had an outage, or
-the clocks differed. The Lease keeps since when it is watched (`SavedFleetState.canary_since`), so
-that pods may be short, and that it is proven, so that it stays so whatever its nodes do later.
+batch was gone, and shows no failure. What its pods do before that shows whether the version works;
+a node without pods shows nothing.
+
+Time counts as watched only around plans that could judge: not while this program was away, EC2 did
+not return the version, the region had an outage, or the clocks differed. The Lease keeps since when
+it is watched (`SavedFleetState.canary_since`), so that pods may be short-lived, and that it is
+proven, which then holds whatever its nodes do later.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,15 +43,15 @@ from reconciler.planner.nodes.starting import (
 from reconciler.planner.settings import PlannerSettings
 
 LOOK_COUNTS: Final = timedelta(minutes=2)
-"""For how long before a plan its look at the nodes counts as watched, at most."""
+"""How much time before a plan counts as watched by it, at most."""
 _SAVED_AFTER: Final = timedelta(minutes=1)
-"""How old the saved last look may be: less than the above, and the Lease need not be written in
-each cycle."""
+"""How old the saved last look may be: less than the above, so that the Lease need not be written
+in each cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """What is known of the version from which a fleet launches."""
+    """What is known about the version from which a fleet launches."""
 
     version: str = ""
     """As `SavedFleetState.canary_version`: empty while nothing can be noted."""
@@ -62,7 +64,7 @@ class Canary:
     left: timedelta | None = None
     """How much longer it is to be watched; None while its watch has not begun."""
     failure: str = ""
-    """What shows that its nodes do not work, in words; empty when nothing does."""
+    """What shows that its nodes do not work, in words; empty if nothing does."""
 
 
 def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) -> bool:
@@ -70,7 +72,7 @@ def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) 
 
     Args:
         node: The node.
-        noticed: Nodes that EC2 takes back, or recommends to leave.
+        noticed: Nodes that EC2 takes back, or recommends to replace.
         settings: Which taints are start-up taints.
     """
     leaving = node.unschedulable or is_draining(node) or node.name in noticed
@@ -78,7 +80,7 @@ def stays(node: Node, noticed: Collection[NodeName], settings: PlannerSettings) 
 
 
 class Canaries:
-    """Watches the first new nodes of all fleets; pods are read where that decides something."""
+    """Watches the first new nodes of all fleets; pods are read only if that decides something."""
 
     def __init__(
         self,
@@ -90,13 +92,13 @@ class Canaries:
         snapshot: Snapshot,
         settings: PlannerSettings,
     ) -> None:
-        """Take what it looks at.
+        """Prepare the watch.
 
         Args:
-            fleets: All.
-            instances: By node.
-            stuck: Instances that never joined, as far as they are to be believed.
-            noticed: Nodes that EC2 takes back, or recommends to leave.
+            fleets: All fleets.
+            instances: Instances by node.
+            stuck: Instances that never joined, if they are to be believed.
+            noticed: Nodes that EC2 takes back, or recommends to replace.
             doubted: Nodes of versions that are not proven.
             snapshot: Pods, and the clocks.
             settings: The config, in which rolling updates are switched on.
@@ -119,15 +121,15 @@ class Canaries:
         *,
         in_batch: bool,
     ) -> Canary:
-        """Return what is known of a fleet's version.
+        """Return what is known about a fleet's version.
 
-        While its Region has an outage, or the clocks differ, nothing new is.
+        While its region has an outage, or the clocks differ, nothing new is learned.
 
         Args:
-            fleet: The fleet; EC2 tells its version.
+            fleet: The fleet; EC2 returns its version.
             old: Its drifted nodes.
             new: Its nodes of the version.
-            saved: What the Lease says of it.
+            saved: What the Lease has about it.
             in_batch: Whether a batch of the version is under way.
         """
         assert fleet.live is not None
@@ -140,8 +142,8 @@ class Canaries:
         lifted = saved is not None and saved.resumed_version == version
         staying = [node for node in new if stays(node, self._noticed, self._settings)]
         shown = min(filter(None, map(self._pods_since, staying)), default=None)
-        # Without a last look nothing but the nodes shows what happened: the Lease was lost, or is
-        # of a program that noted none.
+        # Without a last look only the nodes show what happened: the Lease was lost, or is of a
+        # program that noted none.
         seen_at = known.canary_seen_at if known is not None else None
         since = known.canary_since if known is not None else shown
         if since is not None and seen_at is None and self.now - since >= self._watched:
@@ -162,7 +164,7 @@ class Canaries:
         return Canary(version=version, since=since, seen_at=seen_at, left=left, failure=failure)
 
     def _unjudged(self, known: SavedFleetState | None) -> Canary:
-        """Return what the Lease says of a version that is not proven; None: it says nothing."""
+        """Return what the Lease has about a version that is not proven; None if nothing."""
         if known is None:
             return Canary()
         since, seen_at = known.canary_since, known.canary_seen_at
@@ -172,9 +174,9 @@ class Canaries:
         return Canary(version=known.canary_version, since=since, seen_at=seen_at, left=left)
 
     def _pods_since(self, node: Node) -> datetime | None:
-        """Since when the first of the node's pods is there; None without any.
+        """Return since when the first of the node's pods is there; None without any.
 
-        Where that is not known it is since the node is Ready.
+        If that is not known, since the node is Ready.
         """
         pods = self._pods_on.get(node.name, ())
         bound = [p.scheduled_at or p.started_at or node.ready_changed_at for p in pods if counts(p)]
@@ -205,14 +207,14 @@ class Canaries:
         *,
         only_now: bool = False,
     ) -> str:
-        """Return what shows that nodes of the new version do not work; empty when nothing does.
+        """Return what shows that nodes of the new version do not work; empty if nothing does.
 
         Args:
             fleet: The fleet.
             old: Its drifted nodes.
             new: Its nodes of the version.
-            only_now: Whether restarts count only of pods that are in a crash loop now: the others
-                may be days old.
+            only_now: Whether only restarts of pods in a crash loop now count: others may be days
+                old.
         """
         crashing = self._crashing(old, new, only_now=only_now)
         return self._never_joined(fleet) or crashing or self._not_ready(new)
@@ -240,7 +242,7 @@ class Canaries:
         return ""
 
     def _not_ready(self, new: Sequence[Node]) -> str:
-        """Return which node has not taken pods for `instance_init_time`, since it last could."""
+        """Return which node has not taken pods for `instance_init_time` since it last could."""
         limit = timedelta(seconds=self._settings.instance_init_seconds)
         for node in new:
             since = unready_since(node, self._instances.get(node.name))
@@ -254,9 +256,9 @@ class Canaries:
         return ""
 
     def _taint_since_ready(self, node: Node) -> Taint | None:
-        """Return a start-up taint that a node has had since it is Ready, as far as its pods tell.
+        """Return a start-up taint that a node has had since it is Ready, as far as its pods show.
 
-        Agents put theirs on again while they restart, and Kubernetes does not say when.
+        Agents add theirs again while they restart, and Kubernetes does not say when.
         """
         pods = self._pods_on.get(node.name, ())
         for taint in startup_taints(node, self._settings):

@@ -1,4 +1,4 @@
-"""Pods that were restarted again and again, and whether the node that they run on may be why."""
+"""Pods that were restarted again and again, and whether their node may be the cause."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,13 +9,15 @@ from reconciler.model.containers import ContainerState
 from reconciler.model.ids import NodeName
 
 CRASH_LOOP_RESTARTS: Final = 3
-"""A pod with so many restarts on a new node halts the rolling update of its fleet."""
+"""A pod with this many restarts on a new node halts the rolling update of its fleet."""
 _WAITS: Final = "CrashLoopBackOff"
-"""What a container's state says while the kubelet waits before the next restart."""
+"""The state of a container while the kubelet waits before the next restart."""
 _BACKOFF_RESET: Final = timedelta(minutes=10)
-"""A container that has run for so long without a crash is in no crash loop any more.
+"""A container that has run this long without a crash is no longer in a crash loop.
+
 Source: Kubernetes documentation, "Pod Lifecycle", container restart policy: the kubelet resets the
-backoff after 10 minutes."""
+backoff after 10 minutes.
+"""
 
 
 def restarted_pods(pods: Iterable[Pod]) -> Sequence[Pod]:
@@ -31,9 +33,9 @@ def restarted_pods(pods: Iterable[Pod]) -> Sequence[Pod]:
 
 
 def restarts_of(pod: Pod) -> int:
-    """Return how often its containers were restarted, with sidecars and init containers that fail.
+    """Return how often its containers, sidecars and failing init containers were restarted.
 
-    Not those init containers that have succeeded: many only wait for something by failing.
+    Init containers that have succeeded do not count: many only wait for something by failing.
     """
     init = (each for each in pod.containers if each.kind == "init" and each.exit_code != 0)
     return pod.restarts + sum(each.restarts for each in init)
@@ -42,15 +44,15 @@ def restarts_of(pod: Pod) -> int:
 def crashing_pods(
     restarted: Sequence[Pod], old: Collection[NodeName], now: datetime
 ) -> Mapping[NodeName, Pod]:
-    """Return one of the restarted pods by node, without those that crash on old nodes, too.
+    """Return by node one of the restarted pods, without those that crash on old nodes too.
 
-    A controller whose pods are in a crash loop on nodes of the old version says nothing about the
-    new one. Restarts that a pod had some time ago do not count against it there.
+    If pods of a controller are in a crash loop on nodes of the old version, they say nothing about
+    the new one. Restarts of a pod some time ago do not count for that.
 
     Args:
         restarted: See `restarted_pods`.
         old: Nodes of the old version.
-        now: The time that the API server has at least.
+        now: The earliest time that the API server may have.
     """
     everywhere = {
         _controller(pod) for pod in restarted if pod.node_name in old and is_crashing(pod, now)
@@ -63,17 +65,17 @@ def crashing_pods(
 
 
 def is_crashing(pod: Pod, now: datetime) -> bool:
-    """Return whether a container of the pod is in a crash loop at a time.
+    """Return whether a container of the pod is in a crash loop at `now`.
 
     Args:
         pod: The pod.
-        now: The time that the API server has at least.
+        now: The earliest time that the API server may have.
     """
     return any(_is_in_crash_loop(each, now) for each in pod.containers)
 
 
 def _is_in_crash_loop(container: ContainerState, now: datetime) -> bool:
-    """Whether it waits for its next restart, or runs for a short time only between two crashes."""
+    """Return whether it waits for its next restart, or has run only briefly since a crash."""
     if container.waiting == _WAITS:
         return True
     ended, again = container.ended_at, container.restarts >= CRASH_LOOP_RESTARTS
@@ -81,7 +83,7 @@ def _is_in_crash_loop(container: ContainerState, now: datetime) -> bool:
 
 
 def _controller(pod: Pod) -> tuple[str, str, str] | None:
-    """Return what makes the pod; None for a pod that nothing makes."""
+    """Return the controller of the pod; None if it has none."""
     if pod.owner is None:
         return None
     return pod.key.namespace, pod.owner.kind, pod.owner.name

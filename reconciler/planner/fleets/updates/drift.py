@@ -1,4 +1,4 @@
-"""Which nodes their fleet would no longer launch as they are, and why.
+"""Which nodes their fleet would launch differently now, and why.
 
 The version of the launch template stands for the image and the user data, which are part of it.
 Such nodes are only replaced by a rolling update (`planner.fleets.updates.rolling_update`).
@@ -23,24 +23,24 @@ class Drift:
     """What is known about one node."""
 
     reasons: Mapping[DriftReason, str]
-    """Why it is drifted, in words, by reason; empty when nothing shows that it is."""
+    """Why it is drifted, in words, by reason; empty if nothing shows that it is."""
     unknown: str = ""
-    """Why its launch template version was not compared; empty when it was."""
+    """Why its launch template version was not compared; empty if it was."""
 
     def __str__(self) -> str:
-        """Return what explanations say: empty when the node is as its fleet would launch it."""
+        """Return the text for explanations: empty if the node is as its fleet would launch it."""
         said = [f"drifted: {text}" for text in self.reasons.values()]
         return "; ".join([*said, *([f"unknown: {self.unknown}"] if self.unknown else [])])
 
 
 def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
-    """Return what of the instance its fleet would launch otherwise.
+    """Return what about the instance its fleet would launch differently.
 
     What cannot be read never makes a node drifted.
 
     Args:
-        live: The fleet as EC2 shows it; None when EC2 does not show it.
-        instance: The node's instance; None when EC2 does not show it.
+        live: The fleet as EC2 shows it; None if EC2 does not show it.
+        instance: The node's instance; None if EC2 does not show it.
     """
     if live is None or instance is None:
         missing = "fleet" if live is None else "instance"
@@ -63,7 +63,7 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
 
 
 def _why_not_comparable(live: Fleet, instance: Instance) -> str:
-    """Return why the two versions cannot be compared; empty when they can."""
+    """Return why the two versions cannot be compared; empty if they can."""
     template, present = instance.tags.get(TEMPLATE_ID_TAG, ""), versions_launched(live, instance)
     if not all(version.isdigit() for version in present):
         return "the number of the fleet's launch template version cannot be read"
@@ -77,12 +77,12 @@ def _why_not_comparable(live: Fleet, instance: Instance) -> str:
 def old_and_new(
     fleet: FleetNodes, live: Fleet | None, instances: Mapping[NodeName, Instance]
 ) -> OldAndNew:
-    """Return the drifted nodes of a fleet with the reasons, and those that are known not to be.
+    """Return the drifted nodes of a fleet with the reasons, and those known not to be drifted.
 
     Args:
-        fleet: The fleet; one that is to go as a whole has neither.
+        fleet: The fleet; a departing one has neither.
         live: What it launches.
-        instances: By node.
+        instances: Instances by node.
     """
     old: dict[NodeName, str] = {}
     new: list[Node] = []

@@ -1,4 +1,4 @@
-"""Rolling updates as the Lease has them: halts, until a person lifts them, and proven versions.
+"""Rolling updates on the Lease: halts, until a person lifts them, and proven versions.
 
 Both are of one version, and are forgotten when it changes.
 """
@@ -19,13 +19,13 @@ def halted_after(
     fleets: Iterable[FleetNodes],
     updates: Mapping[FleetKey, Update],
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the saved states with what this snapshot shows; what was of earlier versions goes.
+    """Return the saved states with what this snapshot shows, without that of earlier versions.
 
-    While EC2 does not tell a fleet's version, what is saved of it stays.
+    While EC2 does not return a fleet's version, what is saved about it stays.
 
     Args:
-        saved_states: By fleet and region, with what a person lifted.
-        fleets: All.
+        saved_states: By fleet and region, after a person's resumes.
+        fleets: All fleets.
         updates: Their rolling updates.
     """
     after = dict(saved_states)
@@ -64,7 +64,7 @@ def _watching(saved: SavedFleetState, canary: Canary) -> SavedFleetState:
 def with_resumed(
     saved_states: Mapping[tuple[str, Region], SavedFleetState], resumed: Iterable[str]
 ) -> dict[tuple[str, Region], SavedFleetState]:
-    """Return the saved states in which no fleet that a person named is halted.
+    """Return the saved states without halts of the fleets that a person resumed.
 
     Args:
         saved_states: By fleet and region.

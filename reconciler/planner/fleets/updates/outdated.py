@@ -1,7 +1,7 @@
 """Nodes that are to be replaced in time, one after the other, because of what they are.
 
-That is a decision about the node and not about its use: such a node goes at any price and takes no
-pods of others, and what replaces it is there before its pods move.
+The reason is the node and not its use: such a node leaves at any cost of moves and takes no pods of
+others, and its replacement joins before its pods move.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,23 +25,23 @@ class Outdated:
     """Why a node is to be replaced."""
 
     reason: DisruptionReason
-    """What disruption budgets call it."""
+    """The reason by which disruption budgets count it."""
     policy: PolicyName
     because: str
     since: datetime
-    """Of two nodes the one with the earlier time goes first."""
+    """Of two nodes the one with the earlier time is replaced first."""
     waits: str = ""
-    """What must come before it is emptied, in words; empty when nothing must."""
+    """What it waits for before it is drained, in words; empty if for nothing."""
     only_for_cheaper_spot: bool = False
-    """Whether only a spot node that costs less is asked for in its place, and its moves must be
-    worth what they save; else it goes at any price."""
+    """Whether only a cheaper spot node is asked for to replace it, and its moves must be worth
+    what they save; else it leaves at any cost."""
 
     replaced_by_group: bool = False
-    """Whether its Auto Scaling group launches another instance in its place by itself."""
+    """Whether its Auto Scaling group launches its replacement by itself."""
 
     @property
     def has_batch(self) -> bool:
-        """Whether new nodes are asked for with its batch, and none for itself beside these."""
+        """Return whether new nodes are asked for with its batch, and none for itself as well."""
         return self.policy == "rolling-update"
 
 
@@ -52,14 +52,14 @@ def find_outdated(
     updates: Mapping[FleetKey, Update],
     at: datetime,
 ) -> Mapping[NodeName, Outdated]:
-    """Return the nodes that are to be replaced, in name order.
+    """Return the nodes that are to be replaced, sorted by name.
 
     Args:
-        fleets: All; nodes of fleets that are to go as a whole are left out.
-        instances: By node.
+        fleets: All fleets; nodes of departing ones are left out.
+        instances: Instances by node.
         noticed: Notices of EC2 by node.
         updates: Rolling updates by fleet.
-        at: The clock.
+        at: The time of the plan.
     """
     found: dict[NodeName, Outdated] = {}
     for fleet in fleets:
@@ -106,7 +106,7 @@ def _by_update(node: Node, update: Update | None) -> Outdated | None:
 
 
 def chosen_by_update(update: Update, node: Node, at: datetime) -> Outdated:
-    """Return why a node is to be replaced that a rolling update chooses.
+    """Return why a node that a rolling update chooses is to be replaced.
 
     Args:
         update: The update, of which it is an old node.
@@ -125,13 +125,13 @@ def chosen_by_update(update: Update, node: Node, at: datetime) -> Outdated:
 def outdated_by_age(
     node: Node, instance: Instance | None, settings: FleetSettings, at: datetime
 ) -> Outdated | None:
-    """Return that a node is older than its fleet's `expire_after`; None when it is not.
+    """Return why a node older than its fleet's `expire_after` is to be replaced; None if younger.
 
     Args:
         node: The node.
-        instance: Its instance, from whose launch its age counts where that is known.
-        settings: Its fleet's.
-        at: The clock.
+        instance: Its instance, from whose launch its age counts if it is known.
+        settings: The settings of its fleet.
+        at: The time of the plan.
     """
     since = instance.launched_at if instance is not None else None
     since = since or node.created_at

@@ -1,13 +1,12 @@
 """Rolling updates: which drifted nodes are replaced next, what they wait for, when it halts.
 
 Nodes are replaced in batches. The nodes of a batch carry the annotation `ROLLING_UPDATE` with the
-launch template version, the time and their number in the batch. Number k is emptied when k nodes
-that came after that time take pods, so that the fleet never has fewer of these than before: a node
-that is Ready may still have a start-up taint.
-Everything else is read from the nodes again in each cycle; only a halt, and since when the first
-node of a version has been watched (`planner.fleets.updates.canary`), are remembered on the Lease.
-Model: AWS CloudFormation's AutoScalingRollingUpdate policy (MinInstancesInService, MaxBatchSize,
-PauseTime).
+launch template version, the time and their number in the batch. Number k is drained once k nodes
+that joined after that time take pods, so that the fleet never has fewer such nodes than before: a
+node that is Ready may still have a start-up taint. Everything else is read from the nodes again in
+each cycle; only a halt, and since when the first node of a version has been watched
+(`planner.fleets.updates.canary`), are remembered on the Lease. Model: AWS CloudFormation's
+AutoScalingRollingUpdate policy (MinInstancesInService, MaxBatchSize, PauseTime).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,10 +49,10 @@ def find_updates(
     """Return the rolling updates that are not finished.
 
     Args:
-        fleets: All; those that are to go as a whole, and those that EC2 does not show, have none.
-        instances: By node.
-        stuck: Instances that never joined, as far as they are to be believed.
-        noticed: Nodes that EC2 takes back, or recommends to leave.
+        fleets: All fleets; departing ones, and those that EC2 does not show, have none.
+        instances: Instances by node.
+        stuck: Instances that never joined, if they are to be believed.
+        noticed: Nodes that EC2 takes back, or recommends to replace.
         saved_states: Which updates are halted, and which versions are proven.
         snapshot: Pods, and the clocks.
         settings: The config.
@@ -129,9 +128,9 @@ def _batch(
 def _judged(
     canaries: Canaries, fleet: FleetNodes, update: Update, saved: SavedFleetState | None
 ) -> Canary:
-    """Return what is known of the version; its failure is why the update stands still, if it does.
+    """Return what is known about the version; its failure is why the update halts, if it does.
 
-    A halt that is over begins the watch again.
+    After a halt was lifted the watch begins again.
     """
     halted = saved.halted_because if saved and saved.halted_version == update.version else ""
     if not halted:
@@ -149,9 +148,9 @@ def _with_state(
 
     Args:
         fleet: The fleet.
-        update: What it consists of.
-        now: The time that the API server has at least.
-        at: Our clock, which the maintenance windows follow.
+        update: The parts of the update.
+        now: The earliest time that the API server may have.
+        at: Our time, which the maintenance windows follow.
         settings: The config.
     """
     rules, canary = settings.rolling_update, update.canary
@@ -177,7 +176,7 @@ def _state(  # noqa: PLR0911 - one return per state
     Args:
         update: The update.
         rules: How nodes are replaced.
-        now: The time that the API server has at least.
+        now: The earliest time that the API server may have.
         local: The time of the maintenance windows.
     """
     canary = update.canary
@@ -191,7 +190,7 @@ def _state(  # noqa: PLR0911 - one return per state
     if update.new and not canary.proven:
         if not ready:
             return "canary", "the first new node takes no pods yet"
-        # One to which no pod came in that time proves nothing: one more node is replaced then.
+        # A node without pods in that time proves nothing: then one more node is replaced.
         left = canary.left
         if left is None:
             left = min(ready) + timedelta(seconds=rules.canary_seconds) - now
@@ -221,16 +220,16 @@ def _spare(fleet: FleetNodes, rules: RollingUpdate, settings: PlannerSettings) -
 
 
 def _lacks_room(fleet: FleetNodes, update: Update) -> bool:
-    """Whether the fleet may not hold the new nodes that its batch, or the next one, still lacks."""
+    """Return whether the fleet's maximum has no room for new nodes of this batch, or the next."""
     lacking = max(1, update.successors_wanted) - len(update.successors)
     return fleet.max is not None and fleet.joined_or_launching + lacking > fleet.max
 
 
 def _went_first(fleet: FleetNodes, update: Update) -> bool:
-    """Whether a node of the batch drains without its new node, in a fleet that has a maximum.
+    """Return whether a node of the batch drains without a new node, in a fleet with a maximum.
 
-    That fleet may have room for a new node meanwhile; the drain would be given up all the same if
-    its pods could not go on to the nodes to which they had begun to move.
+    The fleet may have room for a new node by now; but the drain would be given up if its pods could
+    no longer go to the nodes to which they had begun to move.
     """
     came = len(update.successors_taking_pods)
     going = (node for node in fleet.nodes if is_draining(node) and node.name in update.batch)
@@ -239,7 +238,7 @@ def _went_first(fleet: FleetNodes, update: Update) -> bool:
 
 
 def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
-    """The nodes of the batch whose new node takes pods, or without which enough are in service."""
+    """Return the batch's nodes that have a new node that takes pods, or need none."""
     came = len(update.successors_taking_pods)
     found = {name for name, mark in update.batch.items() if mark.number <= came}
     draining = {node.name for node in fleet.nodes if is_draining(node)}

@@ -1,4 +1,4 @@
-"""Rolling updates while EC2 does not tell which version of its launch template a fleet launches."""
+"""Rolling updates while EC2 does not return the launch template version of a fleet."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,17 +28,17 @@ def standing_update(
     at: datetime,
     settings: PlannerSettings,
 ) -> Update | None:
-    """Return the update of a fleet whose version EC2 does not tell; None when it has none.
+    """Return the update of a fleet with an unknown version; None if it has none.
 
-    What was known last holds: its halt, its canary, and the batch whose nodes are marked. The nodes
-    that came since that began count as those for which the batch waits, but none of it is emptied
-    for them: they may be of a later version.
+    What was known last holds: its halt, its canary, and the batch whose nodes are marked. Nodes
+    that joined since that batch began count as those it waits for, but none of it is drained for
+    them: they may be of a later version.
 
     Args:
         fleet: The fleet.
-        instances: By node.
-        saved: What the Lease says of it.
-        at: The clock.
+        instances: Instances by node.
+        saved: What the Lease has about it.
+        at: The time of the plan.
         settings: Which taints are start-up taints.
     """
     assert fleet.live is not None
@@ -90,7 +90,7 @@ def _old_of_watched(
     *,
     in_batch: bool,
 ) -> Mapping[NodeName, str]:
-    """Return the drifted nodes of a fleet whose canary is not proven yet; none without a canary.
+    """Return the drifted nodes of a fleet with an unproven canary; empty without a canary.
 
     The version that was known last is the one that the canary is of.
     """

@@ -25,32 +25,32 @@ class Update:
     new: tuple[Node, ...]
     """Nodes that are as the fleet launches them now."""
     taking: frozenset[NodeName] = frozenset()
-    """Those of them that take pods."""
+    """Those of the new nodes that take pods."""
     staying: frozenset[NodeName] = frozenset()
-    """Those of these that are neither cordoned nor leaving."""
+    """Those of them that are neither cordoned nor leaving."""
     canary: Canary = field(default_factory=Canary)
-    """What is known of the version."""
+    """What is known about the version."""
     spare: int
-    """How many nodes that take pods `min_in_service` can do without; 0 when it is not set."""
+    """How many nodes that take pods `min_in_service` can do without; 0 if it is not set."""
     may_go: frozenset[NodeName]
-    """Nodes of the batch that need not wait for a new node any more."""
+    """Nodes of the batch that no longer wait for a new node."""
     batch_max: int
     """How many nodes the next batch may have; 0 while none may begin."""
     old_take_pods: bool = False
     """Whether pods may move to old nodes outside of the batch: the fleet's `max_capacity` has no
-    room for the new nodes, or had none when their drain began, and `min_in_service` lets nodes go
-    without them."""
+    room for the new nodes, or had none when their drain began, and `min_in_service` lets
+    nodes leave without them."""
     version_told: bool = True
-    """Whether EC2 tells which version that is; else it is the last that is known."""
+    """Whether EC2 returns that version; else it is the last known one."""
 
     @property
     def halted(self) -> bool:
-        """Return whether it stands still until the version changes or a person lets it go on."""
+        """Return whether it stands still until the version changes or a person resumes it."""
         return self.state == "halted"
 
     @property
     def successors(self) -> tuple[Node, ...]:
-        """New nodes that came since the batch began, whether they take pods yet or not."""
+        """Return the new nodes since the batch began, whether or not they take pods yet."""
         began = min((mark.at for mark in self.batch.values()), default=None)
         if began is None:
             return ()
@@ -58,17 +58,17 @@ class Update:
 
     @property
     def successors_taking_pods(self) -> tuple[Node, ...]:
-        """Return those that take pods and stay."""
+        """Return those of them that take pods and stay."""
         return tuple(node for node in self.successors if node.name in self.staying)
 
     @property
     def successors_in_vain(self) -> tuple[Node, ...]:
-        """Return those that took pods, and are cordoned or leave now."""
+        """Return those that took pods and are now cordoned or leaving."""
         gone = (node for node in self.successors if node.name not in self.staying)
         return tuple(node for node in gone if node.name in self.taking)
 
     def awaits(self, node: Node) -> bool:
-        """Return whether pods of the batch are to come to the node."""
+        """Return whether pods of the batch are to move to the node."""
         came = any(node.name == each.name for each in self.successors)
         return came and (node.name in self.staying or node.name not in self.taking)
 
@@ -86,7 +86,7 @@ class Update:
 
     @property
     def shown(self) -> FleetUpdate:
-        """Return what the plan tells of it."""
+        """Return what the plan shows of the update."""
         return FleetUpdate(
             fleet=self.key.name,
             region=self.key.region,

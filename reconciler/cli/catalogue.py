@@ -30,7 +30,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="Instance types and their prices: show what is known, or ask EC2 again.",
+    help="Show instance types and their prices, or refresh them from EC2.",
 )
 FileOption = Annotated[
     str | None,
@@ -96,7 +96,9 @@ def _text(price: Decimal | None) -> str | None:
 
 @app.command()
 def refresh(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, whole or not at all.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File to write; on errors it is left as it was.")
+    ],
     *,
     region: Annotated[
         str | None,

@@ -46,9 +46,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
-    help="What pipelines call: a checked plan, the apply of exactly that plan, the end of approved"
-    " removals that are drained (finish), a drift report; the lock of a dead run (unlock), a plan"
-    " on its pull request (comment), the root modules of a checkout (roots).",
+    help="Commands for pipelines: make a checked plan (plan), apply exactly that plan (apply),"
+    " remove fleets whose approved removal is drained (finish), report drift (drift), release the"
+    " lock of a dead run (unlock), show a plan on its pull request (comment), and list the root"
+    " modules of a checkout (roots).",
 )
 
 
@@ -72,26 +73,26 @@ def plan(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="What kubectl get prints of the cluster (see plan), to say what the plan means"
-            " for the pods that run now; - is stdin; repeatable.",
+            help="Kubernetes objects, as `kubectl get -o json` prints them (see plan), to show what"
+            " the plan means for running pods; - is stdin; repeatable.",
         ),
     ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|DIR|s3://…",
-            help="Recorded demand (see `reconciler record`): what it would have cost, and which"
-            " pods would have waited, before and with this config.",
+            help="Recorded demand (see `reconciler record`), to show its cost, and which pods would"
+            " have waited, with the config before and with this one.",
         ),
     ] = None,
     replay_base: Annotated[
-        str, typer.Option(metavar="COMMIT", help="Whose config is the one before.")
+        str, typer.Option(metavar="COMMIT", help="Commit whose config is the one before.")
     ] = "HEAD^1",
     lock_timeout: LockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
 ) -> None:
-    """Plan, check the plan, and keep it with a Markdown summary (PLAN/summary.md).
+    """Plan, check the plan, and save it with a Markdown summary (PLAN/summary.md).
 
     Exit code 1 when the guard refuses the plan; such a plan is not kept.
     """
@@ -143,7 +144,7 @@ def apply(
         bool,
         typer.Option(
             "--allow-newer-commit",
-            help="Also when the checkout is at a newer commit that changed neither DIR nor the"
+            help="Apply also if the checkout is at a newer commit that changed neither DIR nor the"
             " config, as with many clusters in one repository.",
         ),
     ] = False,
@@ -154,7 +155,7 @@ def apply(
     lock_timeout: LockOption = 60,
     output: OutputOption = None,
 ) -> None:
-    """Apply exactly the plan that `ci plan` kept, or nothing.
+    """Apply exactly the plan that `ci plan` saved, or nothing.
 
     Refused when commit, files or state moved since. When only live capacity moved, the plan is
     made again first, and applied if it still does the same. An approved removal of a fleet that
@@ -249,7 +250,7 @@ def unlock(
     backend_config: BackendOption = None,
     allow_file: FilesOption = None,
 ) -> None:
-    """Take away the state lock of a run that is dead.
+    """Release the state lock of a run that is dead.
 
     Make sure that it is: a living one would go on writing the state without a lock.
     """
@@ -305,7 +306,7 @@ def roots(
         str,
         typer.Option(
             metavar="COMMIT",
-            help="List only roots that changed since this commit; all when it is not there.",
+            help="List only roots that changed since this commit; all if it does not exist.",
         ),
     ] = "",
     rendered: Annotated[
@@ -324,7 +325,7 @@ def roots(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """List the root modules of this checkout, for a job each.
+    """List the root modules of this checkout, to run a job for each.
 
     As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
     an artifact, `cluster` for choosing a role; `gone` are configs that were removed.

@@ -28,12 +28,12 @@ def command(
     control_plane: ControlPlaneOption = "simulated",
     provider: Annotated[
         Literal["ec2-fleet", "asg", "mixed"],
-        typer.Option(help="What the nodes are of: EC2 Fleets, Auto Scaling groups, or both."),
+        typer.Option(help="What launches the nodes: EC2 Fleets, Auto Scaling groups, or both."),
     ] = "ec2-fleet",
 ) -> None:
-    """Commit, render, plan, apply, scale up, run pods, scale in, plan again: all on real parts.
+    """Run a complete example: commit, render, apply, scale up, run pods, scale in, plan again.
 
-    Needs git and Terraform; everything listens on loopback and is gone at the end.
+    It needs git and Terraform. Everything listens on loopback and is removed at the end.
     """
     from reconciler.demo.requirements import check_requirements  # noqa: PLC0415 - before the rest
 

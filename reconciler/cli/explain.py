@@ -29,9 +29,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
-    help="Why a pod waits and what would place it, why a node stays or goes, why a fleet has its"
-    " size. Answers from the running reconciler's last plan if it answers at --status-url, else"
-    " plans once from the live APIs, or offline from files. Changes nothing.",
+    help="Explain why a pod waits and what would place it, why a node stays or leaves, or why a"
+    " fleet has its size. The answer comes from the last plan of the running reconciler if one"
+    " answers at --status-url, else from a plan made now, from the live APIs or offline from files."
+    " Nothing is changed.",
 )
 
 
@@ -84,18 +85,18 @@ app.command("pod", cls=SeveralFiles)(
         "pods",
         "NS/POD...",
         "Namespace and name.",
-        "Say why pods wait, with the numbers of every fleet, and the smallest change that helps.",
+        "Explain why pods wait: the numbers of every fleet, and the smallest change that helps.",
     )
 )
 app.command("node", cls=SeveralFiles)(
-    _command("nodes", "NODE...", "Names of nodes.", "Say why nodes stay or go.")
+    _command("nodes", "NODE...", "Names of nodes.", "Explain why nodes stay or leave.")
 )
 app.command("fleet", cls=SeveralFiles)(
     _command(
         "fleets",
         "FLEET...",
-        "<sector>-<size>.",
-        "Say why fleets have the size that the plan gives them, and what their nodes are kept by.",
+        "Names of fleets: <sector>-<size>.",
+        "Explain why fleets have the size that the plan gives them, and what keeps their nodes.",
     )
 )
 

@@ -27,7 +27,7 @@ def command(
     clone: options.CloneOption = None,  # noqa: ARG001 - as above
     cluster_name: Annotated[  # noqa: ARG001 - as above
         str | None,
-        typer.Option(help="EKS cluster; with several configs for those that name none."),
+        typer.Option(help="EKS cluster of configs that name none."),
     ] = None,
     forge: options.ForgeOption = "auto",  # noqa: ARG001 - as above
     forge_api: options.ForgeApiOption = "",  # noqa: ARG001 - as above
@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Watch the config repository; validate, render, commit and push what changed.
 
-    Nothing is committed when nothing changed; an invalid config is reported and never rendered.
-    With --once: exit code 0, 2 with an invalid or missing config, 1 when the push failed.
+    Nothing is committed if nothing changed; an invalid config is reported and never rendered. With
+    --once the exit code is 0, 2 for an invalid or missing config, and 1 if the push failed.
     """
     from reconciler.bootstrap.second_loop.loop import (  # noqa: PLC0415 - heavy
         git_repository,

@@ -22,7 +22,7 @@ CLASS = SeveralFiles
 def command(
     out: Annotated[
         Path,
-        typer.Option(metavar="DIR", parser=written_folder, help="Folder for what is written."),
+        typer.Option(metavar="DIR", parser=written_folder, help="Folder to write to."),
     ],
     *,
     cluster_name: Annotated[
@@ -35,7 +35,7 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A config to complete, such as Kluster Fleet Manager's; it wins over what is"
+            help="A config to complete, such as Kluster Fleet Manager's; it overrides what is"
             " found.",
         ),
     ] = None,

@@ -41,13 +41,15 @@ def command(
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
-        str | None, typer.Option(help="EKS cluster; wins over the config's.")
+        str | None, typer.Option(help="EKS cluster; overrides the config's.")
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option(help="Container image, best by digest; required, except with --iam-policy."),
+        typer.Option(
+            help="Container image, preferably by digest; required, except with --iam-policy."
+        ),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Namespace of the install.")] = "fleet-reconciler",
+    namespace: Annotated[str, typer.Option(help="Namespace to install into.")] = "fleet-reconciler",
     identity: Annotated[
         str | None,
         typer.Option(help="AWS role: irsa=ROLE_ARN, pod-identity[=ROLE_ARN], none (the node's)."),
@@ -64,7 +66,7 @@ def command(
     ] = "system-cluster-critical",
     repository: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Run the second loop too, over this git repository."),
+        typer.Option(metavar="URL", help="Also run the second loop, with this git repository."),
     ] = None,
     branch: Annotated[str, typer.Option(help="Second loop: branch to follow.")] = "main",
     mode: Annotated[
@@ -73,7 +75,7 @@ def command(
     gitops_config: SecondLoopConfigsOption = None,
     out: SecondLoopOutOption = DEFAULT_OUTPUT,
     node_watch: Annotated[
-        bool, typer.Option("--node-watch", help="Read instance metadata on every spot node too.")
+        bool, typer.Option("--node-watch", help="Also read instance metadata on every spot node.")
     ] = False,
     iam_policy: Annotated[
         PolicyName | None, typer.Option(help="Print this IAM policy instead.")

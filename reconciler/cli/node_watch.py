@@ -25,13 +25,15 @@ def command(
     ] = "http://169.254.169.254",
     api_server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Default: the cluster's own, as pods get it."),
+        typer.Option(
+            metavar="URL", help="Address of the API server. Default: that of the pod's cluster."
+        ),
     ] = None,
     service_account: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder with token and ca.crt.")
     ] = Path("/var/run/secrets/kubernetes.io/serviceaccount"),
 ) -> None:
-    """Watch instance metadata and write what EC2 announces onto the own node.
+    """Watch instance metadata, and write EC2's notices onto this node's Node object.
 
     For clusters without an interruption queue; `reconciler manifest --node-watch` runs it on every
     spot node. It ends at SIGTERM.

@@ -41,14 +41,14 @@ def command(
     ] = None,
     explain_node: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE", help="Explain why this node stays or goes; repeatable."),
+        typer.Option(metavar="NODE", help="Explain why this node stays or leaves; repeatable."),
     ] = None,
     output: OutputOption = None,
 ) -> None:
     """Plan once from the live APIs, or offline from files, and print the plan.
 
-    Nothing is changed. Same inputs, same output. With --explain or --explain-node the table is
-    the answer; the JSON is the plan with the key `explanations`.
+    Nothing is changed. The same inputs give the same output. With --explain or --explain-node the
+    table has only the answers, and the JSON is the plan with the key `explanations`.
     """
     from reconciler.bootstrap.planning import planning  # noqa: PLC0415 - numpy: slow
     from reconciler.cli.views.explain import print_explained  # noqa: PLC0415 - as above

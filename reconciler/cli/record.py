@@ -29,7 +29,9 @@ def command(
     *,
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="JSON lines; compressed when it ends in .gz or .zst."),
+        typer.Option(
+            metavar="FILE", help="File of JSON lines; compressed if it ends in .gz or .zst."
+        ),
     ],
     prometheus: Annotated[
         str | None,
@@ -42,29 +44,37 @@ def command(
     recording: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR|s3://…", help="What the capacity loop recorded (recording.path)."
+            metavar="DIR|s3://…", help="Where the capacity loop records to (recording.path)."
         ),
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option(min=0.01, max=3660, help="How many days of it; Prometheus: 7 by default."),
+        typer.Option(
+            min=0.01,
+            max=3660,
+            help="How many days to read; default: 7 with --prometheus, else all.",
+        ),
     ] = None,
     end: Annotated[
         str | None, typer.Option(metavar="TIME", help="End of these days, RFC 3339; default: now.")
     ] = None,
     match: Annotated[
         str,
-        typer.Option(metavar="MATCHERS", help="Of every series, such as 'cluster=\"prod\"'."),
+        typer.Option(
+            metavar="MATCHERS", help="Label matchers for every series, such as 'cluster=\"prod\"'."
+        ),
     ] = "",
     ca_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificate authority of Prometheus.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File with Prometheus' certificate authority."),
     ] = None,
     for_: Annotated[
         str | None,
         typer.Option("--for", metavar="DURATION", help="How long to watch; default: until Ctrl-C."),
     ] = None,
     kubeconfig: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+        str | None,
+        typer.Option(metavar="FILE", help="Kubeconfig. Default: in-cluster, else kubectl's."),
     ] = None,
     context: ContextOption = None,
     anonymise: Annotated[
@@ -75,10 +85,10 @@ def command(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Write down what a cluster was asked to run: watched live, from Prometheus, or recorded.
+    """Record the demand of a cluster: watched live, from Prometheus, or from its recording.
 
-    Without --prometheus and --recording the cluster of the kubeconfig is watched from now on; what
-    it runs already is told too. Nothing is changed. FILE is what `simulate --demand` reads.
+    Without --prometheus and --recording the kubeconfig's cluster is watched from now on; pods that
+    run already are recorded too. Nothing is changed. `simulate --demand` reads FILE.
     """
     from reconciler.cli.views.simulate import Progress  # noqa: PLC0415 - rich: slow
     from reconciler.records.demand import Anonymiser  # noqa: PLC0415 - slow to load

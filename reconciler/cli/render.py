@@ -34,7 +34,7 @@ def command(
         typer.Option(
             metavar="DIR",
             parser=written_folder,
-            help="Folder to write; its older render is replaced.",
+            help="Folder to write; an older render in it is replaced.",
         ),
     ],
     config: Annotated[
@@ -43,8 +43,8 @@ def command(
     cluster_name: Annotated[
         str | None,
         typer.Option(
-            help="EKS cluster; wins over the config's. Default for a config that names none: the"
-            " one that DIR was rendered for."
+            help="EKS cluster; overrides the config's. Default for a config that names none: the"
+            " one for which DIR was rendered."
         ),
     ] = None,
     output: OutputOption = None,

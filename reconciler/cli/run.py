@@ -36,23 +36,25 @@ ConfigOption = Annotated[
     typer.Option(
         metavar="FILE",
         envvar="RECONCILER_CONFIG",
-        help="Sector config; read again on change. Default: sectors.yaml. With --gitops only"
-        " used until the repository's was read, and not needed.",
+        help="Sector config, reloaded on change. Default: sectors.yaml. With --gitops it is"
+        " optional, and used only until the repository's config has been read.",
         show_default=False,
     ),
 ]
-ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the config's.")]
+ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; overrides the config's.")]
 RegionsOption = Annotated[
-    str | None, typer.Option(help="Regions, comma separated, the preferred first.")
+    str | None, typer.Option(help="Regions, comma separated, the preferred one first.")
 ]
 KubeconfigOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+    str | None,
+    typer.Option(metavar="FILE", help="Kubeconfig. Default: in-cluster, else kubectl's."),
 ]
 IdleOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Time after which an empty node is removed.")
 ]
 TypeIdleOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Keep spares of each type this long.")
+    str | None,
+    typer.Option(metavar="TIME", help="Time for which spares of each instance type are kept."),
 ]
 InitOption = Annotated[
     str | None,
@@ -67,15 +69,18 @@ SlackOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Slack webhook; better in RECONCILER_SLACK_HOOK, as others see arguments.",
+        help="Slack webhook. RECONCILER_SLACK_HOOK is safer, as others can see arguments.",
     ),
 ]
 ListenOption = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Health checks, metrics, status page.")
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Address of health checks, metrics and status page."),
 ]
 ListenTokenOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Bearer token that clients of --listen must send."),
+    typer.Option(
+        metavar="FILE", help="File with the bearer token that clients of --listen must send."
+    ),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Log what would be done; change nothing.")
@@ -133,8 +138,8 @@ def command(
 ) -> None:
     """Keep the fleets as large as the pods need, until SIGTERM or Ctrl-C.
 
-    Flags win over RECONCILER_… variables, these over the file. AWS keys come from boto3's own
-    chain. An invalid config ends it with exit code 2 before anything is touched.
+    Flags override RECONCILER_… variables, and these override the file. AWS credentials come from
+    boto3's default chain. With an invalid config it exits with code 2 before anything is changed.
     """
     from reconciler.bootstrap.capacity_loop.run import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
 
@@ -157,5 +162,5 @@ def _gitops(given: dict[str, Any]) -> Any:
     """Return the second loop's options; UsageError when they do not go together."""
     if given["once"] or not given["repository"]:
         what = "cannot be combined with --once" if given["once"] else "needs --repository"
-        raise UsageError("--gitops", what, "reconciler gitops --help tells more")
+        raise UsageError("--gitops", what, "see reconciler gitops --help")
     return second_loop.gitops_options(given, given["gitops_config"])

@@ -31,7 +31,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 
 @app.callback()
 def _group() -> None:
-    """Embedded AWS and a Kubernetes cluster on loopback; nothing leaves this machine."""
+    """Run an emulated AWS and a Kubernetes cluster on loopback; nothing leaves this machine."""
 
 
 app.command("interrupt")(interrupt)

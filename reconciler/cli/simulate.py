@@ -41,7 +41,9 @@ def command(
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option(min=0.001, max=3660, help="Length of the simulation; default: the demand's."),
+        typer.Option(
+            min=0.001, max=3660, help="Length of the simulation in days; default: the demand's."
+        ),
     ] = None,
     trace_selector: Annotated[
         list[str] | None,
@@ -61,17 +63,19 @@ def command(
         ),
     ] = 0.1,
     launch_seconds: Annotated[
-        float, typer.Option(min=0, max=3600, help="Median time from request to running.")
+        float, typer.Option(min=0, max=3600, help="Median seconds from request to running.")
     ] = 15.0,
     join_seconds: Annotated[
-        float, typer.Option(min=0, max=3600, help="Median time from running to Ready.")
+        float, typer.Option(min=0, max=3600, help="Median seconds from running to Ready.")
     ] = 35.0,
     sleep_seconds: Annotated[
-        float, typer.Option(min=1, max=3600, help="The longest pause between plans.")
+        float, typer.Option(min=1, max=3600, help="Longest pause between plans, in seconds.")
     ] = 60.0,
     calm_seconds: Annotated[
         float,
-        typer.Option(min=0, max=600, help="How long a pod that ended waits for a plan."),
+        typer.Option(
+            min=0, max=600, help="Seconds for which changes are gathered after a pod ended."
+        ),
     ] = 15.0,
     peer: Annotated[
         list[str] | None,
@@ -83,18 +87,21 @@ def command(
     sweep: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=V1,V2", help="Run every combination of keys' values; repeatable."
+            metavar="KEY=V1,V2",
+            help="Run every combination of the values of these keys; repeatable.",
         ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="A Dask cluster for the sweep; default: this machine."
+            metavar="ADDRESS", help="Dask cluster that runs the sweep; default: this machine."
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, max=1024, help="Processes of the sweep; 0: in this one."),
+        typer.Option(
+            metavar="N", min=0, max=1024, help="Processes of the sweep; 0 to run it in this one."
+        ),
     ] = None,
     speed_report: Annotated[
         bool, typer.Option("--speed-report", help="Print on stderr how fast the simulation was.")
@@ -104,10 +111,10 @@ def command(
     catalogue: options.CatalogueOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Play a demand in virtual time: the loop, the planner and the executor as they are.
+    """Simulate a config on a demand in virtual time, with the real loop, planner and executor.
 
-    Nothing real is touched. Writes report.json, report.html and snapshots of the worst moments
-    into DIR, and prints the figures. Same input, same bytes.
+    Nothing real is changed. Writes report.json, report.html and snapshots of the worst moments
+    into DIR, and prints the figures. The same input gives the same bytes.
     """
     from reconciler.bootstrap.simulation import simulating  # noqa: PLC0415 - numpy: slow
     from reconciler.cli.views.simulate import Progress, print_figures  # noqa: PLC0415 - rich: slow

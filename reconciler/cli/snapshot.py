@@ -21,17 +21,22 @@ EXAMPLE = (
 def command(
     config_file: ConfigArgument = None,
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if needed.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the files; created if needed.")
+    ],
     config: Annotated[
         str,
         typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; - is stdin."),
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
-        str | None, typer.Option(help="EKS cluster; wins over the config's.")
+        str | None, typer.Option(help="EKS cluster; overrides the config's.")
     ] = None,
-    regions: Annotated[str | None, typer.Option(help="Regions, the preferred first.")] = None,
+    regions: Annotated[
+        str | None, typer.Option(help="Regions, comma separated, the preferred one first.")
+    ] = None,
     kubeconfig: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+        str | None,
+        typer.Option(metavar="FILE", help="Kubeconfig. Default: in-cluster, else kubectl's."),
     ] = None,
     context: ContextOption = None,
     lease_namespace: Annotated[
@@ -39,7 +44,7 @@ def command(
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Save what a live cycle would see, for offline planning and bug reports.
+    """Save what a planning cycle observes, for offline planning and bug reports.
 
     Left out: env values, commands, arguments, foreign annotations, user data. Nothing is changed.
     """

@@ -30,7 +30,9 @@ def command(
     listen: StatusUrlOption = None,
     config: Annotated[
         str,
-        typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config, for listen."),
+        typer.Option(
+            metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config, read for `listen`."
+        ),
     ] = DEFAULT_FILE,
     listen_token_file: TokenFileOption = None,
     watch: Annotated[

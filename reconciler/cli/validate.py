@@ -34,7 +34,7 @@ def command(
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
-        str | None, typer.Option(help="Cluster to check names and tags for; wins over the file's.")
+        str | None, typer.Option(help="Cluster to check names and tags for; overrides the file's.")
     ] = None,
     output: OutputOption = None,
     schema: Annotated[
@@ -45,7 +45,7 @@ def command(
         typer.Option("--strict", help="Report more warnings, and exit with 2 for warnings too."),
     ] = False,
 ) -> None:
-    """Check sector configs; every fault with file:line:column, all in one go.
+    """Check sector configs and print every fault with file:line:column.
 
     Exit code 0 without faults, 2 when any of the configs has one. Warnings are what is legal and
     probably wrong; they leave the exit code alone, and with --strict there are more of them and

@@ -20,16 +20,20 @@ _RFC_3339: Final = re.compile(
 ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
 ClusterOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE...", help="Kubernetes objects as kubectl prints them as JSON."),
+    typer.Option(
+        metavar="FILE...", help="Kubernetes objects, as `kubectl get -o json` prints them."
+    ),
 ]
 AwsOption = Annotated[
-    list[str] | None, typer.Option(metavar="FILE...", help="Answers of the AWS CLI.")
+    list[str] | None, typer.Option(metavar="FILE...", help="Answers of the AWS CLI, as JSON.")
 ]
 NowOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="The clock, RFC 3339; default: now.")
+    str | None, typer.Option(metavar="TIME", help="Time of the plan, RFC 3339; default: now.")
 ]
-ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the config's.")]
-RegionsOption = Annotated[str | None, typer.Option(help="Regions, the preferred first.")]
+ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; overrides the config's.")]
+RegionsOption = Annotated[
+    str | None, typer.Option(help="Regions, comma separated, the preferred one first.")
+]
 KubeconfigOption = Annotated[
     str | None, typer.Option(help="Kubeconfig for planning from the live API.")
 ]
@@ -44,11 +48,13 @@ PodNamespaceOption = Annotated[
 ]
 LeaseNamespaceOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Namespace whose Lease counts when there are several."),
+    typer.Option(metavar="NAME", help="Namespace whose Lease counts if there are several."),
 ]
 CatalogueOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
+    typer.Option(
+        metavar="FILE", help="Prices and instance types, from `reconciler catalogue refresh`."
+    ),
 ]
 
 

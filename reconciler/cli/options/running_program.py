@@ -30,7 +30,8 @@ TokenFileOption = Annotated[
         "--listen-token-file",
         metavar="FILE",
         envvar="RECONCILER_LISTEN_TOKEN_FILE",
-        help="Bearer token that it asks for. Default: the config's `listen_token_file`.",
+        help="File with the bearer token that it requires. Default: the config's"
+        " `listen_token_file`.",
     ),
 ]
 

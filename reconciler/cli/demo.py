@@ -1,4 +1,4 @@
-"""`reconciler demo`: the main job end to end in the sandbox."""
+"""`reconciler demo`: a complete example in the sandbox."""
 
 import signal
 from pathlib import Path

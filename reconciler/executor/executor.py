@@ -27,8 +27,8 @@ Report = Callable[[Outcome], None]
 NOTES_MIN = PARALLEL_MAX
 """At least this many notes are written per plan, so that all are written eventually."""
 EVICTING_SECONDS = 10.0
-"""For so long a plan evicts pods while new pods wait for the next one, which evicts the others: a
-webhook that does not answer costs each eviction as long as that."""
+"""For this long a plan evicts pods while new pods wait for the next plan, which evicts the
+others: with a webhook that does not answer each eviction takes as long as its timeout."""
 
 
 def _never() -> bool:
@@ -36,7 +36,7 @@ def _never() -> bool:
 
 
 class Executor(Protocol):
-    """What executes plans."""
+    """Executes plans."""
 
     @property
     def dry_run(self) -> bool:
@@ -54,7 +54,8 @@ class Executor(Protocol):
         Args:
             actions: What to do.
             report: Called with each outcome, in the order of the outcomes that are returned.
-            demand_waits: Whether new pods wait for the next plan; notes are then left to that plan.
+            demand_waits: Returns whether new pods wait for the next plan; then notes are left to
+                it.
         """
         ...
 
@@ -62,9 +63,9 @@ class Executor(Protocol):
 def in_steps(actions: Iterable[AnyAction]) -> Iterator[tuple[AnyAction, ...]]:
     """Yield the actions in order, in steps that are one call each.
 
-    Terminations that lower the same fleet's target are taken together: a fleet is modified once for
-    all of them. So are annotations of one node that follow each other. Everything in between keeps
-    its place, and nothing is moved ahead of an earlier action on the same subject.
+    Terminations that lower the same fleet's target are one step: the fleet is modified once for all
+    of them. So are consecutive annotations of one node. Everything else keeps its order, and
+    nothing is moved ahead of an earlier action on the same subject.
     """
     left = list(actions)
     while left:
@@ -101,8 +102,8 @@ def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
     """Return the actions of one stage in groups that do not depend on each other.
 
     Terminations of one fleet are one group, as each lowers the target that the next one checks.
-    Pods leave a node each for itself: an eviction that is refused holds none of the others. Of all
-    other actions, those on one subject are a group.
+    Evictions from a node are independent: a refused one stops none of the others. All other actions
+    on one subject are a group.
     """
     groups: dict[str, list[AnyAction]] = {}
     for action in actions:
@@ -152,7 +153,7 @@ class LiveExecutor:
     ) -> tuple[Outcome, ...]:
         """Execute the actions stage by stage; after a failure the subject of the action is skipped.
 
-        A pod that cannot be moved keeps no other one on its node, but later stages skip the node.
+        A pod that cannot be moved does not stop others of its node, but later stages skip the node.
         Within a stage independent actions run in parallel. As soon as new pods wait, all but the
         first of the notes at the end are left to the next plan, which makes them again; so are
         evictions that have not begun after some seconds.
@@ -191,7 +192,10 @@ class LiveExecutor:
         demand_waits: Callable[[], bool],
         until: float,
     ) -> list[Outcome]:
-        """Return the outcomes of a pod's eviction; too late ones hold the node as refused ones."""
+        """Return the outcomes of a pod's eviction.
+
+        One that is too late keeps the node like a refused one.
+        """
         if self._monotonic_seconds() >= until and demand_waits():
             why = "new pods wait for the next plan, which evicts it"
             return [Outcome(action=each, kind="refused", detail=why) for each in actions]

@@ -19,7 +19,7 @@ from reconciler.model.errors import Conflict, NotFound, Refused
 from reconciler.model.outcome import OutcomeKind
 
 SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | DeleteNode
-"""Every action but terminations and annotations; several of those are one call."""
+"""Every action except terminations and annotations, of which several are one call."""
 
 
 def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:

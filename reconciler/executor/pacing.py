@@ -46,19 +46,19 @@ class PacedCloud:
         self._pace = pace
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
-        """See ports.cloud."""
+        """See `ports.cloud.Cloud.fleet`."""
         return self._cloud.fleet(region, fleet_id)
 
     def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
-        """See ports.cloud."""
+        """See `ports.cloud.Cloud.fleet_state`."""
         return self._cloud.fleet_state(region, fleet_id)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
-        """See ports.cloud."""
+        """See `ports.cloud.Cloud.instances`."""
         return self._cloud.instances(region, ids)
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
-        """See ports.cloud."""
+        """See `ports.cloud.Cloud.set_target_capacity`."""
         with paced(self._pace, region, "ModifyFleet"):
             self._cloud.set_target_capacity(region, fleet_id, capacity)
 
@@ -71,7 +71,10 @@ class PacedCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """See ports.cloud; the call starts only when every bucket that it needs has a token."""
+        """See `ports.cloud.Cloud.terminate`.
+
+        The call starts only once every bucket it needs has a token.
+        """
         apis: tuple[Api, ...] = ("TerminateInstances",)
         with paced(self._pace, region, *(("ModifyFleet", *apis) if lower_target else apis)):
             return self._cloud.terminate(
@@ -92,39 +95,39 @@ class PacedCluster:
         self._pace = pace
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.counted_pods_on`."""
         return self._cluster.counted_pods_on(node)
 
     def nodes(self) -> tuple[Node, ...]:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.nodes`."""
         return self._cluster.nodes()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.taint_node`."""
         with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.taint_node(node, taint)
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.untaint_node`."""
         with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.untaint_node(node, key)
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.annotate_node`."""
         with paced(self._pace, CLUSTER, "nodes"):
             self._cluster.annotate_node(node, annotations)
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.evict_pod`."""
         with paced(self._pace, CLUSTER, "pods/eviction"):
             return self._cluster.evict_pod(pod, grace_seconds)
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.delete_pod`."""
         with paced(self._pace, CLUSTER, "pods"):
             return self._cluster.delete_pod(pod, grace_seconds)
 
     def delete_node(self, node: NodeName, uid: str) -> bool:
-        """See ports.cluster."""
+        """See `ports.cluster.Cluster.delete_node`."""
         with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.delete_node(node, uid)

@@ -18,7 +18,7 @@ Targets = dict[tuple[Region, FleetId], int]
 """By fleet: the target that this plan has set so far."""
 Ends = dict[TerminateInstance, End]
 ENDS_EMPTY: Final[frozenset[Precondition]] = frozenset({"empty", "orphan"})
-"""Preconditions under which no pod that counts may run on the node."""
+"""Preconditions under which no counted pod may run on the node."""
 DONE: End = ("applied", "", "")
 DONE_ALREADY: End = ("already-done", "", "")
 
@@ -60,7 +60,7 @@ def _refused(why: str) -> End:
 def _living(
     actions: Sequence[TerminateInstance], ports: PacedPorts, ends: Ends
 ) -> tuple[list[TerminateInstance], Sequence[Instance]]:
-    """Return the actions whose instance lives, and all instances; note the other outcomes."""
+    """Return the actions whose instance is alive, and all instances; add the other outcomes."""
     first = actions[0]
     try:
         found = ports.cloud(first.provider).instances(
@@ -79,7 +79,7 @@ def _living(
 
 
 def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
-    """Return whether an instance is of the fleet, by EC2 or our tag; an orphan needs EC2's word."""
+    """Return whether an instance is of the fleet, by EC2 or our tag; for an orphan only by EC2."""
     if instance.fleet_id is None and action.precondition != "orphan":
         return instance.tags.get(FLEET_TAG) == action.fleet
     return instance.fleet_id == action.fleet_id
@@ -140,7 +140,7 @@ def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
 
 
 def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
-    """Return whether no pod that counts is on the node; if one is, note the outcome."""
+    """Return whether no counted pod is on the node; if one is, add the outcome."""
     # Pods on a node that does not answer cannot be evicted: they are replaced together with it.
     if action.node is None or action.precondition not in ENDS_EMPTY:
         return True

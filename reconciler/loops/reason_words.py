@@ -1,4 +1,4 @@
-"""Texts for people of the codes of refusals and of kept nodes; codes are for programs."""
+"""Texts for people for the codes of refusals and of kept nodes; programs use the codes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -36,7 +36,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "over-work-budget": "its namespace has too many kinds of pending pods",
     "planning-failed": "planning fails on pods of its namespace, which is a bug",
 }
-"""By unplaceable code, one clause each."""
+"""By unplaceable code, a clause."""
 
 REMEDIES: Final[Mapping[str, str]] = {
     "max-capacity": "raise max_capacity of one of these fleets",
@@ -59,7 +59,7 @@ MISSING_REMEDY: Final = "apply the Terraform root"
 
 
 def refusal_in_words(code: str, detail: str = "") -> str:
-    """Return what a code means, as one clause; `detail` is what the plan says beside it."""
+    """Return the meaning of a code as a clause; `detail` is what the plan adds to it."""
     if detail == IS_MISSING:
         return MISSING_FLEETS
     if code in REFUSALS:
@@ -70,5 +70,5 @@ def refusal_in_words(code: str, detail: str = "") -> str:
 
 
 def usual_remedy(code: str, detail: str = "") -> str:
-    """Return what helps when no tested remedy is known; empty when nothing is known to."""
+    """Return what helps if no tested remedy is known; empty if nothing is known to."""
     return MISSING_REMEDY if detail == IS_MISSING else REMEDIES.get(code, "")

@@ -24,7 +24,7 @@ from reconciler.ports.changes import Changes, Handled, Window
 from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
-"""From the first event to the plan, so that a burst of events needs one plan only."""
+"""The time from the first event to the plan, so that a burst of events needs only one plan."""
 BATCH_MAX_SECONDS = 2.0
 """A burst that lasts longer is planned for before it ends."""
 CALM_SECONDS = 2.0
@@ -43,7 +43,7 @@ BACKOFF_MAX_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleReport:
-    """Says what one cycle saw, planned and did."""
+    """What one cycle saw, planned and did."""
 
     number: int
     snapshot: Snapshot | None = None
@@ -56,9 +56,9 @@ class CycleReport:
     """Why state that must survive a restart could not be saved; None when it was, or nothing was to
     be saved."""
     gathered_seconds: float = 0.0
-    """How long the batching window before the cycle was; 0 when no change began the cycle."""
+    """The length of the batching window before the cycle; 0 if no change started the cycle."""
     handled: tuple[Handled, ...] = ()
-    """The sources of changes that the cycle handled, each with how long that took."""
+    """The sources of changes that the cycle handled, each with the time that took."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0
     act_seconds: float = 0.0
@@ -75,7 +75,7 @@ class CycleReport:
 
     @property
     def is_pressed(self) -> bool:
-        """Return whether nodes must be empty before an announced end: no change is batched."""
+        """Return whether nodes must be empty before an announced end: then no change is batched."""
         if self.snapshot is None or self.plan is None:
             return False
         nodes = self.snapshot.cluster.nodes
@@ -85,7 +85,7 @@ class CycleReport:
     def next_step_seconds(self) -> float | None:
         """Return how soon more is done with pods of a node that EC2 takes back; None without one.
 
-        No event says so, and the usual pause may be longer than what is left.
+        No event announces it, and the usual pause may be longer than the time that is left.
         """
         nodes = self.plan.interrupted if self.plan is not None else ()
         steps = [each.next_step_seconds for each in nodes if each.next_step_seconds is not None]
@@ -104,7 +104,7 @@ class CycleReport:
 
 
 class Reporter(Protocol):
-    """Gets plans, outcomes and cycles: logs, metrics, status page, notifications."""
+    """Receives plans, outcomes and cycles: logs, metrics, status page, notifications."""
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Called before any action of the plan is executed."""
@@ -120,11 +120,11 @@ class Reporter(Protocol):
 
 
 def _settle_nothing(_messages: Collection[MessageId], _emptied: Collection[MessageId]) -> None:
-    """Do nothing: used without an interruption queue."""
+    """Do nothing; used without an interruption queue."""
 
 
 def _keep_nothing(_annotations: Mapping[str, str | None]) -> None:
-    """Do nothing: used where there is nowhere to save state."""
+    """Do nothing; used if there is nowhere to save state."""
 
 
 @dataclass(slots=True, kw_only=True)

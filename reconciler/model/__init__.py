@@ -1,1 +1,1 @@
-"""Values of the domain. Standard library only; nothing here reads, writes, waits or decides."""
+"""The values of the domain. Standard library only; nothing here does I/O, waits or decides."""

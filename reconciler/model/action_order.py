@@ -1,8 +1,8 @@
 """The order in which actions are executed, for the plan that lists them and for the executor.
 
-Purchases come first: pods wait for them. Then what protects pods (taints, nodes that are taken
-back), then evictions, terminations and Node objects. Last are notes: annotations of nodes on which
-nothing else is done; the next plan could write them as well.
+Purchases come first: pods wait for them. Then actions that protect pods (taints, draining nodes
+that are given back), then evictions, terminations and Node objects. Last are notes: annotations of
+nodes on which nothing else is done; the next plan could write them as well.
 """
 
 from collections import defaultdict
@@ -25,8 +25,8 @@ from reconciler.model.actions import (
 class Stage(IntEnum):
     """The stages in which a plan is executed: one ends before the next one begins.
 
-    Within a stage, actions on different subjects are independent. So are the pods that leave one
-    node: the stage in which they do has nothing else.
+    Within a stage, actions on different subjects are independent. So are the evictions and
+    deletions of a node's pods, which have a stage of their own.
     """
 
     PURCHASE = 0

@@ -43,9 +43,10 @@ PodPolicy = Literal[
 Precondition = Literal["empty", "not-ready", "never-joined", "orphan"]
 """What must still be true of an instance right before it is terminated; the executor checks it.
 
-`empty`: no pod that counts runs on its node. `not-ready`: its node is not Ready, whatever runs
-there. `never-joined`: it has no node. `orphan`: its fleet is gone, and no pod that counts runs on
-its node, if it has one."""
+`empty`: no counted pod runs on its node. `not-ready`: its node is not Ready, whatever runs there.
+`never-joined`: it has no node. `orphan`: its fleet is gone, and no pod that counts runs on its
+node, if it has one.
+"""
 
 DRAINING_TAINT = "fleet-reconciler.io/draining"
 UNNEEDED_TAINT = "fleet-reconciler.io/unneeded"
@@ -64,7 +65,7 @@ REPLACEMENT_SET = "fleet-reconciler.io/replacement-set"
 REPLACEMENT_SET_FAILED = "fleet-reconciler.io/replacement-set-failed"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
 DO_NOT_DRAIN = "openai/do-not-drain"
-"""The label by which users of kubernetes-ec2-autoscaler keep pods."""
+"""The label with which users of kubernetes-ec2-autoscaler protect pods."""
 LAST_DRAIN = "fleet-reconciler.io/last-drain"
 LAST_DESCHEDULED = "fleet-reconciler.io/last-descheduled"
 FLEET_STATE = "fleet-reconciler.io/fleet-state"
@@ -133,7 +134,7 @@ class EvictPod(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod(Action):
-    """Delete a pod regardless of its budget; only when the time of its node is over."""
+    """Delete a pod regardless of its budget; only once the time of its node is over."""
 
     pod: PodKey
     node: NodeName
@@ -146,7 +147,7 @@ class TerminateInstance(Action):
 
     instance: InstanceId
     node: NodeName | None
-    """None where the instance never joined."""
+    """None if the instance never joined."""
     fleet: str
     fleet_id: FleetId
     provider: Provider
@@ -154,8 +155,10 @@ class TerminateInstance(Action):
     decrement: bool
     precondition: Precondition
     from_capacity: int | None = None
-    """The fleet's target that the plan is based on; None when it is not known. If the target is
-    another one by now, it may have been lowered for this instance already."""
+    """The fleet's target that the plan is based on; None when it is not known.
+
+    If the target has changed since, it may have been lowered for this instance already.
+    """
     stuck_terminating: tuple[PodKey, ...] = ()
     """Pods that are still there long after their grace period ended: they do not keep the node."""
 
@@ -166,7 +169,7 @@ class DeleteNode(Action):
 
     node: NodeName
     instance: InstanceId | None = None
-    """Checked once more before the object is deleted; None where there is nothing to check."""
+    """Checked once more before the object is deleted; None if there is nothing to check."""
     provider: Provider = "ec2-fleet"
     region: Region | None = None
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Whether the Kubernetes API that answers is the one of the cluster that our fleets belong to."""
+"""Whether the Kubernetes API that answers belongs to the cluster of our fleets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,8 +7,9 @@ from typing import Literal
 from reconciler.model.ids import FleetId
 
 IDENTITY_NAMESPACE = "kube-system"
-"""Every cluster has it, it cannot be deleted, and its UID is the cluster's identity. Source:
-Kubernetes community, "cluster id" (kube-state-metrics, OpenTelemetry's k8s.cluster.uid)."""
+"""The namespace that every cluster has and that cannot be deleted; its UID is the cluster's
+identity. Source: Kubernetes community, "cluster id" (kube-state-metrics, OpenTelemetry's
+k8s.cluster.uid)."""
 
 Verdict = Literal["proven", "previously-proven", "pending", "unproven"]
 

@@ -17,7 +17,7 @@ NO_RESOURCES: Resources = FrozenMap()
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 FARGATE_SCHEDULER: Final = "fargate-scheduler"
-"""Places pods of EKS Fargate, each on a machine of its own that AWS brings."""
+"""The scheduler of pods on EKS Fargate, each on a machine of its own that AWS adds."""
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -32,7 +32,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
-    """A pod's toleration; an empty key with Exists matches any taint, as an empty effect does."""
+    """A pod's toleration.
+
+    An empty key with Exists matches any taint, an empty effect any effect.
+    """
 
     key: str = ""
     operator: str = "Equal"
@@ -58,7 +61,10 @@ class PodAffinityTerm:
     selector: LabelSelector | None
     namespaces: frozenset[str] = frozenset()
     namespace_selector: LabelSelector | None = None
-    """None: only `namespaces`, or the pod's own when that is empty too. Empty: all namespaces."""
+    """None for only `namespaces`, or the pod's own if that is empty too.
+
+    Empty for all namespaces.
+    """
     match_label_keys: tuple[str, ...] = ()
     mismatch_label_keys: tuple[str, ...] = ()
 
@@ -86,7 +92,7 @@ class HostPort:
     port: int
 
     def collides(self, other: "HostPort") -> bool:
-        """Return whether no node has both for different pods."""
+        """Return whether no node can give both ports to different pods."""
         same = (self.protocol, self.port) == (other.protocol, other.port)
         addresses = {self.address, other.address}
         return same and (len(addresses) == 1 or ANY_ADDRESS in addresses)
@@ -120,7 +126,7 @@ class PodSpec:
     """Effective requests with overhead, `pods: 1` included (behaviour: "Which pods count")."""
     node_selector: Labels = NO_LABELS
     node_affinity: NodeSelector | None = None
-    """Required terms; None when there are none."""
+    """Required terms; None if there are none."""
     node_preferences: tuple[Preference, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()
@@ -130,7 +136,7 @@ class PodSpec:
     host_ports: tuple[HostPort, ...] = ()
     priority: int = 0
     preempts: bool = True
-    """False with preemptionPolicy Never: it does not displace balloon pods."""
+    """False with preemptionPolicy Never: then it does not displace balloon pods."""
     scheduler_name: str = DEFAULT_SCHEDULER
     termination_grace_seconds: int = 30
     ends_by_itself: bool = field(default=False, metadata={"in_digests": False})
@@ -139,10 +145,13 @@ class PodSpec:
     local_storage: bool = False
     """Whether it has an emptyDir on disk or a hostPath; an emptyDir in memory does not count."""
     too_complex: str = ""
-    """What it has more of than planning supports, in words; what exceeds a limit is left out. Such
-    a pod is no demand and is never moved; where it runs, it counts."""
+    """Of what it has more than planning supports, in words; what exceeds a limit is left out.
+
+    Such a pod is no demand and is never moved; where it runs, it counts.
+    """
     takes_all: bool = False
-    """Host ports or extended resources were left out: it takes all of them on its node."""
+    """Whether host ports or extended resources were left out: then it counts as taking all on
+    its node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,18 +172,19 @@ class PodTraits:
     """What a pod and its replicas share for planning: all but name, node, labels and claims.
 
     Pods with one spec object share one of these, so that tens of thousands of them are grouped with
-    one look-up each. Identity is only a short cut: two of these may have equal content, and code
-    that needs classes compares the content.
+    one look-up each. Identity is only an optimisation: two of these may have equal content, and
+    code that needs classes compares the content.
     """
 
     namespace: str
     spec: PodSpec
     phase: PodPhase
     bound: bool
-    """Whether the pod has a node."""
+    """Whether the pod is bound to a node."""
     nominated: bool
     volumes: bool
-    """Whether the pod has claims or volumes of its own: pods of one group may still differ."""
+    """Whether the pod has claims or volumes of its own: then pods of one group may differ in
+    these."""
     daemon: bool
     mirror: bool
     gated: bool
@@ -189,7 +199,7 @@ class PodTraits:
 
 
 _TRAITS: WeakValueDictionary[tuple[object, ...], PodTraits] = WeakValueDictionary()
-"""Those in use. Keys hold ids of specs, which live as long as the traits do."""
+"""The traits in use. Keys hold ids of specs, which live as long as the traits do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,13 +221,13 @@ class Pod:
     """In-tree awsElasticBlockStore volumes named in the pod itself."""
     gated: bool = False
     left_to_scheduler: bool = False
-    """It waits for a scheduler of its own, which has not called it Unschedulable."""
+    """Whether it waits for a scheduler of its own that has not marked it Unschedulable."""
     mirror: bool = False
     deleting: bool = False
     ready: bool = False
     created_at: datetime | None = None
     deletion_at: datetime | None = None
-    """When it is deleted: the end of its grace period (metadata.deletionTimestamp)."""
+    """When it will be deleted: the end of its grace period (metadata.deletionTimestamp)."""
     scheduled_at: datetime | None = None
     """When it was bound to its node, by the API server's clock; None when that is not known."""
     started_at: datetime | None = None
@@ -229,9 +239,10 @@ class Pod:
     reason: str = ""
     """Why it is in its phase, such as `Evicted`; usually empty."""
     containers: tuple[ContainerState, ...] = ()
-    """Only those about which something is unusual."""
+    """Only those with an unusual state."""
     unreadable: bool = False
-    """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
+    """Whether its spec could not be decoded: it occupies its node, is never moved, and requests
+    nothing."""
     traits: PodTraits = field(init=False, repr=False, compare=False)
     """What it shares with its replicas."""
 
@@ -251,10 +262,10 @@ class Pod:
 
     @property
     def runs_to_completion(self) -> bool:
-        """Return whether its controller made it for some work that ends, as Jobs make theirs.
+        """Return whether its controller made it for work that ends, as Jobs do.
 
         So do Spark, Argo, Tekton and Kubeflow. Pods of ReplicaSets, StatefulSets and DaemonSets
-        have restartPolicy Always, which the API server demands.
+        have restartPolicy Always, which the API server requires.
         """
         owner = self.owner
         return owner is not None and (owner.kind == "Job" or self.spec.ends_by_itself)
@@ -307,7 +318,7 @@ class Node:
     allocatable: Resources = NO_RESOURCES
     capacity: Resources = NO_RESOURCES
     unreadable: bool = False
-    """Could not be read: never removed, never a destination."""
+    """Whether it could not be decoded: then it is never removed and never a destination."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,9 +330,10 @@ class DaemonSet:
     uid: str = ""
     spec: PodSpec
     labels: Labels = NO_LABELS
-    """Those of its pods."""
+    """The annotations of its pods."""
     makes_no_pods: bool = False
-    """Whether it wants pods on nodes and has none: a quota or an admission policy forbids them."""
+    """Whether it should have pods on nodes and has none: a quota or an admission policy forbids
+    them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,7 +348,7 @@ class PodDisruptionBudget:
     current_healthy: int = 0
     desired_healthy: int = 0
     unreadable: bool = False
-    """Could not be read: no evictions in its namespace."""
+    """Whether it could not be decoded: then there are no evictions in its namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is unusual about a pod's containers: no more of their status is kept."""
+"""The unusual states of a pod's containers; nothing else of their status is kept."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,11 +9,11 @@ ContainerKind = Literal["container", "init", "ephemeral"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerState:
-    """What is unusual about one container: it waits, has ended, or was restarted."""
+    """The unusual state of one container: it waits, has ended, or was restarted."""
 
     kind: ContainerKind
     waiting: str = ""
-    """Why it waits, such as `CrashLoopBackOff`; empty when it does not."""
+    """Why it waits, such as `CrashLoopBackOff`; empty if it does not."""
     terminated: str = ""
     """Why it ended, such as `OOMKilled`; empty while it has not."""
     exit_code: int | None = None

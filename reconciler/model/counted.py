@@ -1,12 +1,12 @@
-"""Which pods count: one answer for plans, for the check before a termination, and for files."""
+"""Which pods count: the same for plans, for the check before a termination, and for files."""
 
 from reconciler.model.cluster import Pod
 
 
 def counts(pod: Pod) -> bool:
-    """Return whether a pod keeps its node: any but DaemonSet, mirror, finished and balloon pods.
+    """Return whether a pod keeps its node: all but DaemonSet, mirror, finished and balloon pods.
 
-    One that cannot be read counts whatever it seems to be: nothing that is said of it is certain.
+    A pod that could not be decoded counts, whatever it seems to be: nothing about it is certain.
     """
     if pod.unreadable:
         return True

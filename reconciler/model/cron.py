@@ -18,15 +18,15 @@ SHORT_NAMES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-"""What CronJobs take in place of five fields."""
+"""Short names that CronJobs accept instead of five fields."""
 _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
-"""Longer than clocks are put back by."""
+"""Longer than any time by which clocks are set back."""
 _DAY_OF_MONTH, _DAY_OF_WEEK = 2, 4
 _EVERY = re.compile(r"^\?")
 """CronJobs read `?` as `*`."""
 _OF_MONTH = re.compile(r"[LW]", re.IGNORECASE)
 _OF_WEEK = re.compile(r"#|(^|[0-9,-])L", re.IGNORECASE | re.ASCII)
-"""The last day, the nearest weekday, and the second Friday: no names of days match."""
+"""Special values (last day, nearest weekday, second Friday); names of days do not match."""
 _STEP = re.compile(r"(\*|[0-9]{1,2})/([1-9][0-9]{0,3})", re.ASCII)
 
 
@@ -57,7 +57,7 @@ def cron_job_schedule(text: str) -> str:
     if len(fields) == FIELDS:
         fields = [_EVERY.sub("*", field) for field in fields]
         _check_days(fields[_DAY_OF_MONTH], fields[_DAY_OF_WEEK])
-        # With both days stated either is enough, and `*/2` counts as stated.
+        # If both kinds of days are stated one is enough, and `*/2` counts as stated.
         fields[_DAY_OF_MONTH] = _listed(fields[_DAY_OF_MONTH], range(1, 32))
         fields[_DAY_OF_WEEK] = _listed(fields[_DAY_OF_WEEK], range(7))
     return checked_schedule(" ".join(fields))

@@ -1,4 +1,4 @@
-"""What a cluster was asked to run over time: the demand that simulations replay."""
+"""The demand of a cluster over time, which simulations replay."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

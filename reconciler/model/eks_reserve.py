@@ -1,4 +1,4 @@
-"""What EKS's images keep of a machine for the system, before pods get any of it.
+"""What EKS's images reserve of a machine for the system.
 
 Source: awslabs/amazon-eks-ami, nodeadm kubelet config (2024): CPU 6 % of the first core, 1 % of the
 second, 0.5 % of the next two, 0.25 % of the rest; memory 255 MiB + 11 MiB per pod.
@@ -8,11 +8,11 @@ _MIB = 2**20
 
 
 def eks_cpu_reserved_milli(cores: int) -> int:
-    """Return the milli-CPU that EKS keeps for the system."""
+    """Return the milli-CPU that EKS reserves for the system."""
     shares = [60, 10, 5, 5]
     return int(sum(shares[:cores]) + max(0, cores - 4) * 2.5)
 
 
 def eks_memory_reserved_bytes(pods_max: int) -> int:
-    """Return the bytes that EKS keeps for the system."""
+    """Return the bytes of memory that EKS reserves for the system."""
     return (255 + 11 * pods_max) * _MIB

@@ -187,10 +187,10 @@ class TerminationProtected(Refused):
 
     Args:
         where: The call and its object.
-        what: What EC2 said of the first of them.
+        what: What EC2 said about the first of them.
         instances: The protected ones.
-        target: What the fleet's target was lowered to before, theirs included; None when it was
-            not lowered.
+        target: What the fleet's target was lowered to before, theirs included; None when it was not
+            lowered.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Capabilities:
 CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
     {
         "ec2-fleet": Capabilities(lowers_target=True),
-        # SetDesiredCapacity below the number of instances makes the group end some of them.
+        # With SetDesiredCapacity below its number of instances a group ends some of them.
         "asg": Capabilities(lowers_target=False),
     }
 )
@@ -41,7 +41,7 @@ NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 `/taint/<key>` or `/resources/<name>` follow."""
 
 UsdPerHour = Decimal
-"""A price; where it may be unknown it is None, never 0."""
+"""A price in USD per hour; an unknown one is None, never 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Fleet:
     provider: Provider
     region: Region
     state: str
-    """EC2's word: submitted, active, modifying, deleted-running …"""
+    """EC2's state of the fleet: submitted, active, modifying, deleted-running …"""
     target_capacity: int
     fulfilled_capacity: float = 0.0
     activity_status: str | None = None
@@ -89,28 +89,28 @@ class Fleet:
     launch_template_id: str = ""
     launch_template_version: str = ""
     further_templates: tuple[tuple[str, str], ...] = ()
-    """Launch templates beside that one, each with its version, where it launches from several."""
+    """Further launch templates, each with its version, if it launches from several."""
     instance_types: tuple[str, ...] = ()
     subnet_ids: tuple[str, ...] = ()
-    """Where it launches; empty where that is left open or not known."""
+    """The subnets in which it launches; empty if that is open or unknown."""
     zones: tuple[str, ...] = ()
-    """The zones that it launches in: Auto Scaling groups only; empty where they are not known."""
+    """The zones in which it launches: only for Auto Scaling groups; empty if unknown."""
     lifecycle: Lifecycle | None = None
-    """Auto Scaling: what the next instance of a group will be; None where nothing tells."""
+    """Auto Scaling: what the next instance of a group will be; None if unknown."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when unknown."""
     min_size: int | None = None
-    """Auto Scaling groups only."""
+    """Only for Auto Scaling groups."""
     max_size: int | None = None
     launches_halted: str = ""
-    """Why no nodes are asked of it, such as a suspended process; empty: it may be asked."""
+    """Why it is asked for no nodes, such as a suspended process; empty if it may be asked."""
     removals_halted: str = ""
-    """Why none of its instances may be terminated now; empty: they may."""
+    """Why none of its instances may be terminated now; empty if they may."""
     rebalances_zones: bool = False
     """Auto Scaling: whether its group may end nodes with pods to even out its zones."""
     rebalances_capacity: bool = False
-    """Whether EC2 or its group by itself replaces instances that EC2 recommends to leave."""
+    """Whether EC2 or its group replaces instances by itself after a rebalance recommendation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,23 +125,25 @@ class Instance:
     instance_type: str
     zone: str
     launched_at: datetime | None
-    """When EC2 launched or last started it, or its group took it from its warm pool, if that is
-    known and was later. None: not known."""
+    """When EC2 launched or last started it, or when its group took it from its warm pool, if
+    that is known and was later. None if unknown."""
     lifecycle: Lifecycle = "on-demand"
     private_dns_name: str = ""
     launch_template_version: str = ""
     image_id: str = ""
-    """Empty: not known."""
+    """Empty if unknown."""
     subnet_id: str = ""
-    """Empty: not known."""
+    """Empty if unknown."""
     tags: Labels = NO_LABELS
     protected: bool = False
     """Auto Scaling: protected from scale-in, or set aside."""
     set_aside: bool = False
-    """Auto Scaling: somebody has put it into standby or is detaching it. Its node may still run
-    pods; the group's desired capacity does not count it."""
+    """Auto Scaling: whether somebody has put it into standby or is detaching it.
+
+    Its node may still run pods; the group's desired capacity does not count it.
+    """
     leaving: bool = False
-    """Auto Scaling: its group is ending it; a lifecycle hook may delay that for hours."""
+    """Auto Scaling: whether its group is ending it; a lifecycle hook may delay that for hours."""
 
     @property
     def gone(self) -> bool:
@@ -155,7 +157,7 @@ class Instance:
 
     @property
     def counts(self) -> bool:
-        """Return whether it fulfils a unit of its fleet's target."""
+        """Return whether it counts as a unit of its fleet's target."""
         return not self.ends and not self.set_aside
 
 
@@ -172,7 +174,7 @@ class InstanceOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSource:
-    """Where on-demand prices come from; spot prices come from EC2 itself where it was asked."""
+    """Where on-demand prices come from; spot prices come from EC2 itself if it was asked."""
 
     region: str
     as_of: str

@@ -1,4 +1,4 @@
-"""What Terraform manages of a live fleet: enough to describe it as variables of a module.
+"""What Terraform manages about a live fleet: enough to describe it as variables of a module.
 
 Only adopting existing fleets needs this; the planner does not.
 """
@@ -13,7 +13,7 @@ from reconciler.model.ids import FleetId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideDescription:
-    """One option of a fleet: what it may launch, where and for how much; None where unstated."""
+    """One override of a fleet: what it may launch, where and for how much; None if not stated."""
 
     instance_type: str | None = None
     subnet_id: str | None = None
@@ -26,7 +26,7 @@ class OverrideDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTemplateDescription:
-    """The version of a launch template that new nodes are made from."""
+    """The version of a launch template from which new nodes are made."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class GroupDescription:
     max_price: str = ""
     """USD per hour for one spot instance; empty: the on-demand price."""
     unfit: str = ""
-    """What of it Terraform's module cannot express; empty: nothing."""
+    """What of it Terraform's module cannot express; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class FleetDescription:
     spot: bool = True
     allocation_strategy: str = ""
     interruption_behavior: str = "terminate"
-    """What EC2 does with spot instances that it takes back: terminate, stop or hibernate."""
+    """What EC2 does with interrupted spot instances: terminate, stop or hibernate."""
     rebalances_capacity: bool = False
-    """Whether EC2 launches instances in place of those that it recommends to leave."""
+    """Whether EC2 launches replacements after rebalance recommendations."""
     target_capacity: int = 0
     on_demand_target: int = 0
     spot_target: int = 0
@@ -95,7 +95,7 @@ class FleetDescription:
     counted_unit: str = ""
     """What its target counts instead of nodes or weights, such as vcpu; empty: nothing."""
     weighted: bool = False
-    """Whether its target counts units, of which an instance has a number other than one."""
+    """Whether its target counts units, and an instance has another number of them than one."""
     several_templates: bool = False
     """Whether it launches from more templates, or versions of one, than `template`."""
     template: LaunchTemplateDescription | None = None
@@ -104,7 +104,7 @@ class FleetDescription:
     template_by_name: bool = False
     """Whether it names its template by name only."""
     group: GroupDescription | None = None
-    """None: an EC2 Fleet."""
+    """None for an EC2 Fleet."""
 
     @property
     def instance_types(self) -> tuple[str, ...]:

@@ -33,15 +33,15 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
         return key in self._data
 
     def items(self) -> ItemsView[K, V]:
-        """Return a dict's own view, which is many times faster than the one that Mapping makes."""
+        """Return a dict's own view, which is many times faster than that of Mapping."""
         return self._data.items()
 
     def keys(self) -> KeysView[K]:
-        """Return a dict's own view, for the same reason."""
+        """Return a dict's own view, for the same reason as `items`."""
         return self._data.keys()
 
     def values(self) -> ValuesView[V]:
-        """Return a dict's own view, for the same reason."""
+        """Return a dict's own view, for the same reason as `items`."""
         return self._data.values()
 
     @overload

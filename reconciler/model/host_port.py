@@ -9,7 +9,7 @@ def host_and_port(text: str) -> tuple[str, int]:
     Raises:
         ValueError: The text is not of this form; the message says why.
     """
-    if "@" in text:  # not quoted: what precedes it is usually a secret
+    if "@" in text:  # the text is not quoted: what precedes the port may be a secret
         raise ValueError("carries a name or password")
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

@@ -2,8 +2,8 @@
 
 Its form is `<action>/<RFC 3339>`. The node watch writes it from instance metadata, the capacity
 loop from the interruption queue, and the planner reads it. Notices that it outranks are in
-`fleet-reconciler.io/further-interruptions`, which the capacity loop alone writes: they hold when
-that one is withdrawn. Standard library only, so that the node watch stays small.
+`fleet-reconciler.io/further-interruptions`, which only the capacity loop writes: they apply once it
+is withdrawn. Standard library only, so that the node watch stays small.
 """
 
 from dataclasses import dataclass
@@ -13,22 +13,25 @@ from typing import Final
 from reconciler.model.notices import SPOT_ACTIONS
 
 REBALANCE_RECOMMENDATION: Final = "rebalance-recommendation"
-"""EC2 says that a spot instance is more likely to be interrupted; the time is when it said so."""
+"""A rebalance recommendation: a spot instance is more likely to be interrupted; the time is when
+EC2 said so."""
 SCHEDULED_CHANGE: Final = "scheduled-change"
 """EC2 reboots, stops or retires the instance; the time is `NotBefore`."""
 RANKS: Final = {**dict.fromkeys(SPOT_ACTIONS, 0), SCHEDULED_CHANGE: 1, REBALANCE_RECOMMENDATION: 2}
 """The known actions: one with a lower number outranks the others."""
 ACTIONS: Final = frozenset(RANKS)
 WRITTEN_BY_NODE_WATCH: Final = "fleet-reconciler.io/node-watch"
-"""A second annotation: the value that the node watch wrote. Where both are the same, the notice is
-the node watch's own, and it may remove it."""
+"""A second annotation with the value that the node watch wrote.
+
+If both are the same, the notice is the node watch's own, and it may remove it.
+"""
 OVER_AFTER: Final = timedelta(minutes=5)
 """This long after its time a notice has not come true, or was delivered far too late."""
 LENGTH_MAX: Final = 64
 """Characters; the longest action has 24 and an RFC 3339 time at most 35."""
 FURTHER_MAX: Final = 8
-"""So many notices are remembered beside the one that applies, a recommendation among them; EC2
-rarely announces two."""
+"""How many notices are kept besides the one that applies, including a recommendation; EC2 rarely
+announces two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +49,11 @@ class AnnotatedNotice:
 
     @property
     def forced(self) -> bool:
-        """Return whether the instance ends at that time, whatever is done."""
+        """Return whether the instance ends at that time in any case."""
         return self.action in SPOT_ACTIONS
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether its time is so long ago that it has not come true."""
+        """Return whether its time is so long past that it has not come true."""
         return is_over(self.at, now, recommended=self.action == REBALANCE_RECOMMENDATION)
 
     @property
@@ -83,7 +86,7 @@ def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:
 
 
 def read_annotation(text: str) -> AnnotatedNotice | None:
-    """Return the content of the annotation's value; None where it cannot be read."""
+    """Return the content of the annotation's value; None if it is unreadable."""
     action, _, time = text.partition("/")
     if len(text) > LENGTH_MAX:
         return None
@@ -95,6 +98,6 @@ def read_annotation(text: str) -> AnnotatedNotice | None:
 
 
 def read_further(text: str) -> tuple[AnnotatedNotice, ...]:
-    """Return the notices in the value of the other annotation; what cannot be read is left out."""
+    """Return the notices in the value of the other annotation, without unreadable ones."""
     parts = text.split(",", FURTHER_MAX)[:FURTHER_MAX]
     return tuple(notice for part in parts if (notice := read_annotation(part)) is not None)

@@ -1,9 +1,9 @@
-"""Regular expressions of names, as RE2 has them: looked for in time that the lengths bound.
+"""Regular expressions over names, as in RE2, matched in time bounded by their lengths.
 
-Python's own engine tries every way in which a name could match, of which `(a*)*b` has more than
-anybody can wait for. Here an expression becomes states, and all that are reached are followed
-together from character to character. What cannot be followed like that (looking ahead and back,
-references to groups) RE2 does not have either.
+Python's own engine tries every way in which a name could match, and `(a*)*b` has exponentially
+many. Here an expression becomes states, and all reachable ones are followed together from character
+to character. What this cannot match (lookahead, lookbehind, references to groups) RE2 does not
+support either.
 """
 
 import re
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 STATES_MAX: Final = 5000
-"""RE2 has a limit for the same reason: `(a{1000}){1000}` says in a line what has a million."""
+"""A limit, as in RE2: a short expression such as `(a{1000}){1000}` has a million states."""
 _UNBOUNDED: Final = int(parser.MAXREPEAT)
 _CLASS_BY_NAME: Final = re.compile(r"\[:\^?[a-z]+:\]")
-"""RE2 has `[[:digit:]]`, in which Python sees a set of these characters."""
+"""RE2 supports `[[:digit:]]`, which Python reads as a set of these characters."""
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": re.compile(r"\d"),
     "CATEGORY_NOT_DIGIT": re.compile(r"\D"),
@@ -39,7 +39,7 @@ _PLACES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """One step: to further states at once, at certain places only, or by taking a character."""
+    """A state: leads to further states at once, only at certain positions, or by a character."""
 
     following: tuple[int, ...] = ()
     place: re.Pattern[str] | None = None
@@ -52,7 +52,7 @@ _FOUND: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameExpression:
-    """An expression that can be looked for; see `parse_expression`."""
+    """An expression to search names with; see `parse_expression`."""
 
     states: tuple[_State, ...]
     first: int
@@ -71,7 +71,7 @@ class NameExpression:
         return False
 
     def _closed(self, states: Iterable[int], name: str, at: int) -> set[int]:
-        """Return these states with all that are reached from them without a character."""
+        """Return these states and all that are reached from them without a character."""
         found, ahead = set[int](), list(states)
         while ahead:
             number = ahead.pop()
@@ -85,11 +85,11 @@ class NameExpression:
 
 
 def parse_expression(text: str) -> NameExpression:
-    """Return an expression that is written as Python and RE2 write it.
+    """Parse an expression that both Python and RE2 accept.
 
     Raises:
-        ValueError: It cannot be read, has what one of them lacks, or repeats too much; the message
-            says which.
+        ValueError: It cannot be parsed, uses what one of them lacks, or repeats too much; the
+            message says which.
     """
     by_name = _CLASS_BY_NAME.search(text)
     if by_name is not None:
@@ -105,7 +105,7 @@ def parse_expression(text: str) -> NameExpression:
 
 
 class _Builder:
-    """Makes states of the parser's tree, whose kinds are those of `re._constants`."""
+    """Builds states from the parser's tree, whose node kinds are those of `re._constants`."""
 
     def __init__(self) -> None:
         self.states = [_State()]
@@ -117,7 +117,7 @@ class _Builder:
         return len(self.states) - 1
 
     def sequence(self, tree: Iterable[tuple[Any, Any]], then: int, *, ignores_case: bool) -> int:
-        """Return the first state of a sequence that is followed by another state."""
+        """Return the first state of a sequence that is followed by the state `then`."""
         for kind, value in reversed(list(tree)):
             then = self._part(str(kind), value, then, ignores_case=ignores_case)
         return then
@@ -142,7 +142,7 @@ class _Builder:
                 raise ValueError(f"{kind.lower().replace('_', ' ')} is not supported")
 
     def _repeat(self, least: int, most: int, body: Any, then: int, *, ignores_case: bool) -> int:
-        """Return the first state of a body that comes at least and at most so many times."""
+        """Return the first state of a body that is repeated between `least` and `most` times."""
         entry = then
         if most == _UNBOUNDED:
             entry = self._added(_State())
@@ -153,7 +153,7 @@ class _Builder:
                 once_more = self.sequence(body, entry, ignores_case=ignores_case)
                 entry = self._added(_State(following=(once_more, then)))
         for _ in range(least):
-            # A body without a state, as of `(){1000000}`, is the same however often it comes.
+            # A body without a state, as in `(){1000000}`, is the same however often it is repeated.
             before, entry = entry, self.sequence(body, entry, ignores_case=ignores_case)
             if entry == before:
                 break

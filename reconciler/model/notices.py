@@ -1,4 +1,4 @@
-"""Notices: what AWS announces that it will do, or has done, to an instance."""
+"""Notices: what AWS announces that it will do to an instance, or has done."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -26,10 +26,10 @@ NoticeKind = Literal[
 NoticeResult = Literal[
     "acted", "instance-gone", "no-change", "not-ours", "ignored", "expired", "unreadable", "waiting"
 ]
-"""What a snapshot shows of a notice; with `waiting` its message stays in the queue."""
+"""What a snapshot shows about a notice; with `waiting` its message stays in the queue."""
 
 STAYING: Final = frozenset({"pending", "running"})
-"""States of an instance after which nothing is to be done."""
+"""States of an instance after which nothing is left to do."""
 SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
 """What EC2 does to an interrupted spot instance; after each of these the node runs nothing."""
 
@@ -85,7 +85,7 @@ class NoticeOutcome:
 
     @property
     def done(self) -> bool:
-        """Return whether nothing is left to be done about it."""
+        """Return whether nothing is left to do about it."""
         return self.result != "waiting"
 
 

@@ -38,7 +38,7 @@ class Outcome:
 
 
 def kind_of_error(error: PortError) -> OutcomeKind:
-    """Return `refused` when a new plan settles it, `failed` when someone may have to look."""
+    """Return `refused` if a new plan resolves it, `failed` if a person may have to look."""
     if isinstance(error, OutcomeUnknown):
         return "unknown"
     if isinstance(error, Refused | Conflict | NotFound | Throttled):

@@ -25,8 +25,11 @@ from reconciler.model.text import cut
 T = TypeVar("T")
 
 DETAIL_MAX: Final = 500
-"""The length of a reason's detail. It names what pods name, which may be a megabyte, and is kept,
-logged and sent once per pod and fleet."""
+"""The maximum length of a reason's detail.
+
+It contains names from pods, which may be a megabyte, and is kept, logged and sent once per pod and
+fleet.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,7 @@ HeldCode = Literal[
     "termination-protected",
     "unlisted-node",
 ]
-"""Which safety measure holds a node or an instance; `planner/explain/held.py` has the words."""
+"""The safety measure that holds a node or an instance; `planner/explain/held.py` has the texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -103,10 +106,10 @@ class Held:
     """A node that is kept although a policy would have removed it."""
 
     node: NodeName
-    """Empty where the instance never joined."""
+    """Empty if the instance never joined."""
     code: HeldCode
     instance: str = ""
-    """Set where there is no node."""
+    """Set if there is no node."""
     detail: str = ""
     """What the code does not say, in words; usually empty."""
 
@@ -119,7 +122,7 @@ class Kept:
     code: str
     detail: str
     until: datetime | None = field(default=None, compare=False)
-    """When this reason ends, whatever else happens; None when it does not end by time alone."""
+    """When this reason ends at the latest; None if it does not end by time alone."""
 
 
 UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
@@ -159,25 +162,25 @@ class FleetPlan:
     min: int
     max: int | None
     state: str
-    """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
+    """EC2's state; `missing` if EC2 does not have the fleet, `unknown` if it does not answer."""
     unavailable: str = ""
-    """Why no more nodes can be asked of it now; empty when they can."""
+    """Why no more nodes can be asked of it now; empty if they can."""
     awaited: int = 0
     """Instances that EC2 was asked for, by this plan or before, and has not launched; 0 while the
     fleet is unavailable."""
     removal: str = ""
-    """What its approved removal or replacement waits for; empty when it is not to be removed, or
+    """What its approved removal or replacement waits for; empty if it is not to be removed, or
     has no node left."""
     update: FleetUpdate | None = None
-    """Its rolling update; None when it has none, or it is finished."""
+    """Its rolling update; None if it has none, or it is finished."""
     node_usd_per_hour: float = 0.0
-    """The price of one new node; where none is known, a usual price of its CPUs and memory."""
+    """The price of one new node; if none is known, a usual price for its CPU and memory."""
     rebalances_zones: bool = False
     """Whether its Auto Scaling group may end nodes with pods to even out its zones."""
 
 
 DriftReason = Literal["launch-template-version", "instance-type", "subnet"]
-"""In what respect a node differs from what its fleet launches now."""
+"""In which respect a node differs from what its fleet launches now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,11 +269,11 @@ class InterruptedNode:
 
     node: NodeName
     empty: bool
-    """Whether no pod that counts is left on it."""
+    """Whether no counted pod is left on it."""
     seconds: float
-    """Since its drain began; 0 in the plan that begins it."""
+    """The time since its drain began; 0 in the plan that begins it."""
     next_step_seconds: float | None = None
-    """Until more is done with its pods than now; None where they are done with."""
+    """The time until more is done with its pods than now; None if there is nothing left to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,7 +356,7 @@ class Plan:
 
     @property
     def pods_without_sector(self) -> int:
-        """Return how many pods wait and are left alone, as they name no sector."""
+        """Return how many pods are pending and ignored because they select no sector."""
         return sum(1 for each in self.ignored if each.code == "no-sector" and each.pod)
 
     @property

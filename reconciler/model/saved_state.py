@@ -42,11 +42,11 @@ class SavedFleetState:
     unseen_since: datetime | None = None
     """Since when no node offers this little any more; None while one does."""
     node_labels: Labels = NO_LABELS
-    """What its nodes have or had in common beside what config and tags say: of groups only, and
-    not of more than `NODE_FACTS_MAX`."""
+    """What its nodes have or had in common in addition to what config and tags say: only for
+    groups, and at most `NODE_FACTS_MAX`."""
     node_taints: tuple[Taint, ...] = ()
     node_template: str = ""
-    """The launch template at that time: a digest, empty where it was not told."""
+    """The launch template at that time as a digest; empty if it was unknown."""
     nodes_gone_since: datetime | None = None
     """Since when no node shows that any more; None while one does."""
     halted_version: str = ""
@@ -59,16 +59,15 @@ class SavedFleetState:
     """The launch template version whose first new node its rolling update watches, or has
     watched."""
     canary_since: datetime | None = None
-    """Since when, later by the time in which nothing could be judged; None until pods came to it,
-    and again when no such node takes pods before the version is proven."""
+    """Since when it is watched, later by the time in which nothing could be judged; None until
+    pods came to it, and again if no such node takes pods before the version is proven."""
     canary_seen_at: datetime | None = None
-    """When it was last judged, to the minute; None while it is not watched, and on a Lease of a
-    version of this program that did not save it."""
+    """When it was last judged, to the minute; None while it is not watched, and on a Lease of an
+    older version of this program that did not save it."""
     canary_proven: bool = False
-    """Whether it was watched for `canary_time`, and nothing spoke against it then."""
+    """Whether it was watched for `canary_time` without a failure."""
     spot_return_at: datetime | None = None
-    """When the latest batch of nodes that replaced this spot fleet's nodes began to be moved
-    back."""
+    """When the latest batch of this spot fleet's stand-ins began to be replaced by spot nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +81,14 @@ class SavedDemandState:
     bought_at: datetime
     """When nodes were first asked for; older nodes prove nothing."""
     version: str
-    """Digests of the fleet's config and launch template at that time, the second one empty where
-    EC2 did not tell it; after a change the fleet is tried again."""
+    """Digests of the fleet's config and launch template at that time, the second one empty if
+    EC2 did not return it; after a change the fleet is tried again."""
     strikes: int = 0
-    """How often such nodes joined and yet none of the pods was bound."""
+    """How often such nodes joined without any of the pods being bound."""
     judged_at: datetime | None = None
     """When that was last seen; older nodes are not counted again."""
     gone_at: datetime | None = None
-    """When no such pod waited any more; None while some do."""
+    """Since when no such pod has been pending; None while some are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ def _as_int(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One `key operator values` line of a selector."""
+    """One expression of a selector: key, operator and values."""
 
     key: str
     operator: Operator
@@ -59,7 +59,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
-    """A metav1.LabelSelector; an empty one matches everything, None (elsewhere) nothing."""
+    """A metav1.LabelSelector; an empty one matches everything, None (in other places) nothing."""
 
     match_labels: Labels = NO_LABELS
     match_expressions: tuple[Requirement, ...] = ()
@@ -69,7 +69,7 @@ class LabelSelector:
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
-        # Selectors are compared with pods by the million: plain loops take half of the time.
+        # Selectors are compared with pods by the million: plain loops take half the time.
         for line in self.match_expressions:  # noqa: SIM110
             if not line.matches(labels):
                 return False

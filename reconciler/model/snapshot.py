@@ -1,4 +1,4 @@
-"""One consistent picture of cluster and cloud: all that the planner knows."""
+"""One consistent observation of cluster and cloud: everything that the planner knows."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,7 +31,7 @@ class Ignored:
     name: str = ""
     count: int = 0
     detail: str = field(default="", compare=False)
-    """Why an object cannot be read; empty where the code says it all."""
+    """Why an object cannot be decoded; empty if the code says it all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +58,9 @@ class ClusterState:
     demands: tuple[SavedDemandState, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
     stuck_ends: tuple[StuckEnd, ...] = ()
-    """Instances that never joined and were terminated in the last hour, as far as the Lease has
-    them."""
+    """Instances that never joined and were terminated in the last hour, as saved on the Lease."""
     proof: KeptProof | None = None
-    """From our own Lease: that this cluster's nodes were instances of our fleets before."""
+    """From our Lease: the proof that this cluster's nodes were instances of our fleets."""
     raises: tuple[SavedRaise, ...] = ()
     """By how much targets were raised recently."""
     resumed_updates: tuple[str, ...] = ()
@@ -90,24 +89,28 @@ class CloudState:
 
     fleets: tuple[Fleet, ...] = ()
     other_fleets: frozenset[FleetId] = frozenset()
-    """EC2 Fleets that are alive and not planned with: of another type, without our tags, or not
-    readable. What they hold is no orphan."""
+    """Live EC2 Fleets that are not planned with: of another type, without our tags, or unreadable.
+
+    Their instances are no orphans.
+    """
     instances: tuple[Instance, ...] = ()
     regions: frozenset[Region] = frozenset()
-    """Regions that answered; a fleet of any other region is unknown, not missing."""
+    """Regions that answered; a fleet in any other region is unknown, not missing."""
     silent: frozenset[Region] = frozenset()
-    """Regions that were asked and did not answer for every provider; these never look as if they
-    were empty, and what is not shown there is not gone."""
+    """Regions that were asked and did not answer for every provider.
+
+    They never count as empty, and what is not shown there is not gone.
+    """
     answered_in_part: frozenset[tuple[Provider, Region]] = frozenset()
     """Of the silent regions, the providers that answered: their fleets and members are shown."""
     providers: frozenset[Provider] = frozenset()
-    """Whose fleets are shown; empty: not said."""
+    """The providers whose fleets are shown; empty if unknown."""
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
     """Whether any answer about instances was given: without one none is stuck or gone."""
     instances_asked: bool = False
-    """Whether EC2 itself was asked for them just now: an unknown instance is then in doubt, and not
-    merely left out of a file."""
+    """Whether EC2 itself was just asked for instances: then an unknown instance is doubtful, and
+    not merely missing from a file."""
     server_time: datetime | None = None
     """EC2's own clock when everything was observed; None when it is not known."""
 
@@ -118,14 +121,14 @@ class CloudState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that one plan is made from."""
+    """Everything from which one plan is made."""
 
     at: datetime
-    """The clock, aware UTC."""
+    """The time of the plan, aware UTC."""
     previous_at: datetime | None = None
-    """When this process made its previous plan; None: it has made none."""
+    """When this process made its previous plan; None if it has made none."""
     cluster: ClusterState = field(default_factory=ClusterState)
     cloud: CloudState | None = None
-    """None: no answer of EC2 at all (offline planning from the cluster alone)."""
+    """None without any answer of EC2 (offline planning from the cluster only)."""
     notices: tuple[Notice, ...] = ()
     """The interruption queue's notices that no cycle has settled, sorted."""

@@ -1,4 +1,4 @@
-"""Times, durations, counts and long texts as people and annotations write them."""
+"""Times, durations, counts and texts as people and annotations write them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ _GO_UNITS = {"h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1
 _GO_SECONDS_MAX = (2**63 - 1) / 1e9
 """Go counts nanoseconds in 64 bits: about 292 years."""
 _GO_LENGTH_MAX = 100
-"""Nobody writes a longer one; annotations may have hundreds of thousands of characters."""
+"""Longer texts are not read; annotations may have hundreds of thousands of characters."""
 
 
 def rfc3339(at: datetime) -> str:
@@ -29,9 +29,9 @@ def parse_rfc3339(text: str) -> datetime | None:
 
 
 def parse_go_duration(text: str) -> timedelta | None:
-    """Return what Go's `time.ParseDuration` reads, such as `90s` or `1h30m`.
+    """Return what Go's `time.ParseDuration` returns, such as for `90s` or `1h30m`.
 
-    None when it reads nothing, or no more than zero.
+    None if the text is no duration, or none above zero.
     """
     if len(text) > _GO_LENGTH_MAX or not _GO_DURATION.fullmatch(text):
         return None
@@ -57,7 +57,7 @@ def counted_noun(count: int, noun: str) -> str:
 
 
 def left_alone(pods: int) -> str:
-    """Return in words that so many pods wait, and nothing is done for them: they name no sector."""
+    """Return in words that this many pods are pending and ignored because they select no sector."""
     return (
         "1 pod names no sector and is left alone"
         if pods == 1

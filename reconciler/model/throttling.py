@@ -1,7 +1,7 @@
-"""Token buckets, and those with which EC2 throttles an account in a Region.
+"""Token buckets, including those with which EC2 throttles an account in a region.
 
-Source: "Request throttling for the Amazon EC2 API" (EC2 developer guide, read 2026-11): each
-action has buckets of its own.
+Source: "Request throttling for the Amazon EC2 API" (EC2 developer guide, read 2026-11): each action
+has buckets of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBucket:
-    """How many calls may come at once, and at what rate more may follow."""
+    """How many calls may be made at once, and at what rate more may follow."""
 
     capacity: float
     """Tokens when it is full."""
@@ -20,7 +20,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketLevel:
-    """What is in a bucket at a moment of a clock that never jumps."""
+    """The content of a bucket at a time of a monotonic clock."""
 
     bucket: TokenBucket
     tokens: float
@@ -38,7 +38,7 @@ class BucketLevel:
         return replace(self, tokens=tokens, at_seconds=max(at_seconds, self.at_seconds))
 
     def seconds_until(self, tokens: float) -> float:
-        """Return how long until this many tokens can be taken; infinite when they never can."""
+        """Return how long until this many tokens can be taken; infinite if they never can."""
         missing = min(tokens, self.bucket.capacity) - self.tokens
         if missing <= _ROUNDING:
             return 0.0
@@ -105,7 +105,7 @@ def request_bucket(action: str, *, narrowed: bool = True) -> TokenBucket:
 
 
 def auto_scaling_bucket(action: str) -> TokenBucket:
-    """Return the bucket of an action of Auto Scaling; AWS publishes none, these are half of EC2's.
+    """Return the bucket of an Auto Scaling action; AWS publishes none, these are half of EC2's.
 
     Args:
         action: Auto Scaling's name, such as `SetDesiredCapacity`.

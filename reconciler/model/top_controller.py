@@ -1,6 +1,6 @@
 """The controllers above those that pods name: Deployments of ReplicaSets, CronJobs of Jobs.
 
-They are told by names, as a pod names its nearest controller only.
+They are derived from names, as a pod names only its nearest controller.
 """
 
 import re
@@ -15,7 +15,7 @@ _RUN: Final = re.compile(r"-\d{8,}$")
 
 
 def deployment_of(owner: Owner, labels: Labels) -> str | None:
-    """Return the name of the Deployment of a pod's ReplicaSet; None for another controller.
+    """Return the name of the Deployment of a pod's ReplicaSet; None for other controllers.
 
     A Deployment's ReplicaSets are named after it and the hash of their template, which is a label
     of their pods.
@@ -27,7 +27,7 @@ def deployment_of(owner: Owner, labels: Labels) -> str | None:
 
 
 def cron_job_of(owner: Owner) -> str | None:
-    """Return the name of the CronJob of a pod's Job; None for another controller."""
+    """Return the name of the CronJob of a pod's Job; None for other controllers."""
     if owner.kind != "Job" or not _RUN.search(owner.name):
         return None
     return _RUN.sub("", owner.name)

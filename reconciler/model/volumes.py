@@ -25,7 +25,7 @@ class PersistentVolumeClaim:
     selector: LabelSelector | None = None
     """Volumes that may be bound to it; None: any."""
     too_complex: str = ""
-    """What its selector has too much of to be compared; it is then left out."""
+    """Which part of its selector is too large to be compared; it is then left out."""
     block: bool = False
     """volumeMode Block instead of Filesystem."""
     deleting: bool = False

@@ -59,9 +59,9 @@ def _merged_instances(
 ) -> tuple[Instance, ...]:
     """Return each instance once, as in the state that shows its fleet, which knows the members.
 
-    What another state says of a member is left out. An entry that names a fleet is kept before one
-    that does not. In a silent region only members of the fleets that are kept are: any other one
-    may be a member of a fleet that is not shown.
+    What another state says about a member is left out. An entry that names a fleet is kept before
+    one that does not. In a silent region only members of the fleets that are kept are: any other
+    one may be a member of a fleet that is not shown.
     """
     shown = [{(f.region, f.id) for f in state.fleets} for state in states]
     known_by_one = set[tuple[str, str]]().union(*shown)

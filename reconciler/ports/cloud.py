@@ -32,10 +32,10 @@ class Cloud(Protocol):
         ...
 
     def fleet_state(self, region: Region, fleet_id: FleetId) -> str:
-        """The provider's word for a fleet's state, read now; of any type, and whoever owns it.
+        """Return the provider's state of a fleet, read now, of any type and whoever owns it.
 
         Raises:
-            NotFound: There is none of that id.
+            NotFound: There is none with that id.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The thread that takes part in the election, and what the rest of the program asks it."""
+"""The thread that takes part in the election, and its answers to the rest of the program."""
 
 import threading
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Leadership:
 
     Args:
         election: This replica's part; None: leader election is off, this replica always leads.
-        hindrance: Why this replica may not lead at all, empty when it may: a dry run must not
+        hindrance: Returns why this replica may not lead at all; empty if it may. A dry run must not
             keep others from acting.
         gained: Called when this replica began to lead.
         broken: Called when a bug ended the thread: this replica cannot lead any more, and the
@@ -83,12 +83,12 @@ class Leadership:
             self._thread.start()
 
     def look(self) -> None:
-        """Read the Lease now, since it was written; a leader need not: it probably wrote it."""
+        """Read the Lease now, since it was written; a leader need not, as it probably wrote it."""
         if not self.may_act():
             self._due.set()
 
     def wait_until_leading(self, seconds: float) -> bool:
-        """Wait for the lead; return whether it came within the time and before `stop`."""
+        """Wait for the lead; return whether it was gained within the time and before `stop`."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self.may_act() or self._stopping.is_set() or self._bug is not None, seconds

@@ -15,18 +15,19 @@ from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.fleets.health import denied, refused
 
 DENIED_FOR: Final = timedelta(minutes=2)
-"""How long every raise of a fleet is refused, for another reason than capacity, before demand goes
-elsewhere. A target that somebody else has just changed, or a busy group, is over before."""
+"""How long every raise of a fleet has to be refused, for a reason other than capacity, before
+demand goes elsewhere. A conflict with another writer, or a busy group, ends before that."""
 _DENIALS: Final = frozenset(each.__name__ for each in (Conflict, Forbidden, Refused))
 _Place = tuple[str, Region]
 
 
 @dataclass(slots=True)
 class RefusedRaises:
-    """Says which fleets get a cool-off for what the execution of a plan met.
+    """Decides which fleets get a cool-off because of what the execution of a plan returned.
 
-    Such a refusal of ModifyFleet (a limit of vCPUs, a missing right) is in no fleet history. Since
-    when a fleet is denied is known to this process alone: after a restart it is seen again.
+    Such a refusal of ModifyFleet (a limit of vCPUs, a missing right) is not in the fleet's history.
+    Since when a fleet is denied is known only to this process: after a restart it is observed
+    again.
     """
 
     _denied: dict[_Place, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class RefusedRaises:
             known = fleet_states.get(place, SavedFleetState(fleet=place[0], region=place[1]))
             lasting = self._is_denied_for_long(place, outcome, plan.at)
             if known.unavailable_until is not None and known.unavailable_until > plan.at:
-                continue  # a minimum is asked for during a cool-off too: the cool-off goes on
+                continue  # a minimum is asked for during a cool-off too: the cool-off continues
             if outcome.error == InsufficientCapacity.__name__:
                 fleet_states[place] = refused(known, outcome.detail, plan.at)
             elif lasting:
@@ -60,6 +61,6 @@ class RefusedRaises:
             return False
         first, last = self._denied.get(place, (at, at))
         if at - last > COOL_OFF + DENIED_FOR:
-            first = at  # what was denied hours ago says nothing of this one
+            first = at  # a denial of hours ago says nothing about this one
         self._denied[place] = first, at
         return at - first >= DENIED_FOR

@@ -44,7 +44,7 @@ def annotations_to_save(
 
     Args:
         snapshot: What was observed, the Lease as it is.
-        plan: Its saved states are what holds after this cycle.
+        plan: The plan; its saved states are those after this cycle.
         outcomes: A pod that the rescheduler moved, or the descheduler evicted, restarts its pause.
     """
     annotations: dict[str, str | None] = {}
@@ -103,11 +103,11 @@ def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 
 def with_stuck_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """Return the plan without its ends of stuck instances that were refused: nothing was ended.
+    """Return the plan without its ends of stuck instances that were refused, as nothing was ended.
 
-    They would use up the limit of the hour. Ends together with their part of the target count all
-    the same, since several are one call, of which a part may have been carried out; not those of
-    instances that are protected.
+    They would use up the limit of the hour. Ends together with their part of the target count in
+    any case, since several are one call, of which a part may have been executed; except those of
+    protected instances.
     """
     refusals = {
         outcome.action.instance
@@ -122,12 +122,12 @@ def with_stuck_ends(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 @dataclass(slots=True)
 class UnsavedState:
-    """Keeps what this process knows and the Lease does not show: not yet, or never in a dry run."""
+    """State that this process knows and the Lease does not show: not yet, or never in a dry run."""
 
     _plan: Plan | None = None
     _observed_with_plan: str = ""
-    """The state on the Lease when the plan was made: once it differs, the Lease counts more than
-    ours."""
+    """The state on the Lease when the plan was made: once it differs, the Lease takes
+    precedence."""
 
     def recalled(self, observed: Snapshot) -> Snapshot:
         """Return the snapshot with what this process knows better."""
@@ -157,7 +157,7 @@ class UnsavedState:
         self._plan, self._observed_with_plan = plan, _observed(observed)
 
     def forget(self) -> None:
-        """Drop our state: another process acts, and what it saves on the Lease counts."""
+        """Drop our state: another process acts, and what it saves on the Lease is valid."""
         self._plan = None
 
 

@@ -1,1 +1,1 @@
-"""What is reported of a cycle, and to whom: log, Kubernetes Events, a chat, traces, recordings."""
+"""Reports of a cycle: to the log, Kubernetes Events, a chat, traces and recordings."""

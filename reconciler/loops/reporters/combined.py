@@ -17,10 +17,10 @@ from reconciler.telemetry.repeats import Repeats
 
 @runtime_checkable
 class Forgetful(Protocol):
-    """Notes within a cycle what it reports at its end."""
+    """A reporter that collects during a cycle what it reports at its end."""
 
     def forget(self) -> None:
-        """Drop what was noted: it would be reported much later."""
+        """Drop what was collected: it would be reported much later."""
         ...
 
 
@@ -28,8 +28,8 @@ class Gated:
     """Passes calls to another reporter only while a condition holds; a standby reports nothing.
 
     Args:
-        reporter: Gets the calls.
-        holds: Asked each time.
+        reporter: Receives the calls.
+        holds: The condition, checked for each call.
     """
 
     def __init__(self, reporter: Reporter, holds: Callable[[], bool]) -> None:
@@ -52,7 +52,7 @@ class Gated:
             self._reporter.action_ended(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Pass the cycle on while the condition holds; else what it noted is dropped."""
+        """Pass the cycle on while the condition holds; else drop what the reporter collected."""
         if self._holds():
             self._reporter.cycle_ended(report)
         elif isinstance(self._reporter, Forgetful):
@@ -62,12 +62,12 @@ class Gated:
 class Reporters:
     """Passes calls to each of several reporters, in order.
 
-    One that fails is logged and keeps neither the others from being called nor the cycle from
-    acting: what is reported must never decide whether pods get nodes.
+    If one fails, that is logged, the others are still called and the cycle still acts: reporting
+    must never decide whether pods get nodes.
 
     Args:
-        reporters: Get the calls.
-        monotonic_seconds: A clock that never jumps; a failure that stays is logged at intervals.
+        reporters: Receive the calls.
+        monotonic_seconds: A monotonic clock; a failure that stays is logged at intervals.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class DemandRecorder:
 
     A pod is named by its UID; pods of DaemonSets and static pods are left out, as they come with
     nodes. Each day begins with everything that is there, so that its file can be read alone. While
-    nothing changes, a line every few minutes says until when was recorded.
+    nothing changes, a line every few minutes states until when demand was recorded.
 
     Args:
         log: Where lines go. Lines that it does not accept are written again with the next plan.

@@ -22,7 +22,7 @@ class DriftReporter:
     Args:
         compare: Returns what differs between the config and EC2's answers.
         shown: Called with everything that differs now, whenever that changed.
-        tell: Called with one message for people per change.
+        tell: Called for each change with a message for people.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class DriftReporter:
         self._log: Any = structlog.get_logger()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Compare; for a Region that did not answer, the last known drift stays."""
+        """Compare; for a region that did not answer, the last known drift stays."""
         cloud = snapshot.cloud
         if cloud is None:
             return

@@ -89,7 +89,7 @@ class EventReporter:
             text = f"cannot be moved off {action.node} ({action.policy}) now: {outcome.detail}"
             self._emit_pod(action.pod, "EvictionRefused", text, warning=True)
         elif isinstance(action, SetCapacity) and outcome.kind in {"refused", "failed"}:
-            why = without_account(outcome.detail)  # whoever may see the pods may read these Events
+            why = without_account(outcome.detail)  # all who see the pods may read these Events
             text = f"fleet {action.fleet} in {action.region} was not raised: {why}"
             for pod in self._waiting_for(action):
                 self._emit_pod(pod, "ScaleUpFailed", text, warning=True)
@@ -100,7 +100,7 @@ class EventReporter:
         self._plan = None
 
     def _tell_binding(self, binding: Binding) -> None:
-        """Write on kube-system when the fleets' cluster seems to be another one, and when not."""
+        """Write an Event on kube-system when this stops or starts to be the fleets' cluster."""
         before, self._verdict = self._verdict, binding.verdict
         if binding.verdict == before or not (binding.contradicted or before == "unproven"):
             return

@@ -24,8 +24,8 @@ from reconciler.telemetry.repeats import Repeats
 LINES_MAX = 50
 """Pods named one by one per cycle; the rest is counted."""
 SLOW_CYCLE_SECONDS = 2.0
-"""A cycle that takes longer is logged even if nothing changed: pods that come meanwhile wait for
-it."""
+"""A cycle that takes longer is logged even if nothing changed, as pods created meanwhile wait
+for it."""
 
 _EVENTS: Final[Mapping[OutcomeKind, tuple[str, str]]] = {
     "applied": (events.ACTION_APPLIED, "info"),
@@ -129,7 +129,7 @@ class LogReporter:
     def _log_failure(self, report: CycleReport) -> None:
         error = report.error
         assert error is not None, "called for failed cycles only"
-        # The text may count seconds, and would be news in every cycle.
+        # The text may contain a number of seconds, and would be new in every cycle.
         news = self._repeats.is_news(events.CYCLE_FAILED, type(error).__name__, error.where)
         self._say("warning" if news else "debug")(
             events.CYCLE_FAILED,
@@ -253,20 +253,20 @@ class LogReporter:
 
 
 def _in_words(reason: Reason) -> str:
-    """Return a reason with its fleet; there is none for a pod of an unknown sector."""
+    """Return a reason with its fleet; a pod of an unknown sector has none."""
     place = f"{reason.fleet} ({reason.region}): " if reason.fleet else ""
     return f"{place}{reason.code}: {reason.detail}"
 
 
 def _causes(reasons: Iterable[Reason]) -> frozenset[tuple[str, ...]]:
-    """Return why a pod waits, without the details: these count seconds and change by themselves."""
+    """Return why a pod waits, without the details, which contain changing times."""
     return frozenset((each.fleet or "", each.region, each.code) for each in reasons)
 
 
 def _what_matters(plan: Plan) -> tuple[Any, ...]:
     """Return the values whose change makes a new summary line."""
     targets = tuple((f.fleet, f.region, f.target, f.joined, f.state) for f in plan.fleets)
-    # Not how many pods name no sector: beside another autoscaler that changes all the time.
+    # Not how many pods select no sector: next to another autoscaler that changes all the time.
     waiting = len(plan.placements), len(plan.unplaceable), plan.pods_without_sector > 0
     return targets, waiting, len(plan.held)
 

@@ -33,14 +33,14 @@ class NotifyReporter:
         self._notifier = notifier
         self._repeats = Repeats(monotonic_seconds, REPEAT_SECONDS)
         self._pods = Repeats(monotonic_seconds, REPEAT_SECONDS)
-        """Kept apart from the rest, whose entries many pods would push out."""
+        """Kept apart from the rest, whose entries many pods would displace."""
         self._unplaceable: frozenset[tuple[PodKey, str]] = frozenset()
         """Pods that the last plan found no place for, with the reason: these are reported
         already."""
         self._lines: list[str] = []
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Note pods that nothing can take, fleets that failed, and nodes that are held."""
+        """Collect pods that nothing can take, fleets that failed, and nodes that are held."""
         binding = plan.binding
         if binding.contradicted and self._repeats.is_news("binding", binding.verdict):
             self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
@@ -72,7 +72,7 @@ class NotifyReporter:
                 self._lines.append(f"nothing can take pod {pod}: {codes}")
 
     def action_ended(self, outcome: Outcome) -> None:
-        """Note capacity that changed and actions that failed."""
+        """Collect capacity that changed and actions that failed."""
         action, text = outcome.action, describe(outcome.action)
         if outcome.kind == "failed" and self._repeats.is_news("failed", text.name, text.subject):
             self._lines.append(f"{text.name} {text.subject} failed: {outcome.detail}")
@@ -86,11 +86,11 @@ class NotifyReporter:
             self._lines.append(f"{action.fleet} ({action.region}): {name} ended, {action.because}")
 
     def forget(self) -> None:
-        """Drop what was noted in this cycle: the lead was lost, and another replica reports."""
+        """Drop what was collected in this cycle: the lead was lost, and another replica reports."""
         self._lines = []
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Send what was noted in this cycle."""
+        """Send what was collected in this cycle."""
         error = report.error
         if error is not None and self._repeats.is_news("cycle", type(error).__name__):
             self._lines.append(f"no plan could be made: {error}")

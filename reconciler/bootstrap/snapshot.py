@@ -46,7 +46,7 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
             try:
                 raw = cloud.raw(source.settings.observed_regions)
             except Forbidden:
-                # A live cycle goes on as well without rights to what the config no longer has.
+                # A live cycle also continues without rights to what the config no longer has.
                 if provider in providers_of(source.settings):
                     raise
                 continue

@@ -1,4 +1,4 @@
-"""`reconciler catalogue`: the instance types and prices that planning goes by."""
+"""`reconciler catalogue`: the instance types and prices that planning uses."""
 
 from dataclasses import asdict
 from decimal import Decimal

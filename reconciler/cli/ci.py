@@ -252,7 +252,7 @@ def unlock(
 ) -> None:
     """Release the state lock of a run that is dead.
 
-    Make sure that it is: a living one would go on writing the state without a lock.
+    Make sure that it is dead: otherwise it would continue to write the state without a lock.
     """
     from reconciler.bootstrap.pipeline.stages import unlock as unlocked  # noqa: PLC0415 - heavy
 

@@ -32,7 +32,7 @@ def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator
 
 
 def show_nothing_to_apply(directory: Path) -> None:
-    """Publish that nothing of the commit is left to apply; no job will start that would say so."""
+    """Publish that nothing of the commit is left to apply, as no job will start to do so."""
     from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
 
     stage_shown("apply", directory, once=True)("success", "nothing is left to apply")

@@ -58,7 +58,7 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command, imported only now; None when there is none of this name."""
+        """Return the command, imported only now; None if there is none with this name."""
         if cmd_name not in self.list_commands(ctx):
             return None
         return load_command(cmd_name)

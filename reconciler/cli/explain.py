@@ -124,12 +124,12 @@ def _answer(
 def _from_running(
     request: "PlanRequest", questions: "Questions", program: _Program
 ) -> dict[str, Any] | None:
-    """Return the running loop's answers; None where it is not asked, or cannot be reached.
+    """Return the running loop's answers; None if it is not asked, or cannot be reached.
 
     With files, another time or other credentials the plan differs from the running loop's.
 
     Raises:
-        UsageError: The command line names the program and another source beside it.
+        UsageError: The command line names the program and also another source.
     """
     sources = {
         "--cluster": request.cluster_files,

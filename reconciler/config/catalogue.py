@@ -1,6 +1,6 @@
 """The instance types that the program knows, with source and date.
 
-The package's own figures are in `catalogue.json` beside this file; spot prices there are estimates.
+The package's own figures are in `catalogue.json` in this folder; spot prices there are estimates.
 `reconciler catalogue refresh` writes a file of the same form from what EC2 says.
 """
 
@@ -82,8 +82,8 @@ def load_catalogue(path: str | None = None) -> Catalogue:
 def catalogue_beside(named: str | None, directory: Path) -> str | None:
     """Return the config's own catalogue, by its path from the config's folder; else None.
 
-    A path in the pod of the capacity loop is not here: the prices of the package are used instead,
-    with their date and region.
+    A path in the pod of the capacity loop does not exist here: the prices of the package are used
+    instead, with their date and region.
     """
     if named is None:
         return None

@@ -130,7 +130,7 @@ def _profile(root: Mapping, number: int, profile: object, place: Place) -> FileP
     data: dict[str, object] = {
         name: {**arguments.get(name, ({}, -1))[0], "enabled": True} for name in _enabled(profile)
     }
-    # A configured policy that is not enabled does not run; its arguments are checked all the same.
+    # A configured policy that is not enabled does not run, but its arguments are checked.
     configured = {name: args for name, (args, _) in arguments.items() if name != EVICTOR}
     for name, args in configured.items():
         data.setdefault(name, args)

@@ -128,7 +128,8 @@ def parse_with_overrides(
 def _with_catalogue_beside(config: SectorConfig, directory: Path | None) -> SectorConfig:
     """Return the config with the path of its catalogue as one of this process.
 
-    The config names it from its own folder; flags and variables do from the working directory.
+    The config names it relative to its own folder, flags and variables relative to the working
+    directory.
     """
     if config.catalogue is None or directory is None:
         return config
@@ -210,7 +211,7 @@ def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
 
 
 def _tree_of(setting: Setting, text: str) -> MappingNode | None:
-    """Return the document that states this value alone; None where the text has no value."""
+    """Return the document that has only this value; None if the text is empty."""
     parts = [part.strip() for part in text.split(",")] if setting.many else [text]
     kind = str if setting.quoted else Plain
     values = [Scalar(place=_NOWHERE, text=kind(part)) for part in parts if part.strip()]

@@ -67,7 +67,7 @@ class OwnSize(Section):
 
 
 class FleetEntry(Section):
-    """One fleet: the nodes of one size in a sector, and in one zone when `zone` says so."""
+    """One fleet: the nodes of one size in a sector, and in one zone if `zone` is set."""
 
     size: Name
     """Built-in size (xsmall to xlarge) or one of `sizes`."""

@@ -79,8 +79,8 @@ def read_config_bytes(path: str | Path, *, regular: bool = False) -> bytes:
 
     Args:
         path: The file, or `-` for the standard input.
-        regular: Whether it has to be a regular file: one that a config names may be any device or
-            pipe of the machine that reads the config, and never end.
+        regular: Whether it has to be a regular file: a config may name any device or pipe of the
+            machine that reads it, which may never end.
 
     Raises:
         ConfigError: The file is missing, a directory, or unreadable.

@@ -48,7 +48,8 @@ class PipelineSettings:
     backend_config: tuple[str, ...] = ()
     facts: ConfigFacts = field(default_factory=ConfigFacts)
     config_fault: str = ""
-    """Why the config next to the root module cannot be read, for stages that go on without it."""
+    """Why the config next to the root module cannot be read, for stages that continue without
+    it."""
     allow_destroy: frozenset[str] = frozenset()
     """Fleets that may be removed in addition to those of the config."""
     allow_types: frozenset[str] = frozenset()

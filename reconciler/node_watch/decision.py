@@ -113,7 +113,7 @@ def _take_back(node: OwnNode, *, own: bool, announced: bool) -> NodeChange | Non
 
 
 def _tainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
-    """Return the taints with ours; None where the node is being drained already."""
+    """Return the taints with ours added; None if the node is being drained already."""
     if any(taint.get("key") == DRAINING_TAINT for taint in node.taints):
         return None
     return (*node.taints, TAINT)

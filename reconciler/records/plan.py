@@ -119,7 +119,7 @@ def _lists(plan: Plan, reasons: _Reasons) -> dict[str, Iterable[Json]]:
 
 
 def _others(plan: Plan, *, kept: bool) -> Json:
-    """Return what a plan has beside its `_lists`."""
+    """Return the parts of a plan other than its `_lists`."""
     result: Json = {
         "at": rfc3339_exact(plan.at),
         "cluster": plan.cluster,

@@ -19,7 +19,7 @@ RESTART_SECONDS = 10.0
 CONFIRM_SECONDS = 30.0
 """A second full list is read after this time (as adapters.kubernetes does)."""
 PLAN_SECONDS = 0.2
-"""How long planning takes in virtual time; the world goes on meanwhile."""
+"""How long planning takes in virtual time; the world continues meanwhile."""
 
 
 class Process:

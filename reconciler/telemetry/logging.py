@@ -56,8 +56,8 @@ def set_up_logging(
 class _Unfailing:
     """The parts of a stream that loggers use; what cannot be written is lost.
 
-    stderr may be a file on a full disk, or a pipe whose reader has ended. Nodes are bought and
-    leases renewed all the same.
+    stderr may be a file on a full disk, or a pipe whose reader has ended. That must not stop the
+    purchase of nodes or the renewal of the Lease.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -10,7 +10,7 @@ from reconciler.telemetry import events
 
 
 def log_bug() -> None:
-    """Log the exception that is being handled, with the name of this thread, which goes on."""
+    """Log the exception that is being handled, with the name of this thread, which continues."""
     structlog.get_logger().error(
         events.THREAD_FAILED, thread=threading.current_thread().name, exc_info=True
     )

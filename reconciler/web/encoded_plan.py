@@ -15,7 +15,10 @@ anybody who may create pods makes thousands of them."""
 
 
 class PlanBody:
-    """The JSON of one plan; where it is too long to be kept, its parts are made each time."""
+    """The JSON of one plan.
+
+    If it is too long to be kept, its parts are encoded for each request.
+    """
 
     def __init__(self, plan: Plan) -> None:
         digest, self._length, kept = hashlib.sha256(), 0, []

@@ -125,7 +125,7 @@ def _plot(samples: Sequence[Sample], title: str, *series: Series, money: bool = 
 
 
 def _anchor(x: float) -> str:
-    """Return the anchor: a mark near an end is beside its point, or it would be cut off."""
+    """Return the anchor: a label near an end is put at the side, so that it is not cut off."""
     if x > WIDTH - 30:
         return "end"
     return "start" if x < LEFT - 10 else "middle"

@@ -1,4 +1,4 @@
-"""Whether the program works: the first line of page, terminal and JSON."""
+"""Whether the program works: the first line of the page, the terminal and JSON."""
 
 from dataclasses import dataclass
 

@@ -147,7 +147,7 @@ def _questions(
 ) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
     """Yield each question with its key and how long its answer is valid.
 
-    Groups without instances come first: nothing else tells what their nodes will be.
+    Groups without instances come first: nothing else shows what their nodes will be.
     """
     configurations = {each.get("LaunchConfigurationName") for each in groups} - {None}
     for some in chunks(sorted(map(str, configurations)), CONFIGURATIONS_MAX):

@@ -208,7 +208,7 @@ class GroupsReader:
 
 
 def _unknown_refresh(name: str) -> Answer:
-    """Return the answer for a group of which nobody tells whether it has an instance refresh."""
+    """Return the answer for a group for which it is unknown whether it has an instance refresh."""
     return {"InstanceRefreshes": [{"AutoScalingGroupName": name, "Status": REFRESH_UNKNOWN}]}
 
 

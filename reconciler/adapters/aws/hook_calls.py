@@ -1,7 +1,7 @@
-"""Sends what lifecycle hooks are told, beside the thread that receives messages.
+"""Sends completions and heartbeats to lifecycle hooks, in a thread of its own.
 
-Auto Scaling lets a few of these calls through each second. A notice that EC2 takes an instance back
-comes two minutes ahead: it must not wait behind them.
+Auto Scaling allows a few of these calls per second. A notice that EC2 takes an instance back comes
+two minutes ahead: receiving it must not wait for them.
 """
 
 import threading
@@ -57,7 +57,7 @@ class HookCalls:
         def send() -> None:
             try:
                 if still_wanted():
-                    with suppress(PortError):  # the hook's timeout goes on; the next beat follows
+                    with suppress(PortError):  # the hook's timeout runs on; the next beat follows
                         record_heartbeat(self._clients, hook)
             finally:
                 with self._lock:

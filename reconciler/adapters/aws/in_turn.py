@@ -1,4 +1,4 @@
-"""Reads what AWS tells about one object per call: of many objects a few in each observation."""
+"""Reads what AWS answers per object and call: for a few of many objects in each observation."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

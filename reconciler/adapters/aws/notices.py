@@ -58,7 +58,8 @@ class _Held:
     """When the lifecycle hook got its last heartbeat for the instance."""
     beats: int = 0
     completing: bool = False
-    """Whether its instance is empty and its hook is being told: it is held until that is done."""
+    """Whether its instance is empty and its hook is being completed: it is held until that is
+    done."""
     in_queue: bool = True
     """Whether the queue still has it for this replica: its time can be extended."""
 

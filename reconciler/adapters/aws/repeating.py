@@ -1,4 +1,4 @@
-"""Retries changes, but only where it is known that nothing was changed.
+"""Retries changes, but only if it is known that nothing was changed.
 
 Botocore would retry after lost replies too. A change whose reply was lost may be in force: the next
 cycle observes, and decides again.

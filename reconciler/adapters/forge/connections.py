@@ -12,8 +12,8 @@ import urllib3
 class Connections:
     """Connections to one address, kept for the next request.
 
-    Otherwise a call that is given up would go on for as long as the server keeps it open, in a
-    thread of its own.
+    Otherwise a call that was abandoned would continue in its thread for as long as the server keeps
+    it open.
     """
 
     def __init__(self, url: str, timeout_seconds: float) -> None:

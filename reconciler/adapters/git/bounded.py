@@ -1,7 +1,7 @@
 """Ends git, and the programs that it started, within a time limit, and bounds their output.
 
 GitPython's own time limit needs `ps` or `pgrep`, which slim images do not have: it would kill only
-git, and go on waiting for the helper that talks to the remote.
+git, and continue to wait for the helper that talks to the remote.
 """
 
 import os

@@ -54,7 +54,7 @@ class Cache:
         self._waits_ended = False
 
     def cut_off(self) -> None:
-        """Note that the server cut off a watch during changes; it goes on at once."""
+        """Note that the server cut off a watch during changes; it is resumed at once."""
         self._signal.expect_more()
 
     def heard(self) -> None:

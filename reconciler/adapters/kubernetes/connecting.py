@@ -83,8 +83,7 @@ def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
     problems = [problem for problem in map(_not_opened, files) if problem]
     if len(problems) == len(files):
         return InputError(where, problems[0], hint)
-    # What the client's loader raises for a broken file depends on where it is broken.
-    # Python's own words for a text file, or for a list where a mapping belongs, say nothing.
+    # What the client's loader raises for an invalid file depends on where it is invalid.
     shapeless = isinstance(error, TypeError | AttributeError | LookupError | RecursionError)
     text = "its content is something else" if shapeless else " ".join(str(error).split())
     return InputError(
@@ -111,7 +110,7 @@ def _not_opened(file: str) -> str | None:
 class _PluginFailures(logging.Filter):
     """Takes what the client's loader logs of a credential plugin that failed, in one thread.
 
-    The loader says it nowhere else, and goes on without credentials.
+    The loader reports it nowhere else, and continues without credentials.
     """
 
     def __init__(self) -> None:

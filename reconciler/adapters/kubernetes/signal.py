@@ -10,7 +10,7 @@ from typing import Final
 from reconciler.ports.changes import Handled, Window
 
 QUIET_SECONDS: Final = 0.2
-"""A burst goes on while its changes are closer together than this: an API server that creates a
+"""A burst lasts while its changes are closer together than this: an API server that creates a
 thousand pods pauses this long in between."""
 
 BURSTS_MAX: Final = 1000

@@ -106,7 +106,7 @@ def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
 
 
 class _ByLabel(Generic[T]):
-    """Things that have, or require, a label; None stands for those that require none."""
+    """Objects that have, or require, a label; None is for those that require none."""
 
     def __init__(self) -> None:
         self._having: dict[tuple[str, str] | None, dict[T, None]] = {}

@@ -71,7 +71,7 @@ class CallLog:
         self.made = 0
         """Calls since the world began; a crash is planned at one of these numbers, from 1."""
         self.seconds_each = 0.0
-        """How long a call takes before it has an effect; the world goes on meanwhile."""
+        """How long a call takes before it has an effect; the world continues meanwhile."""
         self.watchers: list[Callable[[Call], None]] = []
         """Called right before a call takes effect; not when it takes none."""
         self.dies: Dies = _never
@@ -88,7 +88,7 @@ class CallLog:
             operation: The port's method.
             error: What they raise.
             times: How many calls fail.
-            applied: Whether they are executed all the same (the reply was lost).
+            applied: Whether they are executed nevertheless (the reply was lost).
         """
         fault = _Fault(operation=operation, error=error, times=times, applied=applied)
         self._faults.append(fault)

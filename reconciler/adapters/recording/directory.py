@@ -21,7 +21,7 @@ _DAY: Final = timedelta(days=1)
 class DirectoryLog(QueuedLog):
     """Appends lines to `demand-<day>.jsonl.gz`, each time as a separate gzip member.
 
-    What is written stays readable when the process ends during the next member: see
+    What was written stays readable if the process ends during the next member: see
     `records.demand.read_recorded`. A member that does not fit on the disk is removed again.
 
     Args:

@@ -19,11 +19,11 @@ LINES_LOST: Final = "lines of some hours are lost; the record is complete again 
 
 
 class QueuedLog(ABC):
-    """Writes lines in a thread of its own, so that no cycle waits; a subclass says where they go.
+    """Writes lines in a thread of its own, so that no cycle waits; subclasses define where.
 
     Args:
-        failed: Called with the reason when lines could not be written; the loop goes on.
-        idle_seconds: After how long without lines `rest` is called; None: never.
+        failed: Called with the reason if lines could not be written; the loop continues.
+        idle_seconds: After how long without lines `rest` is called; None for never.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class TerraformCli:
         self._users: Mapping[str, str] = os.environ  # noqa: TID251 - Terraform's own settings
         self._secrets = secrets_of(self._users)
         self._asked_to_stop = ""
-        """Name of the signal that came while an apply completed all the same."""
+        """Name of the signal that came while an apply was running that completed nevertheless."""
         if not settings.directory.is_dir():
             raise ToolError(
                 str(settings.directory),

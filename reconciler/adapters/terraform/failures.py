@@ -78,7 +78,7 @@ def _stopped(where: str, finished: Finished) -> ToolError:
 
 
 def _after_apply(finished: Finished, plain: str = "") -> str:
-    """Return what an apply that failed has done all the same, and how to continue.
+    """Return what a failed apply has done, and how to continue.
 
     Terraform orders resources by their addresses in the configuration, whatever the key of their
     module: it begins with no fleet after one launch template has failed, nor when it is run again.

@@ -125,7 +125,7 @@ def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig
 
 
 def _put(of: ConfigOfCommit, named: str, directory: Path) -> None:
-    """Write a file beside the config, as its commit has it, into a directory; none if it has none.
+    """Write a file that the config names, as of its commit, into a directory; none if it has none.
 
     The path must be inside the config's folder.
     """

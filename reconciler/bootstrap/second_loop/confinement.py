@@ -38,7 +38,7 @@ def confine(parent: int) -> None:
         lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (lowest, lowest))
     os.nice(NICENESS)
-    # When memory runs out all the same, the kernel ends this process and not the capacity loop.
+    # If memory runs out in spite of that, the kernel ends this process and not the capacity loop.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     if sys.platform == "linux":

@@ -52,7 +52,7 @@ _DAY: Final = timedelta(days=1)
 OnProgress = Callable[[str, float], None]
 """Called with the progress: what is done, and its share of the whole."""
 OnTrouble = Callable[[str], None]
-"""Called with what keeps a recording from going on, and with the end of that."""
+"""Called with a failure that interrupts the recording, and when that has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

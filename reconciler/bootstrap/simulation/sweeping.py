@@ -63,7 +63,7 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Holds one point of a sweep, with what a worker on another machine needs beside the demand."""
+    """One point of a sweep, with everything else that a worker on another machine needs."""
 
     name: str
     settings: PlannerSettings

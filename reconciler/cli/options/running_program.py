@@ -52,8 +52,8 @@ def program_of(
 ) -> RunningProgram:
     """Return the address and token to use.
 
-    A config with faults is read for the address all the same, and a warning names the first fault:
-    the program goes on with the last valid one, and is asked just then.
+    The address is read from a config with faults too, and a warning names the first fault: the
+    program runs on with its last valid config, and one asks it because of the faults.
 
     Raises:
         ConfigError: The config is named and cannot be read at all.

@@ -5,7 +5,7 @@ from reconciler.planner.settings import BalanceSettings
 
 
 def balance_settings(config: SectorConfig) -> BalanceSettings | None:
-    """Return the planner's form; None where fleets are not balanced."""
+    """Return the planner's settings; None if fleets are not balanced."""
     if not config.balance_similar_groups:
         return None
     return BalanceSettings(

@@ -1,7 +1,7 @@
 """The rules over several values of a sector config, one file per subject.
 
-They read the tree, not the typed config, so that they hold for every part that can be read even
-when another part is wrong: all faults come in one go.
+They read the tree, not the typed config, so that they check every part that can be read even if
+another part is wrong: all faults are reported at once.
 """
 
 from collections.abc import Iterator

@@ -48,7 +48,7 @@ def useless_expiry(subject: Subject) -> Iterator[Problem]:
 
 
 def all_reserved(subject: Subject) -> Iterator[Problem]:
-    """Yield a reservation that leaves nothing of a fleet's new nodes: its pods wait for ever."""
+    """Yield reservations that leave nothing of a fleet's new nodes: its pods wait forever."""
     settings = _settings(subject)
     for key, resource in (("reserved_cpus", "cpu"), ("reserved_memory", "memory")):
         reserved = settings.reserved.get(resource, 0)

@@ -1,1 +1,1 @@
-"""Applying an approved plan beside a running capacity loop, and what an apply leaves alone."""
+"""Applies an approved plan while the capacity loop is running; what an apply leaves unchanged."""

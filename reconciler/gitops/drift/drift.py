@@ -41,11 +41,13 @@ class Drift:
     """Describes one resource that differs from what it should be."""
 
     kind: DriftKind
-    """`changed-outside`: somebody changed it without Terraform. `gone`: somebody deleted it.
-    `gone` is also said of one that Terraform looked for in the wrong Region.
-    `config-differs`: an apply is due. `capacity-outside`: the live target is below min_capacity or
-    above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in EC2, or the other
-    way round, or a second one of its name."""
+    """`changed-outside`: somebody changed it without Terraform.
+
+    `gone`: somebody deleted it. `gone` also applies to one that Terraform looked for in the wrong
+    region. `config-differs`: an apply is due. `capacity-outside`: the live target is below
+    min_capacity or above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in
+    EC2, or the other way round, or a second one of its name.
+    """
     address: str
     """In Terraform; the fleet's id where only EC2 and the config were compared."""
     type: str

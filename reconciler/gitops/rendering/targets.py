@@ -86,7 +86,7 @@ def overlooked(
 
 
 def not_found(pattern: str) -> str:
-    """Return what is said of a config path or pattern that no file has."""
+    """Return the message for a config path or pattern that matches no file."""
     return f"no sector config is called {pattern}"
 
 

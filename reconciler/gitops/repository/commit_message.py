@@ -63,7 +63,7 @@ def review_branch(target: RenderTarget, proposed_for: str) -> str:
     """Return the branch on which a render is reviewed, the same in every loop.
 
     That of `sectors.yaml` at the top of the repository, rendered to `terraform`, has the commit's
-    name alone; any other tells the config and its directory as well.
+    name alone; any other has the config and its directory in its name as well.
 
     Args:
         target: The config and its directory; no other has this branch.

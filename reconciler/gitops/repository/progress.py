@@ -55,8 +55,7 @@ def with_live(
 
     Args:
         progress: According to git and the pipeline.
-        is_live: Whether EC2 has fleets with the tags and types of the config; None: not seen from
-            here.
+        is_live: Whether EC2 has fleets with the tags and types of the config; None if unknown here.
         in_force: Whether the capacity loop has planned and acted with the config of this commit.
     """
     if not progress.asks_for_live or is_live is None:

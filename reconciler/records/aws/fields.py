@@ -70,7 +70,7 @@ def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return a time that boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds) gives.
+    """Return a time given by boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds).
 
     Raises:
         ValueError: It is none of these, or its year is not in `YEARS`.

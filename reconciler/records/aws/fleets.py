@@ -164,9 +164,9 @@ def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
 
 
 def chooses_types(overrides: Iterable[OverrideWire]) -> bool:
-    """Return whether AWS chooses instance types by attributes: which they are is not known then.
+    """Return whether AWS chooses instance types by attributes, so that they are unknown.
 
-    The type that the launch template names is none of them.
+    Then the type that the launch template names is not used.
     """
     return any(each.instance_requirements for each in overrides)
 

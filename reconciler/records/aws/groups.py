@@ -324,7 +324,7 @@ def group_as_fleet(
 def _next_lifecycle(
     wire: GroupWire, templates: LaunchTemplates, details: GroupDetails
 ) -> Lifecycle | None:
-    """Return what its next instance will be; None where the answers do not tell."""
+    """Return what its next instance will be; None if the answers do not say."""
     policy = wire.mixed_instances_policy
     if policy is not None:
         shares = policy.instances_distribution or DistributionWire()

@@ -87,7 +87,7 @@ class LaunchTemplates:
         return tuple(found)[1:]
 
     def version_of(self, specification: TemplateSpecificationWire) -> str:
-        """Return the version's number where it is known; else what the specification says."""
+        """Return the version's number if it is known; else what the specification states."""
         template_id, version = self.id_of(specification), specification.version or "$Default"
         known = {"$Latest": self.latest, "$Default": self.default}.get(version, {})
         return str(known[template_id]) if template_id in known else version

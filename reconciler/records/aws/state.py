@@ -48,7 +48,7 @@ ANSWER_KEYS = frozenset(
 )
 """The keys by which an answer is known for one that planning or adopting uses."""
 ASKED = "InstancesAsked"
-"""True beside `Region` in the file of a snapshot: AWS was asked for all instances of the Region."""
+"""True next to `Region` in a snapshot's file: AWS was asked for all instances of the region."""
 
 
 def decode_cloud(
@@ -213,7 +213,7 @@ class _RegionState:
     def _set_warm_pool_aside(self, group: FleetId, members: set[str]) -> None:
         """Count nothing that a warm pool holds ready: it is in no list of members.
 
-        An instance that runs there may be a node all the same.
+        An instance that runs there may still be a node.
         """
         for instance in list(self.instances.values()):
             if instance.fleet_id == group and instance.id not in members:

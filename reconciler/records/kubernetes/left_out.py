@@ -1,4 +1,4 @@
-"""What stands for the rules of a pod that has more of them than is planned for."""
+"""What replaces the rules of a pod that has more of them than is planned for."""
 
 from dataclasses import replace
 
@@ -28,10 +28,10 @@ def without_rules(spec: PodSpec) -> PodSpec:
 
 
 def without_stand_in(spec: PodSpec) -> PodSpec:
-    """Return the spec without what stands for anti-affinity that was left out.
+    """Return the spec without what replaces anti-affinity that was left out.
 
-    On the nodes where a pod runs the stand-in protects it. Taken for what every new node comes
-    with, it would have no new node take any pod.
+    On the nodes where a pod runs the replacement protects it. If it counted as a rule of every new
+    node's pods, no new node would take any pod.
     """
     kept = tuple(
         [

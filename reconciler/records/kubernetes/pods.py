@@ -291,7 +291,10 @@ def _is_left_to_scheduler(spec: _SpecWire, status: _StatusWire) -> bool:
 
 
 def _scheduled_at(status: _StatusWire, *others: datetime | None) -> datetime | None:
-    """Return when it was bound; one of its other times where it is equal, to keep one object."""
+    """Return when it was bound.
+
+    An equal other time of the pod if there is one, to keep one object.
+    """
     condition = _true_condition(status, "PodScheduled")
     at = None if condition is None else utc(condition.last_transition_time)
     return next((other for other in others if other == at), at)

@@ -133,7 +133,7 @@ def _with_node_facts_bounded(fleets: Iterable[SavedFleetState]) -> Iterator[Save
 
 
 def _weight_of_fleet(saved: SavedFleetState) -> tuple[bool, float, int, str, str]:
-    # What EC2 and the nodes show again weighs less than what nothing else tells.
+    # What EC2 and the nodes show again is less important than what nothing else shows.
     decided = bool(saved.halted_version or saved.resumed_version or saved.spot_return_at)
     until = saved.unavailable_until or saved.below_target_since or saved.silent_since
     latest = until.timestamp() if until else 0.0

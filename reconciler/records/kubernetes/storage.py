@@ -164,10 +164,10 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
 def _is_bound(status: _ClaimStatusWire | None, annotations: _ClaimAnnotationsWire) -> bool:
     """Return whether a claim that names a volume is bound to it.
 
-    kube-scheduler looks for the annotation, and refuses a claim in phase Lost all the same. An API
-    server gives every claim a phase; a file written by hand may have neither, and a claim there
-    that names a volume counts as bound.
-    Source: kube-scheduler volumebinding, isPVCFullyBound and podHasPVCs.
+    kube-scheduler looks for the annotation, and refuses a claim in phase Lost in spite of it. An
+    API server gives every claim a phase; a file written by hand may have neither, and a claim there
+    that names a volume counts as bound. Source: kube-scheduler volumebinding, isPVCFullyBound and
+    podHasPVCs.
     """
     phase = status.phase if status is not None else None
     if annotations.bind_completed is not None:

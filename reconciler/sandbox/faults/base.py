@@ -35,7 +35,7 @@ class When(Section):
     count: PositiveCount | None = None
     """Shows at most so many times; without it for as long as it is in force."""
     after: Count = 0
-    """So many occasions pass unharmed first."""
+    """How many occasions pass without a fault first."""
     probability: Share = 1.0
     """Shows in this share of occasions, drawn with the script's seed."""
     from_seconds: Seconds = Field(default=0.0, alias="from")

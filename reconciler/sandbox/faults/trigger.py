@@ -1,4 +1,4 @@
-"""Whether a fault shows this time: its window, its count, its draw."""
+"""Whether a fault occurs this time: its window, its count, its random draw."""
 
 import random  # noqa: TID251 - draws come from a seeded Random, one per fault
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ class _Member:
     remove_at: float | None = None
     silenced: bool = False
     hopeless: bool = False
-    """Its user data says nothing that it could join with."""
+    """Whether its user data has nothing with which it could join."""
 
 
 class Joiner:

@@ -21,7 +21,7 @@ class Pace:
     poll_seconds: float
     """Until it is checked again whether the pods are gone."""
     give_up_seconds: float | None = None
-    """When evictions are refused for longer, the drain ends; None: it goes on."""
+    """If evictions are refused for longer, the drain ends; None for no limit."""
 
 
 class Drain:

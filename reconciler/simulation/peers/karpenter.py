@@ -263,7 +263,7 @@ class Karpenter:
         return self._access.now - (self._clock.now() - node.created_at).total_seconds()
 
     def _validate(self, number: int, command: Command) -> None:
-        """Execute the decision if it is still valid; else go on with the next method."""
+        """Execute the decision if it is still valid; else continue with the next method."""
         still = self._consolidation().validated(command)
         if still is not None:
             self._start(still)

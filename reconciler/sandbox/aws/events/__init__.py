@@ -1,1 +1,1 @@
-"""What EC2 tells about instances: notices, announcements, instance metadata, the queue."""
+"""What EC2 announces about instances: notices, instance metadata, the queue."""

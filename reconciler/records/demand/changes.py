@@ -107,17 +107,17 @@ def _nodes(cluster: ClusterState, cloud: CloudState | None) -> Mapping[tuple[str
 
 
 def changes(before: Seen, now: Seen, at: datetime, keep: timedelta) -> Iterator[DemandLine]:
-    """Yield what came, changed and ended between two looks.
+    """Yield what was created, changed and ended between two observations.
 
-    The first look of a day tells everything that is there, after a line which says that nothing
-    before it counts, so that a day can be read alone. A pod that was resized is told again. Pods
-    that have finished are told once, also where no look saw them run; at the very first look they
-    are all that is known of the time before.
+    The first one of a day yields everything that exists, after a line which says that nothing
+    before it counts, so that a day can be read alone. A resized pod is yielded again. Finished pods
+    are yielded once, even if no observation saw them run; in the very first one they are all that
+    is known about the time before.
 
     Args:
-        before: The previous look.
-        now: This look.
-        at: When this look was.
+        before: The previous observation.
+        now: This observation.
+        at: When this observation was made.
         keep: Older pods are written as created this long ago.
     """
     fresh = before.day != now.day

@@ -62,7 +62,7 @@ class Pace:
                 wait = level.seconds_until(1)
                 self._levels[where] = level if wait > 0 else level.less(1)
         if wait > 0:
-            raise Throttled(f"{api} {place}", "held back on our side: too many calls", wait)
+            raise Throttled(f"{api} {place}", "not sent: our own limit of calls is reached", wait)
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
         """Note that the server throttled a call that we had let through."""

@@ -10,7 +10,7 @@ from reconciler.planner.capacity.problem.purchase import Promised, Taken, taken_
 from reconciler.planner.capacity.refused_by_spreads import shared_spreads
 from reconciler.planner.offers import offer_of, purchase_budget
 
-TAKES_PLACES: Final = "a node in a new zone would have spreads refuse pods that wait for nodes"
+TAKES_PLACES: Final = "with a node in a new zone, spreads would refuse pods that wait for nodes"
 """Why no node is bought that pending pods do not need."""
 
 

@@ -204,7 +204,7 @@ def _with_pods_since(
 
 def _detail(namespace: str) -> str:
     return (
-        f"is of a kind among the dearest to plan of namespace {namespace}, whose pending pods "
+        f"is among the pods of namespace {namespace} that take most work to plan; its pending pods "
         "together ask for more than its share of a plan's work"
     )
 

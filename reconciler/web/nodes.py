@@ -91,12 +91,12 @@ def _standing(
     if told is not None:
         return told
     if not ours:
-        return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
+        return "foreign", "no-fleet", "it belongs to no fleet of the config, and is never changed"
     if busy:
         return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"
     if promised:
         return "used", "promised", f"{counted_noun(promised, 'pending pod')} will run on it"
-    return "kept", "not-a-candidate", "no policy wants it gone"
+    return "kept", "not-a-candidate", "no policy removes it"
 
 
 def _share(node: Node, pods: Iterable[Pod], resource: str) -> float | None:

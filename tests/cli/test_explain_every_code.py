@@ -205,7 +205,7 @@ CASES = [
     ),
     Case(
         code="volume-zone",
-        detail="a volume of the pod is in us-west-2b, a new node comes up in us-west-2a",
+        detail="a volume of the pod is in us-west-2b, a new node starts in us-west-2a",
         change="give a fleet like primary-std-us-west-2a `zone: us-west-2b`",
         objects=[pod("p", spec=CLAIMED), claim(volumeName="pv"), volume("us-west-2b")],
         config=IN_A,
@@ -324,7 +324,7 @@ CASES = [
     Case(
         code="raise-limit",
         detail="targets may rise by 0 nodes for pods and headroom in one plan "
-        "(raise_limits.nodes_per_cycle); the next plan goes on",
+        "(raise_limits.nodes_per_cycle); the next plan continues",
         change="wait for the next plan, or raise raise_limits.nodes_per_cycle to 1",
         objects=[pod("p")],
         config=ONE + "raise_limits: {nodes_per_cycle: 0}\n",

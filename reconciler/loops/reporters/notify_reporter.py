@@ -47,7 +47,7 @@ class NotifyReporter:
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
-                self._lines.append(f"{place} is asked for nothing: {fleet.unavailable}")
+                self._lines.append(f"{place} is not asked for nodes: {fleet.unavailable}")
         for update in plan.updates:
             place = f"{update.fleet} ({update.region})"
             halted = update.state == "halted"

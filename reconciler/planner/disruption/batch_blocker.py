@@ -21,7 +21,7 @@ def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -
     view = context.view
     rests = rests_until(view, node)
     if rests is not None:
-        detail = f"its last drain failed: again in {duration(rests - view.at)}"
+        detail = f"its last drain failed: tried again in {duration(rests - view.at)}"
         return Blocker("drain-cool-off", detail, rests)
     found = first_blocker(view, node, status) or context.sets.blocker(node.name)
     if found is not None:

@@ -75,14 +75,14 @@ def _idle(context: DisruptionContext, node: Node, status: FleetStatus) -> timede
         return None
     instance = view.inventory.instance_of_node.get(node.name)
     if is_joining(node, instance, view.at, view.settings):
-        builder.block(node, "not-ready", "it is still starting: pods that wait count on it")
+        builder.block(node, "not-ready", "it is still starting, and pending pods have places on it")
         return None
     noted = idle_for(view, node)
     if noted is None:
         start_timer(builder, node, "the node is empty: its idle time counts from now")
     until = builder.purchases.awaiting_pods.get(node.name)
     if until is not None:
-        builder.block(node, "demand", "kube-scheduler may still bind pods that wait to it", until)
+        builder.block(node, "demand", "kube-scheduler may still bind pending pods to it", until)
         return None
     return noted or timedelta(0)
 
@@ -125,7 +125,7 @@ def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Block
     return Blocker(
         "rolling-update",
         f"the pods of nodes that the rolling update to version {update.version} replaces are to "
-        "come to it",
+        "move to it",
     )
 
 

@@ -21,7 +21,7 @@ def continue_sets(run: VoluntaryRun) -> None:
     """Begin the next drains of each set, as far as limits allow; give up sets that cannot go on."""
     builder, sets = run.context.builder, run.context.sets
     for node in sets.unreadable:
-        because = "which nodes were to be replaced together cannot be read"
+        because = "the annotation of its replacement set cannot be read"
         builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
     for each in sets.found:
         why = _why_over(run, each) or _drain(run, each) or _why_late(run, each)
@@ -55,7 +55,7 @@ def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     most = HELD_MAX if waiting else LASTS_MAX
     if going_on or lasted <= most:
         return None
-    return "its nodes have not all gone within the time that a set has"
+    return "its nodes have not all left within the time limit of a set"
 
 
 def _join_time(run: VoluntaryRun) -> timedelta:

@@ -308,7 +308,7 @@ def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
     departing = candidate.status.settings.departing
     label = selects_only_what_goes(builder.view.settings, specs) if departing else ""
     if label:
-        owner = f"pods there select {label}, which only fleets that are to go have"
+        owner = f"pods there select {label}, which only fleets that are being removed have"
         return Blocker(
             "no-destination", f"{owner}: it stays until their owner changes the selector"
         )

@@ -54,13 +54,13 @@ def _verdict(
         reasons = "; ".join(sorted({action.because for action in ending}))
         return _direction(planned), f"{counted_noun(len(ending), 'node')} of it end: {reasons}"
     if planned.removal:
-        return "stays", f"it is to go: {planned.removal}"
+        return "stays", f"it is being removed: {planned.removal}"
     if planned.unavailable:
         return "unavailable", planned.unavailable
     if planned.max is not None and planned.target >= planned.max and planned.max:
         return "stays", f"it is at its max_capacity of {planned.max}"
     staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
-    because = "no pod that waits needs more of it"
+    because = "no pending pod needs more of it"
     if builder.view.statuses[key].min >= planned.target:
         because += f", and it is at its min_capacity of {planned.min}"
     elif staying:

@@ -38,7 +38,8 @@ def _quarantine(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lif
         return [(f"wait: {builder.purchases.awaiting_bind[number]}", 2)]
     if number not in builder.purchases.quarantined:
         return []
-    return [(f"fix the pod's template or {status.key.name}'s nodes: they differ from plan", 3)]
+    nodes = f"{status.key.name}'s nodes"
+    return [(f"fix the pod's template or {nodes}: they differ from what was planned", 3)]
 
 
 def _availability(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted]:

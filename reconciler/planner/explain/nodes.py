@@ -75,7 +75,7 @@ def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdic
     name = node.name
     ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes
     if name not in ours:
-        return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
+        return "foreign", "no-fleet", "it belongs to no fleet of the config, and is never changed"
     if name in view.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"
     told = NodeVerdicts(made).of(name)
@@ -136,7 +136,7 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         return "kept", "draining", by_hand
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
-    return "kept", "not-a-candidate", "no policy wants it gone"
+    return "kept", "not-a-candidate", "no policy removes it"
 
 
 def _tainted_by_hand(node: Node) -> str:

@@ -34,7 +34,7 @@ IGNORED: Mapping[str, str] = {
     "kube-system": "a kube-system pod that names no sector, fleet or size: it causes no capacity",
     "no-sector": "it names no sector and the config has no default_sector: add one or the other",
     "unreadable": "it cannot be read, for a quantity or a field that Kubernetes would not take: "
-    "it asks for nothing until that is mended",
+    "it asks for nothing until that is fixed",
     "": "it is not pending, or not in the namespace that demand is limited to",
 }
 
@@ -286,7 +286,7 @@ def _why_there(view: ClusterView, made: Plan, pod: Pod, placement: Placement) ->
         )
         return f"{placement.node} exists and takes it by every filter: asks {asks}; free {free}"
     if placement.launching is not None:
-        return f"{placement.fleet} has capacity on its way that takes it: nothing more is bought"
+        return f"{placement.fleet} has launching capacity that takes it: nothing more is bought"
     beside = sum(
         1
         for p in made.placements

@@ -47,8 +47,8 @@ def find_outages(
             others[region] += 1
             others_silent[region] += is_silent
     return {
-        region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
-        "the API server's, and none is ended for it"
+        region: f"{silent[region]} of {count} nodes are not Ready: the network or the API "
+        "server is the cause, and none of them is ended"
         for region, count in ours.items()
         if silent[region] > UNREADY_ALWAYS
         and _are_many(silent[region], count)

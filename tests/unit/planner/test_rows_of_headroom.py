@@ -181,9 +181,7 @@ def test_what_a_stand_in_with_headroom_waits_for_is_told() -> None:
     full = replace(SPOT, max_capacity=0)
     made = planned(stand_in(), fleets=(full, STEADY), spot_return=SpotReturn())
     assert raised(made) == []
-    text = (
-        "headroom lies on an empty node, which may not go now or for which no cheaper one can come"
-    )
+    text = "it holds headroom, and may not be removed now or replaced by a cheaper node"
     assert [each.waits for each in made.fallbacks] == [text]
     assert [(k.code, k.detail) for k in made.kept] == [
         ("spot-return", f"it stands in for a node of primary-small; {text}")

@@ -33,7 +33,7 @@ from tests.builders import (
 
 ZONES = ("us-west-2a", "us-west-2b")
 OPEN_ZONE = (
-    "needs one zone, but a new node may come up in any of us-west-2a, us-west-2b: "
+    "needs one zone, but a new node may start in any of us-west-2a, us-west-2b: "
     "give the fleet a `zone`"
 )
 GP3 = StorageClass(name="gp3", provisioner="ebs.csi.aws.com", wait_for_first_consumer=True)

@@ -102,7 +102,7 @@ def _fleet_missing(asked: _Asked) -> Blocker | None:
     """Return a blocker while EC2 does not show the node's fleet, or does not answer for it."""
     if not asked.status.out_of_reach:
         return None
-    what = "have" if asked.status.silent_since is None else "tell of"
+    what = "have" if asked.status.silent_since is None else "answer about"
     why = f"EC2 does not {what} its fleet: its target cannot be lowered"
     return Blocker("fleet-missing", why)
 

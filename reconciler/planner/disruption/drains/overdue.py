@@ -116,7 +116,7 @@ def until_end(view: ClusterView, end: datetime | None) -> str:
     """Return the text to append to the reason that keeps an expired node; empty without an end."""
     if end is None or end <= view.at:
         return ""
-    return f"; it is ended all the same in {duration(end - view.at)} (terminate_after)"
+    return f"; it is ended anyway in {duration(end - view.at)} (terminate_after)"
 
 
 def evictions_and_deletions(

@@ -91,7 +91,7 @@ class SetsUnderWay:
         if each is None:
             return None
         nodes = counted_noun(len(each.members), "node")
-        return Blocker("consolidation", f"the pods of {nodes} are to come to it")
+        return Blocker("consolidation", f"the pods of {nodes} are to move to it")
 
     @property
     def sectors(self) -> frozenset[str]:

@@ -128,7 +128,7 @@ def _date_again(context: DisruptionContext, update: Update) -> None:
     for name, mark in update.batch.items():
         node = context.view.nodes[name]
         if node.annotations[ROLLING_UPDATE] != str(mark):
-            because = "it was noted in the future"
+            because = "its time lay in the future"
             context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
 
 
@@ -146,9 +146,9 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
             if view.settings.rolling_update is None:
                 because = "its batch is over: rolling updates are switched off"
             elif status.settings.departing:
-                because = "its batch is over: its whole fleet is to go"
+                because = "its batch is over: its whole fleet is being removed"
             elif not drift.reasons and not drift.unknown:
-                because = "its batch is over: it is as its fleet launches nodes now"
+                because = "its batch is over: it is no longer drifted"
             else:
                 continue
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
@@ -284,7 +284,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     if closed is not None:
         room = max(0, context.room.left[status.key])
         if update.spare > room == 0:
-            least = f"its min_capacity of {status.min} lets none go before"
+            least = f"its min_capacity of {status.min} lets none leave before"
             closed = closed._replace(detail=f"{closed.detail}, and {least}")
         most = min(most, update.spare, room)
     for node in _able(run, status, update, closed=closed):

@@ -73,7 +73,7 @@ def _remove(run: VoluntaryRun, idle: timedelta, node: Node, status: FleetStatus)
         because = f"empty for {duration(idle)}"
         policy: PolicyName = "scale-in"
         if outdated is not None:
-            policy, because = outdated.policy, f"{outdated.because}; no pod that counts is on it"
+            policy, because = outdated.policy, f"{outdated.because}; no counted pod is on it"
         actions = (taint(node, policy, because),)
         builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
 

@@ -171,7 +171,7 @@ def _protect(
     if DRAIN_STARTED not in node.annotations:
         yield annotate(node, DRAIN_STARTED, at, POLICY, str(notice))
     if replaced:
-        because = "a node that this plan asks its fleet for takes its place"
+        because = "this plan asks its fleet for a replacement"
         yield annotate(node, REPLACEMENT_ASKED, at, POLICY, because)
     if not _begun(node):
         yield taint(node, POLICY, str(notice), forced=True)
@@ -250,7 +250,7 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     if builder.targets[key] - 1 < status.min:
         builder.block(node, "interrupted", "it is empty, and its fleet replaces it")
         return
-    because = "EC2 takes it back, it is empty, and the node in its place was asked for"
+    because = "EC2 takes it back, it is empty, and its replacement was asked for"
     ended = end_empty_node(
         builder.view, node, status, lower_target=True, policy=POLICY, because=because
     )

@@ -92,7 +92,7 @@ def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
 def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
     """Start the timer of the node, or taint it once the timer has run out."""
     view = builder.view
-    because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
+    because = f"its fleet {orphan.fleet_id} is gone, and it has no counted pods"
     idle = idle_for(view, node)
     if idle is None:
         start_timer(builder, node, because)

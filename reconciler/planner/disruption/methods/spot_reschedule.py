@@ -39,7 +39,7 @@ from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.settings import SpotRescheduler
 
 ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
-NOT_YET = Blocker("spot-reschedule-turn", "it is looked at again within some minutes")
+NOT_YET = Blocker("spot-reschedule-turn", "it is examined again within some minutes")
 TRIALS_MAX = 6
 """Nodes whose moves one plan simulates: 500 of them took 6 to 7 s on 1,000 nodes."""
 EXAMINED_MAX = 60
@@ -97,7 +97,7 @@ def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None
     left = min(last, view.at) + timedelta(seconds=rules.node_drain_delay_seconds) - view.at
     if left <= timedelta():
         return None
-    detail = f"a node was emptied lately; {duration(left)} to go"
+    detail = f"a node was emptied a short time ago; {duration(left)} to go"
     return Blocker("node-drain-delay", detail, view.at + left)
 
 

@@ -39,7 +39,7 @@ def propose(builder: PlanBuilder) -> None:
         update = view.inventory.updates.get(stuck.key)
         failed = update is not None and instance.launch_template_version == update.version
         given_up = failed and target_may_fall(builder, stuck.key)
-        then = "its fleet launches another, unless its target falls"
+        then = "its fleet launches another, unless its target is lowered"
         if given_up:
             then = "its fleet's rolling update is halted, and no other is launched in its place"
         action = TerminateInstance(
@@ -64,6 +64,6 @@ def _hold_hidden(builder: PlanBuilder) -> None:
     hidden = builder.view.inventory.hidden
     if hidden is None:
         return
-    detail = f"pod {hidden.pod.key} is at work on node {hidden.pod.node_name}, which is not listed"
+    detail = f"pod {hidden.pod.key} runs on node {hidden.pod.node_name}, which is not listed"
     for instance in hidden.instances:
         builder.hold(UNLISTED_NODE, instance=instance, detail=detail)

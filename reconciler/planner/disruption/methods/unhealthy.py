@@ -42,7 +42,7 @@ def propose(builder: PlanBuilder) -> None:
     for machine, aliases in inventory.duplicate_nodes.items():
         for name in aliases:
             if FLEET in view.nodes[name].labels and name not in inventory.fleet_of_node:
-                why = f"its instance is the node {machine}: this is but a name, for you to delete"
+                why = f"its instance is the node {machine}: this Node is a leftover, delete it"
                 builder.block(view.nodes[name], "unreadable", why)
 
 
@@ -121,7 +121,7 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
         return
     update = view.inventory.updates.get(key)
     given_up = update is not None and node in update.new and target_may_fall(builder, key)
-    then = "its fleet launches another, unless its target falls"
+    then = "its fleet launches another, unless its target is lowered"
     if given_up:
         then = "its fleet's rolling update is halted, and no other is launched in its place"
     _remove(

@@ -172,7 +172,7 @@ class Consolidator:
             why = unproven_version(view, status.key, candidate.outdated)
             if why is None and self._context.kept_places.taken_by(status.key):
                 code = "replacement" if candidate.must_go else "consolidation"
-                why = Blocker(code, f"no node comes in its place now: {TAKES_PLACES}")
+                why = Blocker(code, f"it is not replaced now: {TAKES_PLACES}")
             if why is not None and self._may_grow(candidate, status):
                 return why
         return None
@@ -231,7 +231,7 @@ class Consolidator:
             policy = candidate.outdated.policy
             because = f"{candidate.node.name} is replaced: {candidate.because}"
         elif candidate.must_go:
-            because = f"{candidate.status.key.name} is to go, and its pods need places"
+            because = f"{candidate.status.key.name} is being removed, and its pods need places"
         builder.ask_for_replacements(key, new.count, policy, because)
         self.note(candidate, key)
         self._context.non_empty_begun += 1

@@ -170,8 +170,8 @@ class Departures:
         if found is None:
             return Blocker(
                 "no-destination",
-                f"its pods fit on no other node, nor on one more of {key.name} whichever zone it "
-                "comes up in",
+                f"its pods fit on no other node, nor on one more of {key.name} in whichever "
+                "zone it starts",
             )
         return found
 

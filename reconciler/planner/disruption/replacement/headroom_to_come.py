@@ -24,7 +24,7 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 
 HOLDS_HEADROOM: Final = Blocker(
-    "replacement", "headroom would have room only there until a node in its place takes pods"
+    "replacement", "headroom has room only there until its replacement takes pods"
 )
 _ROOM_BY_LEAVING: Final = frozenset({"max-capacity", "max-cost"})
 """Codes of what keeps a fleet from having one more node only until one of its nodes leaves."""

@@ -64,8 +64,8 @@ class PassingNodes:
             return None
         nodes, cost = counted_noun(len(prices), "node"), sum(prices) / NANO
         because = (
-            f"its pods would come to {nodes} at {cost:.4g} USD/h with nothing but pods that run to "
-            "completion, and that go when these have ended"
+            f"its pods would move to {nodes} at {cost:.4g} USD/h with only pods that run to "
+            "completion, and that would be removed when these have ended"
         )
         return Blocker("consolidation", because)
 

@@ -63,7 +63,7 @@ def waits_for_what_is_owed(context: DisruptionContext, node: Node, status: Fleet
         return False
     context.room.wait(key, node.name)
     if status.unavailable:
-        why = f"no node comes in its place now: {status.unavailable}"
+        why = f"it is not replaced now: {status.unavailable}"
         context.builder.block(node, "replacement", why)
     else:
         context.builder.block(node, *waits_for_successor(key))
@@ -106,13 +106,13 @@ def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | N
     """Return why its fleet cannot have one more node; None if it can."""
     builder, key = context.builder, status.key
     if status.unavailable:
-        return Blocker("replacement", f"no node can come in its place: {status.unavailable}")
+        return Blocker("replacement", f"it cannot be replaced: {status.unavailable}")
     if status.max is not None and builder.size_of(key) >= status.max:
-        maximum = f"its fleet is at its max_capacity of {status.max}: no node can come in its place"
+        maximum = f"its fleet is at its max_capacity of {status.max}: it cannot be replaced"
         return Blocker("max-capacity", maximum)
     price = builder.view.offers[key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
-        return Blocker("max-cost", "a node in its place would cost more than a limit allows")
+        return Blocker("max-cost", "its replacement would cost more than a limit allows")
     if context.kept_places.taken_by(key):
-        return Blocker("replacement", f"no node can come in its place now: {TAKES_PLACES}")
+        return Blocker("replacement", f"it cannot be replaced now: {TAKES_PLACES}")
     return None

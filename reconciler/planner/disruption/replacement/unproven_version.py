@@ -27,6 +27,6 @@ def unproven_version(
         return None
     if update.halted:
         because = f"the rolling update of {key.name} is halted: {update.because}"
-        return Blocker("rolling-update-halted", f"no node comes in its place: {because}")
+        return Blocker("rolling-update-halted", f"it is not replaced: {because}")
     because = f"the first new node of {key.name} is not proven: {update.because}"
-    return Blocker("rolling-update", f"no node comes in its place: {because}")
+    return Blocker("rolling-update", f"it is not replaced: {because}")

@@ -26,7 +26,7 @@ BATCH_EVERY: Final = timedelta(hours=1)
 """The time from one batch to the next; a node that could not leave by then is in no batch any
 more."""
 HEADROOM_WAITS: Final = (
-    "headroom lies on an empty node, which may not go now or for which no cheaper one can come"
+    "it holds headroom, and may not be removed now or replaced by a cheaper node"
 )
 """Why such a stand-in stays.
 

@@ -17,7 +17,7 @@ from reconciler.planner.nodes.starting import takes_pods
 from reconciler.planner.settings import PlannerSettings
 
 _UNTOLD: Final = (
-    "EC2 does not tell the number of its launch template version: nothing begins until it does"
+    "EC2 does not return the number of its launch template version: nothing begins until it does"
 )
 
 

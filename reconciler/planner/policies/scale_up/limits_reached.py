@@ -10,7 +10,7 @@ from reconciler.planner.raise_limits import exhausted, raise_limits
 
 _HELD_BACK = (
     "higher-priority",
-    "a node in this zone would make spreads of pods of higher priority refuse these their places",
+    "with a node in this zone, spreads would refuse their places to pods of higher priority",
 )
 
 
@@ -43,7 +43,7 @@ def _over_the_limit(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str
         return "max-cost", f"another node at {shown} USD per hour would exceed max_hourly_usd"
     most = f"{usd(limit.most)} USD per hour" if limit.money else counted_noun(limit.most, "node")
     span = "one plan" if limit.eases_at is None else "one hour"
-    later = "the next plan goes on"
+    later = "the next plan continues"
     if limit.eases_at is not None:
         later = f"the first of them stop counting at {rfc3339(limit.eases_at)}"
     return "raise-limit", (

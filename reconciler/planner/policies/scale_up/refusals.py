@@ -212,7 +212,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     if limit is not None:
         return limit
     if awaits_silent(builder, waiting, status.tier):
-        what = "demand moves to this fleet when one that does not answer has not for a while"
+        what = "demand moves to this fleet once another has not answered for a while"
         return "fleet-unavailable", what
     return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
 
@@ -230,7 +230,7 @@ def _static_detail(
     if code == "zone":
         zones = any_of_zones(row)
         return (
-            f"needs one zone, but a new node may come up in any of {zones}: give the fleet a `zone`"
+            f"needs one zone, but a new node may start in any of {zones}: give the fleet a `zone`"
         )
     if spec.node_affinity is not None and code == "node-affinity":
         return affinity_detail(spec.node_affinity, _labels(row))

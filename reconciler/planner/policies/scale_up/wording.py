@@ -114,7 +114,7 @@ def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
             there = sorted({v[key] for v in variants for key in ZONE_KEYS if key in v})
             known = [zone for zone in there if not region_of_open(zone)]
             where = f"in {' or '.join(known)}" if known else "in any zone of its region"
-            return f"a volume of the pod is in {' or '.join(zones)}, a new node comes up {where}"
+            return f"a volume of the pod is in {' or '.join(zones)}, a new node starts {where}"
         shown = " or ".join(shown_line(line) for line in lines)
         return f"a volume of the pod is reached only where {shown}"
     return "a volume of the pod is not reachable from there"

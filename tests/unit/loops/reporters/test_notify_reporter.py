@@ -69,12 +69,12 @@ def test_fleet_that_is_asked_for_nothing_is_told_once(scene: Scene) -> None:
     for minute in range(3):
         scene.cycle(fleets=(failing(f"InsufficientInstanceCapacity; until 12:0{minute}:00"),))
     (told,) = scene.told
-    assert told.startswith("primary-small (us-west-2) is asked for nothing: Insufficient")
+    assert told.startswith("primary-small (us-west-2) is not asked for nodes: Insufficient")
 
 
 def test_instance_that_is_held_is_told_with_the_reason_in_words(scene: Scene) -> None:
     """A code alone sends its reader to the documentation."""
-    detail = "pod ns/web is at work on node n-1, which is not listed"
+    detail = "pod ns/web runs on node n-1, which is not listed"
     held = Held(node=NodeName(""), instance="i-1", code="unlisted-node", detail=detail)
     scene.cycle(held=(held,))
     assert scene.told == [f"node of instance i-1 is held (unlisted-node): {held_in_words(held)}"]

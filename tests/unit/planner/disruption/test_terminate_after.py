@@ -78,7 +78,7 @@ def test_pod_keeps_its_node_until_the_time_is_over() -> None:
     made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), guarded(), on("b"))
     assert (clock(made), drained(made), deleted(made)) == ([], [], [])
     (detail,) = [k.detail for k in made.kept if k.node == "a"]
-    assert "it is ended all the same in 1h (terminate_after)" in detail
+    assert "it is ended anyway in 1h (terminate_after)" in detail
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_time_stands_still_while_only_a_limit_keeps_the_node() -> None:
     made = planned(CLOSED, node, guarded(), *others)
     assert clock(made) == [rfc3339(ago(HOUR / 2))]
     (detail,) = [k.detail for k in made.kept if k.node == "a"]
-    assert "it is ended all the same in 1h30m (terminate_after)" in detail
+    assert "it is ended anyway in 1h30m (terminate_after)" in detail
 
 
 def test_no_time_begins_for_a_limit() -> None:

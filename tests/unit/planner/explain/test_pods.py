@@ -315,5 +315,5 @@ def test_quarantined_pod_is_told_what_to_mend() -> None:
     found = explained(snapshot, make_settings(fleet))
     assert (found.verdict, found.fleets[0].code) == ("unplaceable", "no-progress")
     assert found.change == (
-        "fix the pod's template or primary-small's nodes: they differ from plan",
+        "fix the pod's template or primary-small's nodes: they differ from what was planned",
     )

@@ -26,8 +26,8 @@ def test_pods_stay_where_they_are_while_only_jobs_keep_the_other_node(job: dict[
     assert told(made, TaintNode) == []
     (why,) = (each.detail for each in made.kept if each.node == "s")
     assert why == (
-        "its pods would come to 1 node at 0.4 USD/h with nothing but pods that run to completion, "
-        "and that go when these have ended"
+        "its pods would move to 1 node at 0.4 USD/h with only pods that run to completion, "
+        "and that would be removed when these have ended"
     )
 
 

@@ -58,7 +58,7 @@ def test_pod_that_no_kubelet_took_keeps_no_instance() -> None:
 def test_pod_that_keeps_instances_is_named() -> None:
     """Others' pods would wait for a dead instance, and nobody would know why it stays."""
     made = with_instances(2, 3600, make_pod("at-work", node="node-of-i-0"))
-    detail = "pod ns/at-work is at work on node node-of-i-0, which is not listed"
+    detail = "pod ns/at-work runs on node node-of-i-0, which is not listed"
     assert [(h.instance, h.code, h.detail) for h in made.held] == [
         ("i-0", "unlisted-node", detail),
         ("i-1", "unlisted-node", detail),

@@ -62,7 +62,7 @@ def _preferring_others(
         yield Proposal(
             pod=pod,
             policy="RemovePodsViolatingNodeAffinity",
-            reason=f"its preferred node affinity counts {own} on {node.name} and more elsewhere",
+            reason=f"its preferred node affinity scores {own} on {node.name} and more elsewhere",
             better=weights > own,
             leaves=True,
         )

@@ -313,7 +313,8 @@ def roots(
         bool,
         typer.Option(
             "--rendered",
-            help="List only rendered roots; a new cluster's config comes a commit earlier.",
+            help="List only rendered roots; the config of a new cluster is committed before its"
+            " root.",
         ),
     ] = False,
     removing: Annotated[

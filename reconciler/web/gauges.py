@@ -147,7 +147,9 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     )
     yield from _of_spot(plan)
     yield _of_outdated(plan)
-    yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
+    yield _gauge(
+        names.NODES_HELD, "Nodes held although a policy would remove them.", len(plan.held)
+    )
     yield _gauge(
         names.INSTANCES_PROTECTED,
         "Instances that EC2 refused to end in the last 24 hours.",

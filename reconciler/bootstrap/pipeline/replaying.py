@@ -115,7 +115,7 @@ def _with_policies(of: ConfigOfCommit, cluster_name: str | None) -> SectorConfig
     if named is None:
         return config
     if not is_inside(named):
-        what = f"descheduler.policy_file {named!r} is not beside the config"
+        what = f"descheduler.policy_file {named!r} is not in the folder of the config"
         raise InputError(of.name, what, "keep both in one folder")
     with PrivateFolder("replay") as directory:
         _put(of, named, directory)

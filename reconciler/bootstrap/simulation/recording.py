@@ -225,7 +225,7 @@ def _look(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> Cluster
         state = cluster.observe()
     except (ObservationError, PortError) as error:
         if not was_away:
-            on_trouble(f"{error}; the recording goes on when the API server answers again")
+            on_trouble(f"{error}; the recording continues when the API server answers again")
         return None
     if was_away:
         on_trouble("the API server answers again")

@@ -84,7 +84,7 @@ def _config_of(config: str) -> "SectorConfig":
     try:
         return loader.parse_config(content, name=config, directory=Path(config).parent)
     except ConfigError as error:
-        hint = "the running program is asked all the same; reconciler validate lists every fault"
+        hint = "the running program is asked nevertheless; reconciler validate lists every fault"
         tell("warning", error.where, error.what, hint=hint)
         return loader.program_named(content)
 

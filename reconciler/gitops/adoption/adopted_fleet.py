@@ -187,7 +187,7 @@ def group_left(found: AdoptedFleet, reason: str) -> AdoptedFleet:
 def _left_because(reason: str) -> str:
     return (
         f"stays out of Terraform (managed: false), as it is: {reason}; the capacity loop sizes it,"
-        " and whoever made it goes on changing it"
+        " and whoever made it continues to change it"
     )
 
 

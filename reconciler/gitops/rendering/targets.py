@@ -147,7 +147,7 @@ def _target(config_path: str, output: str) -> RenderTarget:
     joined = _inside(str(directory / output) if output else "", "--out")
     if PurePosixPath(joined) in (PurePosixPath(config_path), *PurePosixPath(config_path).parents):
         raise UsageError(
-            "--out", f"{output!r} is where the config lies", "render into a directory of its own"
+            "--out", f"{output!r} is the folder of the config", "render into a directory of its own"
         )
     return RenderTarget(config_path=config_path, output_dir=joined)
 

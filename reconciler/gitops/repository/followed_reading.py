@@ -30,7 +30,9 @@ def read_followed(
     policies, _ = files_named(followed.content)
     if policies and not is_inside(policies):
         parse_config(followed.content, name=name, cluster_name=cluster_name, purpose=Purpose.RUN)
-        raise UsageError(name, f"descheduler.policy_file {policies!r} is not beside the config")
+        raise UsageError(
+            name, f"descheduler.policy_file {policies!r} is not in the folder of the config"
+        )
     try:
         with PrivateFolder("config") as directory:
             for path, content in followed.files.items():
@@ -57,7 +59,7 @@ def _catalogue(
     if named is None:
         return load_catalogue()
     if named not in followed.files:
-        raise UsageError(name, f"catalogue {named!r} is not beside the config")
+        raise UsageError(name, f"catalogue {named!r} is not in the folder of the config")
     try:
         return load_catalogue(str(directory / named))
     except InputError as error:

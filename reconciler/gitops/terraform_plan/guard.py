@@ -188,8 +188,8 @@ def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
             yield _refusal(
                 "fleet/provider",
                 name,
-                "would end and come again with another provider: give the new one another size,"
-                " and list this one in allow_destroy",
+                "would be removed and created again with another provider: give the new one another"
+                " size, and list this one in allow_destroy",
             )
 
 

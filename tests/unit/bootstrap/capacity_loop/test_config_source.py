@@ -270,7 +270,7 @@ def test_repository_reads_no_file_of_this_machine(file: Path) -> None:
     source = source_of(file)
     text = f"{CONFIG}descheduler: {{policy_file: {secret}}}\n"
     source.offer(in_git(text))
-    with pytest.raises(UsageError, match="is not beside the config"):
+    with pytest.raises(UsageError, match="is not in the folder of the config"):
         source.refresh()
 
 
@@ -281,11 +281,13 @@ def test_catalogue_of_a_commit_is_no_file_of_this_machine(file: Path) -> None:
     here.write_text(own)
     source = source_of(file)
     source.offer(in_git(f"{CONFIG}catalogue: {here}\n"))
-    with pytest.raises(UsageError, match=r"catalogue '/.*' is not beside the config"):
+    with pytest.raises(UsageError, match=r"catalogue '/.*' is not in the folder of the config"):
         source.refresh()
     beside = in_git(f"{CONFIG}catalogue: catalogue.json\n", "b")
     source.offer(beside)
-    with pytest.raises(UsageError, match=r"catalogue 'catalogue\.json' is not beside the config"):
+    with pytest.raises(
+        UsageError, match=r"catalogue 'catalogue\.json' is not in the folder of the config"
+    ):
         source.refresh()
     source.offer(replace(beside, files={"catalogue.json": own.encode()}))
     assert source.refresh() is True

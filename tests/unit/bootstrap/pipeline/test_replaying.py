@@ -203,7 +203,7 @@ profiles:
     absent = replayed(demand, config, config)
     assert "policy.yaml" in absent.problem
     outside = replayed(demand, config.replace("policy.yaml", "../policy.yaml"))
-    assert "is not beside the config" in outside.problem
+    assert "is not in the folder of the config" in outside.problem
 
 
 def test_recording_that_is_not_there_is_told() -> None:

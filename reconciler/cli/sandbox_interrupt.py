@@ -101,7 +101,7 @@ def _chosen(
     if percent is not None:
         spot = [each for each in running if each["lifecycle"] == "spot"]
         count = math.ceil(len(spot) * percent / 100)
-        return _drawn(spot, seed)[:count]
+        return _shuffled(spot, seed)[:count]
     by_name = {str(each[key]): each for each in running for key in _COLUMNS[:2]}
     missing = [name for name in names if name not in by_name]
     if missing:
@@ -109,7 +109,7 @@ def _chosen(
     return [by_name[name] for name in dict.fromkeys(names)]
 
 
-def _drawn(instances: Iterable[Facts], seed: int) -> list[Facts]:
+def _shuffled(instances: Iterable[Facts], seed: int) -> list[Facts]:
     """Return the instances in a pseudo-random order that depends only on the seed."""
     return sorted(
         instances,

@@ -143,7 +143,7 @@ def command(
     )
     with Progress(sys.stderr) as progress:
         if sweep:
-            found, files = _swept(request, sweep, dask, workers, progress)
+            found, files = _sweep(request, sweep, dask, workers, progress)
         elif dask is not None or workers is not None:
             raise UsageError("--dask and --workers", "need --sweep", "give --sweep KEY=V1,V2")
         else:
@@ -158,7 +158,7 @@ def command(
         print_data(found, form)
 
 
-def _swept(
+def _sweep(
     request: "SimulateRequest",
     sweeps: list[str],
     dask: str | None,

@@ -70,11 +70,11 @@ def check_reading(
     reading: ConfigReading, *, strict: bool = False, directory: Path | None = None
 ) -> tuple[Problem, ...]:
     """Return every fault and warning of a config text in a folder; see `check_file`."""
-    beyond = _beyond(reading, directory or Path(), strict=strict)
+    beyond = _further_faults(reading, directory or Path(), strict=strict)
     return in_file_order([*reading.problems, *beyond])
 
 
-def _beyond(reading: ConfigReading, directory: Path, *, strict: bool) -> Iterator[Problem]:
+def _further_faults(reading: ConfigReading, directory: Path, *, strict: bool) -> Iterator[Problem]:
     """Yield faults for running and rendering, and what is probably wrong."""
     document, config = reading.document, reading.config
     if document is None or config is None:

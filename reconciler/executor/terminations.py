@@ -38,7 +38,7 @@ def end_together(
     """
     began = monotonic_seconds()
     ends: Ends = {}
-    ready, instances = _living(actions, ports, ends)
+    ready, instances = _alive(actions, ports, ends)
     ready = _still_stuck(ready, instances, ports, ends)
     ready = [e for e in ready if _is_lost(e, ports, ends) and _is_free(e, ports, ends)]
     if ready:
@@ -57,7 +57,7 @@ def _refused(why: str) -> End:
     return "refused", why, "Refused"
 
 
-def _living(
+def _alive(
     actions: Sequence[TerminateInstance], ports: PacedPorts, ends: Ends
 ) -> tuple[list[TerminateInstance], Sequence[Instance]]:
     """Return the actions whose instance is alive, and all instances; add the other outcomes."""

@@ -109,7 +109,7 @@ class Pipeline:
             self._settings.module, allowed=self._settings.allow_files, without=plans.path
         )
         if foreign:
-            return self._kept(self._unplanned(foreign))
+            return self._kept(self._report_foreign_files(foreign))
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             state = self._terraform.state_version()
@@ -147,7 +147,7 @@ class Pipeline:
         self._settings.plans.keep(report, self._settings.module)
         return report
 
-    def _unplanned(self, foreign: tuple[Finding, ...]) -> PlanReport:
+    def _report_foreign_files(self, foreign: tuple[Finding, ...]) -> PlanReport:
         """Return the report on a root module that Terraform must not read."""
         checkout = self._checkout.state(str(self._settings.module))
         return PlanReport(

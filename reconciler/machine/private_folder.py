@@ -35,7 +35,7 @@ class PrivateFolder:
     def __init__(self, purpose: str, outlived_seconds: float = 0) -> None:
         prefix = f"{PREFIX}{purpose}-"
         _remove_what_was_left(prefix, outlived_seconds)
-        self.path, self._lock = _made(prefix)
+        self.path, self._lock = _make_folder(prefix)
 
     def close(self) -> None:
         """Remove it with its content. A second call does nothing."""
@@ -51,11 +51,11 @@ class PrivateFolder:
         self.close()
 
 
-def _made(prefix: str) -> tuple[Path, int]:
+def _make_folder(prefix: str) -> tuple[Path, int]:
     while True:
         path = Path(mkdtemp(prefix=prefix))
         with suppress(FileNotFoundError):  # removed by a process that saw it before it was locked
-            lock = _opened(path)
+            lock = _open_folder(path)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if path.is_dir():
                 return path, lock
@@ -73,7 +73,7 @@ def _remove_what_was_left(prefix: str, outlived_seconds: float) -> None:
 
 
 def _remove_unless_held(path: Path, outlived_seconds: float) -> None:
-    lock = _opened(path)
+    lock = _open_folder(path)
     try:
         about = os.fstat(lock)
         old = time.time() - about.st_mtime >= outlived_seconds  # noqa: TID251 - as files have it
@@ -84,6 +84,6 @@ def _remove_unless_held(path: Path, outlived_seconds: float) -> None:
         os.close(lock)
 
 
-def _opened(path: Path) -> int:
+def _open_folder(path: Path) -> int:
     """Return a handle of the folder itself, never of a link's destination."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

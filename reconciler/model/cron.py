@@ -58,8 +58,8 @@ def cron_job_schedule(text: str) -> str:
         fields = [_EVERY.sub("*", field) for field in fields]
         _check_days(fields[_DAY_OF_MONTH], fields[_DAY_OF_WEEK])
         # If both kinds of days are stated one is enough, and `*/2` counts as stated.
-        fields[_DAY_OF_MONTH] = _listed(fields[_DAY_OF_MONTH], range(1, 32))
-        fields[_DAY_OF_WEEK] = _listed(fields[_DAY_OF_WEEK], range(7))
+        fields[_DAY_OF_MONTH] = _expanded(fields[_DAY_OF_MONTH], range(1, 32))
+        fields[_DAY_OF_WEEK] = _expanded(fields[_DAY_OF_WEEK], range(7))
     return checked_schedule(" ".join(fields))
 
 
@@ -93,7 +93,7 @@ def _check_days(of_month: str, of_week: str) -> None:
         raise ValueError("a day of the week is from 0 (Sunday) to 6")
 
 
-def _listed(field: str, days: range) -> str:
+def _expanded(field: str, days: range) -> str:
     """Return `*/n` and `m/n` as the days that they mean, everything else as it is."""
     return ",".join(_listed_part(part, days) for part in field.split(","))
 

@@ -70,7 +70,7 @@ class InstanceMetadata:
             raise Unavailable(
                 "instance metadata", "; ".join(p for r in refused for p in r.problems)
             )
-        return _together([*found, *refused])
+        return _joined([*found, *refused])
 
     def instance_id(self) -> str:
         """Return the id of the instance.
@@ -146,7 +146,7 @@ def _read(path: str, reader: Reader, body: bytes) -> Announcements:
         return Announcements(problems=(f"{path}: {error}",))
 
 
-def _together(parts: Iterable[Announcements]) -> Announcements:
+def _joined(parts: Iterable[Announcements]) -> Announcements:
     told = list(parts)
     return Announcements(
         notices=frozenset[AnnotatedNotice]().union(*(each.notices for each in told)),

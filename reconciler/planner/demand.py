@@ -105,7 +105,7 @@ class SectorFinder:
         return tuple(s for s in sectors if s in self._known)
 
 
-def _bystander(pod: PodTraits) -> str:
+def _why_never_demand(pod: PodTraits) -> str:
     """Return why a pod never asks for capacity, whatever it selects; else an empty string."""
     if pod.daemon:
         return "daemonset"
@@ -126,8 +126,8 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
     too_complex: list[tuple[PodKey, str]] = []
     ignored: list[Ignored] = []
     for group in groups:
-        code = _bystander(group.traits)
-        if not code and not _waits(group.traits, settings):
+        code = _why_never_demand(group.traits)
+        if not code and not _is_demand(group.traits, settings):
             continue
         code = code or _unserved(group.traits, finder)
         spec = group.traits.spec
@@ -177,7 +177,7 @@ def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
     return "no-sector" if finder.sectors_of(pod.spec) is None else ""
 
 
-def _waits(pod: PodTraits, settings: PlannerSettings) -> bool:
+def _is_demand(pod: PodTraits, settings: PlannerSettings) -> bool:
     """Return whether it is pending, unbound, readable, and in the namespace that counts."""
     return (
         not pod.bound

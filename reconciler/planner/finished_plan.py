@@ -60,7 +60,7 @@ def finished(builder: PlanBuilder) -> Plan:
         placements=_placements(builder),
         held=tuple(sorted(builder.held)),
         unplaceable=tuple(
-            sorted([*builder.unplaceable, *_unplanned(builder)], key=lambda u: u.pod)
+            sorted([*builder.unplaceable, *_without_fleet(builder)], key=lambda u: u.pod)
         ),
         ignored=tuple(
             _merged(
@@ -152,7 +152,7 @@ def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
             )
 
 
-def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
+def _without_fleet(builder: PlanBuilder) -> Iterable[Unplaceable]:
     """Return the pods for which no fleet was asked: of unknown sectors, or not planned for."""
     view = builder.view
     known = ", ".join(s.name for s in view.settings.sectors) or "none"

@@ -115,7 +115,7 @@ def open_builder(
         resolver,
         offered,
     )
-    running = _classified(_without(bound, {pod.key for pod in displaced}), table)
+    running = _classified(_excluding(bound, {pod.key for pod in displaced}), table)
     waiting = _waiting(demand.unschedulable, table)
     for pod in asked_about:
         table.of(pod, bound=False)
@@ -199,7 +199,7 @@ def _with_nodes(
     return sim
 
 
-def _without(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:
+def _excluding(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:
     """Return the groups without the pods that count as demand, which would be counted twice."""
     if not moving:
         return groups

@@ -130,7 +130,9 @@ def within_work(
     deferred: list[tuple[PodKey, str]] = []
     for unschedulable_pods, own in ordered:
         namespace = unschedulable_pods.group.traits.namespace
-        first, rest = _parted(unschedulable_pods.group, own, shares[namespace] - spent[namespace])
+        first, rest = _split_by_work(
+            unschedulable_pods.group, own, shares[namespace] - spent[namespace]
+        )
         spent[namespace] += own
         if first:
             group = replace(unschedulable_pods.group, pods=first)
@@ -143,7 +145,7 @@ def within_work(
     )
 
 
-def _parted(group: PodGroup, own: int, left: int) -> tuple[list[Pod], list[Pod]]:
+def _split_by_work(group: PodGroup, own: int, left: int) -> tuple[list[Pod], list[Pod]]:
     """Return the pods of a group that may be planned, and the others.
 
     Pods with volumes are a class each, and a thousand of them may be one group: as many as fit are

@@ -66,7 +66,7 @@ def _row(
     on_it = list(pods)
     busy = counted(on_it)
     fleet = node.labels.get(FLEET_TAG, "")
-    verdict, code, because = _standing(
+    verdict, code, because = _verdict_of(
         verdicts, node, len(busy), promised.get(node.name, 0), ours=fleet in fleets
     )
     return NodeRow(
@@ -83,7 +83,7 @@ def _row(
     )
 
 
-def _standing(
+def _verdict_of(
     verdicts: NodeVerdicts, node: Node, busy: int, promised: int, *, ours: bool
 ) -> tuple[NodeVerdict, str, str]:
     """Return the plan's verdict, else what is on the node; `explain node` knows more."""

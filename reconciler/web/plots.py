@@ -115,7 +115,7 @@ def _plot(samples: Sequence[Sample], title: str, *series: Series, money: bool = 
         lines=tuple(lines),
         x_ticks=tuple(
             Tick(at=x(at), text=at.strftime(form), anchor=_anchor(x(at)))
-            for at in _times(begin, end)
+            for at in _round_times(begin, end)
         ),
         y_ticks=tuple(
             Tick(at=y(step * n), text=_short(step * n)) for n in range(round(top / step) + 1)
@@ -143,7 +143,7 @@ def _scale(most: float) -> tuple[float, float]:
     return step * math.ceil(most / step), step
 
 
-def _times(begin: datetime, end: datetime) -> list[datetime]:
+def _round_times(begin: datetime, end: datetime) -> list[datetime]:
     """Return round times between two moments, at most five."""
     span = end - begin
     every = next((each for each in _TICKS if span / each <= 5), _TICKS[-1])

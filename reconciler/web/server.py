@@ -143,7 +143,7 @@ class _HttpServer(ThreadingHTTPServer):
         """Serve a connection in its own thread, never more than the limit."""
         with self._room:
             if len(self._open) >= CONNECTIONS_MAX:
-                _end(self._dispensable())
+                _end(self._oldest_of_busiest())
                 self._room.wait_for(lambda: len(self._open) < CONNECTIONS_MAX, ROOM_SECONDS)
             full = len(self._open) >= CONNECTIONS_MAX
             if not full:
@@ -154,7 +154,7 @@ class _HttpServer(ThreadingHTTPServer):
         else:
             super().process_request(request, client_address)
 
-    def _dispensable(self) -> socket.socket:
+    def _oldest_of_busiest(self) -> socket.socket:
         """Return the oldest connection of the client with the most. The lock is held.
 
         One whose answer is being made comes last: its thread would go on.

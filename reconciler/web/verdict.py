@@ -39,7 +39,7 @@ def verdict_of(board: StatusBoard) -> Verdict:
         return Verdict(level=ordered[0].level, text=ordered[0].text, causes=ordered)
     if seen.view.succeeded_at is None:
         return Verdict(level="starting", text="Starting: no cycle has succeeded yet")
-    return Verdict(level="ok", text=_doing(seen.view))
+    return Verdict(level="ok", text=_activity(seen.view))
 
 
 def _rank(cause: Cause) -> int:
@@ -51,7 +51,7 @@ def _rank(cause: Cause) -> int:
     return 3 if cause.level == "limited" else 2
 
 
-def _doing(view: View) -> str:
+def _activity(view: View) -> str:
     """Return what a program without problems does, in one line."""
     plan = view.plan
     if plan is None:

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "reconciler"
 OURS = re.compile(r"fleet-reconciler\.io/[a-z-]+")
 OF_A_CODE = {"Blocker": 0, "block": 1}
 """Functions that are given the code of a node that stays, and at which place."""
-OF_A_POD = ("_bystander", "_unserved")
+OF_A_POD = ("_why_never_demand", "_unserved")
 """Functions of planner/demand.py that return the code of a pod that is left out."""
 TOLD_BY = {"_emit_pod", "_emit_node", "pod_event"}
 """Functions whose second argument is the reason of an Event."""

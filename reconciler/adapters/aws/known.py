@@ -172,10 +172,10 @@ class KnownInstances:
 
 
 def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
-    return frozenset(map(_said, fleets))
+    return frozenset(map(_count_of, fleets))
 
 
-def _said(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
+def _count_of(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
     return (
         fleet.get("FleetId"),
         fleet.get("FleetState"),
@@ -187,7 +187,7 @@ def _said(fleet: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _launching_ids(fleets: Fleets, before: frozenset[tuple[Any, ...]]) -> list[str]:
     """Return fleets that may have launched instances since EC2's last answer about them."""
-    found = (each for each in fleets if _waits(each) or _said(each) not in before)
+    found = (each for each in fleets if _waits(each) or _count_of(each) not in before)
     return [str(each["FleetId"]) for each in found if each.get("FleetId")]
 
 

@@ -36,11 +36,11 @@ def read_left_behind(
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
         for fleet in entries(ec2, "describe_fleets", "Fleets", {}) if names else ():
-            name = _ours(fleet, cluster, names)
+            name = _own_fleet(fleet, cluster, names)
             if name and fleet.get("FleetState") in LIVE_STATES and fleet.get("Type") == "maintain":
                 found.setdefault(name, {})["aws_ec2_fleet"] = fleet["FleetId"]
         for group in _groups(clients, region, cluster) if groups else ():
-            name = _ours(group, cluster, groups)
+            name = _own_fleet(group, cluster, groups)
             if name and not group.get("Status"):  # it keeps its tags while it is deleted
                 found.setdefault(name, {})["aws_autoscaling_group"] = group["AutoScalingGroupName"]
         templates = {template: name for name, template in {**names, **groups}.items() if template}
@@ -49,7 +49,7 @@ def read_left_behind(
             arguments = {"Filters": filters}
             for template in entries(ec2, "describe_launch_templates", "LaunchTemplates", arguments):
                 name = templates.get(template["LaunchTemplateName"], "")
-                if name and _ours(template, cluster, [name]):
+                if name and _own_fleet(template, cluster, [name]):
                     found.setdefault(name, {})["aws_launch_template"] = template["LaunchTemplateId"]
     return found
 
@@ -61,7 +61,7 @@ def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, An
     return entries(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
 
 
-def _ours(entry: Mapping[str, Any], cluster: str, names: Collection[str]) -> str:
+def _own_fleet(entry: Mapping[str, Any], cluster: str, names: Collection[str]) -> str:
     """Return the fleet in its tags; empty unless it is one of these names and the cluster's."""
     tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
     name = str(tags.get("fleet", ""))

@@ -297,12 +297,14 @@ class SqsNotices:
                     if url == self._reading:
                         first = first or error
                     if isinstance(error, Forbidden | NotFound | Refused):
-                        self._lose(some)  # the queue is gone, say: asking again would not help
+                        self._drop_unextendable(
+                            some
+                        )  # the queue is gone, say: asking again would not help
         self._keep_instances(now)
         if first is not None:
             raise first
 
-    def _lose(self, some: Iterable[tuple[MessageId, _Held]]) -> None:
+    def _drop_unextendable(self, some: Iterable[tuple[MessageId, _Held]]) -> None:
         """Drop messages whose time cannot be extended; those that the queue still has come again.
 
         A lifecycle action is kept until it is done: its message may be older than the queue keeps
@@ -327,7 +329,7 @@ class SqsNotices:
         with self._condition:
             for _, each in some:
                 each.seen_at = now
-        self._lose(each for n, each in enumerate(some) if n in failed)
+        self._drop_unextendable(each for n, each in enumerate(some) if n in failed)
 
     def _keep_instances(self, now: float) -> None:
         """Send heartbeats to the hooks of instances that are still being drained."""

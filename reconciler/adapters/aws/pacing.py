@@ -58,7 +58,7 @@ class Pacing:
             now = self._monotonic_seconds()
             taken: dict[tuple[Region, str], BucketLevel] = {}
             wait_seconds = 0.0
-            for name, bucket, tokens in _wanted(service, action, body):
+            for name, bucket, tokens in _tokens_needed(service, action, body):
                 key = region, name
                 level = self._levels.get(key, BucketLevel.full(bucket, now)).at(now)
                 wait_seconds = max(wait_seconds, level.seconds_until(tokens))
@@ -75,7 +75,9 @@ class Pacing:
         self._stopping.set()
 
 
-def _wanted(service: str, action: str, body: bytes) -> Iterator[tuple[str, TokenBucket, int]]:
+def _tokens_needed(
+    service: str, action: str, body: bytes
+) -> Iterator[tuple[str, TokenBucket, int]]:
     """Yield the tokens that a call takes from each bucket."""
     if service == "autoscaling":
         yield f"autoscaling/{action}", _shared(auto_scaling_bucket(action)), 1

@@ -132,7 +132,7 @@ class RestClient:
         except TimeoutError as error:
             self._connections.end()
             self._connections = self._connected()
-            raise _late(where, method, error) from None
+            raise _too_late(where, method, error) from None
         except HTTPError as error:
             raise _no_answer(where, method, error) from None
         return self._read(where, answer, answered)
@@ -181,7 +181,7 @@ def _no_answer(where: str, method: Method, error: HTTPError) -> PortError:
     return _not_reached(where, why_not_reached(reason or error))
 
 
-def _late(where: str, method: Method, error: TimeoutError) -> PortError:
+def _too_late(where: str, method: Method, error: TimeoutError) -> PortError:
     if method != "GET":
         return OutcomeUnknown(where, _NO_REPLY)
     return _not_reached(where, str(error))

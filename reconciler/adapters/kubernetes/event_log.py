@@ -81,7 +81,7 @@ class EventLog:
         told = self._told.get(key)
         if told is not None:
             self._told.move_to_end(key)
-            return self._again(told, event)
+            return self._repeated(told, event)
         if len(self._due) >= QUEUE_MAX or not self._allowed(key[:4]):
             return False
         now = self._now()
@@ -92,7 +92,7 @@ class EventLog:
             self._told.popitem(last=False)
         return True
 
-    def _again(self, told: Told, event: ObjectEvent) -> bool:
+    def _repeated(self, told: Told, event: ObjectEvent) -> bool:
         told.event, told.last_at = event, self._now()
         told.count += 1
         written_at = told.written_at

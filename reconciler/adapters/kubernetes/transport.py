@@ -177,7 +177,7 @@ class Transport:
         where = f"{method} {path}"
         try:
             response = self._send(method, path, query, body, content_type, self._read_seconds)
-            data = _whole(response.response, where, bytes_max)
+            data = _read_body(response.response, where, bytes_max)
         except FAILURES as error:
             raise of_failure(where, error, changing=method != "GET", host=self.host) from error
         return Reply(where, response.status, data, response.headers)
@@ -303,7 +303,7 @@ class Transport:
         self._client.close()
 
 
-def _whole(response: Any, where: str, bytes_max: int | None) -> bytes:
+def _read_body(response: Any, where: str, bytes_max: int | None) -> bytes:
     """Return the body; raise TooLarge as soon as it has more bytes than the limit."""
     if bytes_max is None:
         return bytes(response.data)

@@ -74,7 +74,7 @@ def meant_by(term: PodAffinityTerm, holder: Pod) -> Meant | None:
     ]
     own = not term.namespaces and term.namespace_selector is None
     return Meant(
-        selector=_with(term.selector, merged),
+        selector=_with_lines(term.selector, merged),
         namespaces=frozenset({holder.key.namespace}) if own else term.namespaces,
         namespace_selector=term.namespace_selector,
     )
@@ -86,13 +86,13 @@ def spread_with(rule: TopologySpreadConstraint, holder: Pod) -> Meant | None:
         return None
     same = {key: holder.labels[key] for key in rule.match_label_keys if key in holder.labels}
     lines = [Requirement(key=k, operator="In", values=(v,)) for k, v in same.items()]
-    selector = _with(rule.selector, lines)
+    selector = _with_lines(rule.selector, lines)
     if selector == LabelSelector():  # kube-scheduler counts none of the pods that this matches
         return None
     return Meant(selector=selector, namespaces=frozenset({holder.key.namespace}))
 
 
-def _with(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
+def _with_lines(selector: LabelSelector, lines: list[Requirement]) -> LabelSelector:
     """Return a selector with further requirements; one of a single value becomes a label."""
     if not lines:
         return selector

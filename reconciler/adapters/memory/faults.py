@@ -51,7 +51,7 @@ class Dies(Protocol):
         ...
 
 
-def _never(call: Call, *, after: bool) -> bool:  # noqa: ARG001 - as the protocol says
+def _no_crash(call: Call, *, after: bool) -> bool:  # noqa: ARG001 - as the protocol says
     """Return False: the program does not crash at this call."""
     return False
 
@@ -74,7 +74,7 @@ class CallLog:
         """How long a call takes before it has an effect; the world continues meanwhile."""
         self.watchers: list[Callable[[Call], None]] = []
         """Called right before a call takes effect; not when it takes none."""
-        self.dies: Dies = _never
+        self.dies: Dies = _no_crash
         """Called before each call, and after each that took effect."""
         self._faults: list[_Fault] = []
         self._kill: _Kill | None = None

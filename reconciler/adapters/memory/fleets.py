@@ -204,14 +204,14 @@ class MemoryFleets:
         self._objects.touch()
         wait = self.launch_seconds(shape) + record.slower_seconds
         join = self.join_seconds(shape)
-        self._after(wait, instance.id, lambda: self._run(instance.id, record, join))
+        self._schedule(wait, instance.id, lambda: self._run(instance.id, record, join))
         for watch in self.watchers:
             watch(instance)
 
     def _run(self, instance_id: InstanceId, record: FleetRecord, join_seconds: float) -> None:
         self._set_state(instance_id, "running")
         if record.joins:
-            self._after(join_seconds, instance_id, lambda: self._join(instance_id, record))
+            self._schedule(join_seconds, instance_id, lambda: self._join(instance_id, record))
 
     def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:
         shape, now = record.shape, self._clock.now()
@@ -248,7 +248,7 @@ class MemoryFleets:
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is not None:
             wait = self._delays.join
-            self._after(wait, instance_id, lambda: self._join(instance_id, record))
+            self._schedule(wait, instance_id, lambda: self._join(instance_id, record))
 
     def terminate(self, instance_id: InstanceId) -> None:
         """End an instance; its fleet replaces it while it is below target."""
@@ -334,7 +334,7 @@ class MemoryFleets:
         self.instances[instance_id] = replace(self.instances[instance_id], **changed)  # type: ignore[arg-type] # by name
         self._objects.touch()
 
-    def _after(self, seconds: float, instance_id: InstanceId, call: Callable[[], None]) -> None:
+    def _schedule(self, seconds: float, instance_id: InstanceId, call: Callable[[], None]) -> None:
         """Do something later unless the instance is ending by then."""
 
         def if_alive() -> None:

@@ -292,10 +292,10 @@ class MemoryObjects:
         self._scheduler.came(name, pod)
         if pod.owner is not None and pod.owner.uid:
             self._owned.setdefault((pod.key.namespace, pod.owner.uid), {})[name] = pod
-        if before is None or self._matters(before, pod):
+        if before is None or self._may_change_plan(before, pod):
             self.touch(pressing=False)
 
-    def _matters(self, before: Pod, after: Pod) -> bool:
+    def _may_change_plan(self, before: Pod, after: Pod) -> bool:
         """Return whether a plan may differ, by the rule of the Kubernetes adapter.
 
         A pod that has become ready matters only through its budget.

@@ -142,7 +142,7 @@ class MemoryScheduler:
         hopeless: set[Hashable] = set()
         bound = False
         for pod in pods:
-            alike = self._alike(pod)
+            alike = self._equivalence_key(pod)
             if alike not in hopeless and self._place(pod, only):
                 bound = True
                 continue
@@ -158,7 +158,7 @@ class MemoryScheduler:
         kept_away = self._kept_away
         return bool(kept_away) and (pod.key.namespace, pod.key.name) in kept_away
 
-    def _alike(self, pod: Pod) -> Hashable:
+    def _equivalence_key(self, pod: Pod) -> Hashable:
         """Return what is equal for pods that fit on the same nodes."""
         spec = pod.spec
         if not self._looks_around(pod):

@@ -90,11 +90,11 @@ class BudgetShape:
     def desired_healthy(self, covered: int) -> int:
         """Return how many of this many pods must be healthy."""
         if self.max_unavailable is None:
-            return _part(self.min_available, covered)
-        return max(0, covered - _part(self.max_unavailable, covered))
+            return _scaled(self.min_available, covered)
+        return max(0, covered - _scaled(self.max_unavailable, covered))
 
 
-def _part(amount: int | str, whole: int) -> int:
+def _scaled(amount: int | str, whole: int) -> int:
     """Return the number of pods for an amount or a percentage, rounded up as in Kubernetes."""
     if isinstance(amount, int):
         return amount

@@ -119,9 +119,9 @@ class PrometheusServer:
         if answer == 404:
             raise NotFound(where, "has no /api/v1/query", "give the address of Prometheus itself")
         if answer >= 500:
-            raise Unavailable(where, self._said(answer, document))
+            raise Unavailable(where, self._message_of(answer, document))
         if answer != 200 or document.get("status") != "success":
-            raise Refused(where, self._said(answer, document))
+            raise Refused(where, self._message_of(answer, document))
         data = document.get("data")
         if not isinstance(data, Mapping) or data.get("resultType") != "vector":
             raise Unavailable(where, _NO_ARRAY)
@@ -170,7 +170,7 @@ class PrometheusServer:
             raise Refused(self._where, f"{limit}: narrow it with --match, or ask for fewer --days")
         return answer.status, content
 
-    def _said(self, status: int, document: Mapping[str, Any]) -> str:
+    def _message_of(self, status: int, document: Mapping[str, Any]) -> str:
         said = " ".join(str(document.get("error") or "").split())[:300]
         told = f"answered {status}" + (f": {said}" if said else "")
         return scrub(told, (self._settings.token(),))

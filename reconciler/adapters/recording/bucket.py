@@ -199,10 +199,10 @@ def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
             raise Forbidden(str(place), f"S3 answers {code}", hint) from error
         raise Unavailable(str(place), f"S3 answers {code}") from error
     except (BotoCoreError, ResponseParserError, ValueError) as error:  # a wrong endpoint, say
-        what = f"S3 was not reached: {_said(error)}"
+        what = f"S3 was not reached: {_message_of(error)}"
         raise Unavailable(str(place), what) from error
     except (Boto3Error, OSError) as error:  # of a download, and of this machine: its disk, say
-        what = f"S3 could not be asked: {_said(error)}"
+        what = f"S3 could not be asked: {_message_of(error)}"
         raise Unavailable(str(place), what) from error
     except RuntimeError as error:
         if _STILL_EXPIRED not in str(error):
@@ -212,7 +212,7 @@ def _asked(place: PlaceInS3 | str, call: Callable[[], Any]) -> Any:
         raise Forbidden(str(place), what, hint) from error
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     """Return an error in its own words."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()

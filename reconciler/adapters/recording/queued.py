@@ -70,21 +70,21 @@ class QueuedLog(ABC):
     def _run(self) -> None:
         while self._next():
             pass
-        self._told(self.rest)
+        self._reporting_errors(self.rest)
 
     def _next(self) -> bool:
         try:
             waiting = self._queue.get(timeout=self._idle_seconds)
         except queue.Empty:
-            self._told(self.rest)
+            self._reporting_errors(self.rest)
             return True
         if waiting is None:
             return False
         at, lines = waiting
-        self._told(lambda: self.write(at, lines))
+        self._reporting_errors(lambda: self.write(at, lines))
         return True
 
-    def _told(self, act: Callable[[], None]) -> None:
+    def _reporting_errors(self, act: Callable[[], None]) -> None:
         """Act, and report an error."""
         try:
             act()

@@ -56,7 +56,7 @@ def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
         return _locked(where, plain)
     if "Saved plan is stale" in plain:
         return Conflict(where, "the saved plan is stale: the state moved on", "plan again")
-    said = _said(plain, command) or f"failed with exit code {finished.status}"
+    said = _errors_of(plain, command) or f"failed with exit code {finished.status}"
     if _DENIED.search(plain):
         return Forbidden(where, said, "check the AWS credentials and their rights")
     if command == "apply":
@@ -104,7 +104,7 @@ def _locked(where: str, plain: str) -> Conflict:
     )
 
 
-def _said(plain: str, command: str) -> str:
+def _errors_of(plain: str, command: str) -> str:
     """Return Terraform's errors, each from its `Error:` on, on one line, bounded.
 
     Errors of an apply begin with their resource.

@@ -74,7 +74,7 @@ def provider_sources(
             urls=tuple(url for _, url in found if url),
         )
     implied = (d for d in _implied(environment) if not is_inside(d))
-    searched = islice(_below(roots), _DIRECTORIES_MAX)
+    searched = islice(_children_and_grandchildren(roots), _DIRECTORIES_MAX)
     for directory in (*implied, *searched):
         if (directory / PROVIDER).is_dir():
             return ProviderSources(directories=(directory,), searched=True)
@@ -122,7 +122,7 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("HOME") or "/")
 
 
-def _below(roots: Iterable[Path]) -> Iterator[Path]:
+def _children_and_grandchildren(roots: Iterable[Path]) -> Iterator[Path]:
     """Yield the roots' children, then their grandchildren, each level sorted."""
     level = list(roots)
     for _ in range(2):

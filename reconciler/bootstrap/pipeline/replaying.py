@@ -59,19 +59,19 @@ def replay(
     shown = printable(Path(recorded).name)
     try:
         demand = _demand(recorded)
-        after = _played(demand, config, cluster_name)
+        after = _simulated(demand, config, cluster_name)
     except _PROBLEMS as error:
-        return Replay(demand=shown, problem=_said(error))
+        return Replay(demand=shown, problem=_message_of(error))
     if before is None:
         return Replay(demand=shown, after=after, problem=missing)
     try:
-        earlier = _played(demand, before, cluster_name)
+        earlier = _simulated(demand, before, cluster_name)
     except _PROBLEMS as error:
-        return Replay(demand=shown, after=after, problem=_said(error))
+        return Replay(demand=shown, after=after, problem=_message_of(error))
     return Replay(demand=shown, before=earlier, after=after)
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory to play the demand: record fewer days of it"
     return printable(str(error))
@@ -83,7 +83,7 @@ def _demand(recorded: str) -> Demand:
     return load_demand(recorded, {})
 
 
-def _played(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Json:
+def _simulated(demand: Demand, of: ConfigOfCommit, cluster_name: str | None) -> Json:
     config = _with_policies(of, cluster_name)
     settings = planner_settings(config, _catalogue(of, config.catalogue))
     simulation = Simulation(demand, simulated_settings(of.name, settings), Options())

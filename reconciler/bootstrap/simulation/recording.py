@@ -182,7 +182,7 @@ def record_cluster(
                 cluster.wait_for_change(min(left, LOOK_SECONDS))
                 # A burst of events is one look, as each look compares all pods.
                 clock.wait_seconds(min(GATHERED_SECONDS, left))
-                state = _look(cluster, on_trouble, was_away=state is None)
+                state = _observe(cluster, on_trouble, was_away=state is None)
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}") from error
 
@@ -219,7 +219,7 @@ class _Looks:
         return [recorded_until(self.last_at)]
 
 
-def _look(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> ClusterState | None:
+def _observe(cluster: Cluster, on_trouble: OnTrouble, *, was_away: bool) -> ClusterState | None:
     """Return the cluster's state; None while the API server does not answer."""
     try:
         state = cluster.observe()
@@ -301,13 +301,13 @@ def recorded_demand(recording: str, days: float | None) -> Demand:
     oldest = "" if days is None else f"{now - timedelta(days=days):%Y-%m-%d}"
     place = place_in_s3(recording)
     if place is None:
-        return demand_of_days(_between(Path(recording), oldest, now), recording)
+        return demand_of_days(_files_of_days(Path(recording), oldest, now), recording)
     with PrivateFolder("recording") as folder:
         fetch_days(place, s3_client(), oldest, folder)
-        return demand_of_days(_between(folder, oldest, now), recording)
+        return demand_of_days(_files_of_days(folder, oldest, now), recording)
 
 
-def _between(directory: Path, oldest: str, now: datetime) -> list[Path]:
+def _files_of_days(directory: Path, oldest: str, now: datetime) -> list[Path]:
     """Return the files of days from one on, without days to come: a clock was wrong then.
 
     Raises:

@@ -139,7 +139,7 @@ def simulate(
     demand = load_demand(request.demand, request.selector)
     with writable(request.out):
         results = [
-            (printable(name), _played(name, demand, settings, request.options, progress))
+            (printable(name), _simulated(name, demand, settings, request.options, progress))
             for name, settings in loaded
         ]
         models = [
@@ -161,7 +161,7 @@ def _as_model(
     return played(peer, demand, settings, options, lambda share: progress(peer.title, share))
 
 
-def _played(
+def _simulated(
     name: str,
     demand: Demand,
     settings: PlannerSettings,

@@ -152,7 +152,7 @@ def _demand(body: bytes, name: str, selector: tuple[tuple[str, str], ...]) -> De
     return demand_of(io.BytesIO(body), name, dict(selector))
 
 
-def _held(demand: bytes) -> bytes:
+def _demand_on_worker(demand: bytes) -> bytes:
     """Return the demand; this runs on a worker, which keeps it for its points and for others."""
     return demand
 
@@ -183,7 +183,7 @@ def results(client: Any, tasks: Sequence[Task], demand: bytes) -> Iterator[tuple
     with warnings.catch_warnings():
         # Dask warns of large arguments, as they are mostly sent with every task.
         warnings.filterwarnings("ignore", message="Sending large graph")
-        shared = client.submit(_held, demand, pure=False, retries=RETRIES)
+        shared = client.submit(_demand_on_worker, demand, pure=False, retries=RETRIES)
     futures = {
         client.submit(play, task, shared, pure=False, retries=RETRIES): number
         for number, task in enumerate(tasks)

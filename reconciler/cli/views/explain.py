@@ -42,7 +42,7 @@ def _pod(pod: Json) -> None:
     name = f"{pod['namespace']}/{pod['pod']}"
     print_text(f"Pod {name}: {pod['verdict']}: {pod['because']}.\n")
     if pod["change"]:
-        print_text(f"Smallest change that would place it: {_together(pod['change'])}.\n")
+        print_text(f"Smallest change that would place it: {_joined_changes(pod['change'])}.\n")
     elif pod["verdict"] == "unplaceable":
         print_text("No change that was tried would place it.\n")
     if pod["nodes"]:
@@ -50,18 +50,18 @@ def _pod(pod: Json) -> None:
     if pod["fleets"]:
         print_text("\n")
         rows = [
-            [*(f[key] for key in ("fleet", "region", "code", "detail")), _ways(f["ways"])]
+            [*(f[key] for key in ("fleet", "region", "code", "detail")), _remedies(f["ways"])]
             for f in pod["fleets"]
         ]
         print_table(("fleet", "region", "code", "why", "what would do"), rows)
     print_text("\n")
 
 
-def _ways(ways: Sequence[Sequence[str]]) -> str:
-    return " | or: ".join(map(_together, ways))
+def _remedies(ways: Sequence[Sequence[str]]) -> str:
+    return " | or: ".join(map(_joined_changes, ways))
 
 
-def _together(changes: Sequence[str]) -> str:
+def _joined_changes(changes: Sequence[str]) -> str:
     return " and ".join(changes)
 
 

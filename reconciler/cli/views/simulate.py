@@ -110,7 +110,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 def _notes(runs: Sequence[Json]) -> list[str]:
     """Return the notes of the simulations, each with their names where not all have it."""
     found: dict[str, list[str]] = {}
-    for head, run in zip(_heads([run["config"] for run in runs]), runs, strict=True):
+    for head, run in zip(_distinct_ends([run["config"] for run in runs]), runs, strict=True):
         for note in run["notes"]:
             found.setdefault(note, []).append(head)
     return [
@@ -119,7 +119,7 @@ def _notes(runs: Sequence[Json]) -> list[str]:
     ]
 
 
-def _heads(names: Sequence[str]) -> Sequence[str]:
+def _distinct_ends(names: Sequence[str]) -> Sequence[str]:
     """Return the ends of paths: as many of their parts as distinguish all of them."""
     parts = [Path(name).parts or (name,) for name in names]
     longest = max(map(len, parts))
@@ -132,7 +132,7 @@ def print_figures(found: Json, out: str) -> None:
     runs = [*found["runs"], *found.get("peers", ())]
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for head in _heads([run["config"] for run in runs]):
+    for head in _distinct_ends([run["config"] for run in runs]):
         table.add_column(head, justify="right", overflow="fold")
     for name, cell in ROWS:
         table.add_row(name, *(cell(run) for run in runs))

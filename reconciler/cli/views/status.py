@@ -285,7 +285,7 @@ class _Table:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table for the width that there is."""
-        whole = self._whole(options.max_width)
+        whole = self._unfolded_columns(options.max_width)
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in self._columns:
             table.add_column(
@@ -298,7 +298,7 @@ class _Table:
             table.add_row(*map(Text, row))
         yield table
 
-    def _whole(self, width: int) -> frozenset[str]:
+    def _unfolded_columns(self, width: int) -> frozenset[str]:
         """Return the columns that are not folded: as many as leave some room for the others."""
         widths = {
             name: max(map(len, (name, *cells)))

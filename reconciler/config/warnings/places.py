@@ -51,7 +51,7 @@ def zones_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Yield a fleet's zone in no Region that the config gives the fleet."""
     for fleet in subject.fleets:
         zone, regions = fleet.fleet.entry.zone, fleet.fleet.regions
-        if zone and regions and not _within(zone, regions):
+        if zone and regions and not _is_in_regions(zone, regions):
             shown = ", ".join(regions)
             message = f"zone {quoted(zone)} is in none of the fleet's regions ({shown})"
             yield subject.warning(OTHER_REGION, (*fleet.node.location, "zone"), message)
@@ -67,7 +67,7 @@ def subnets_elsewhere(subject: Subject) -> Iterator[Problem]:
             regions_by_place.setdefault(place, set()).update(regions)
     for place, using in regions_by_place.items():
         zone = str(place[-1])
-        if using and not _within(zone, using):
+        if using and not _is_in_regions(zone, using):
             message = (
                 f"the subnet of {quoted(zone)} is in none of the regions of the fleets that"
                 f" use it ({', '.join(sorted(using))})"
@@ -75,6 +75,6 @@ def subnets_elsewhere(subject: Subject) -> Iterator[Problem]:
             yield subject.warning(OTHER_REGION, place, message)
 
 
-def _within(zone: str, regions: Collection[str]) -> bool:
+def _is_in_regions(zone: str, regions: Collection[str]) -> bool:
     """Return whether a zone's name begins with one of the Regions: us-west-2a, us-west-2-lax-1a."""
     return any(zone.startswith(region) for region in regions)

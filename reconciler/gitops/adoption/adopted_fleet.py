@@ -88,7 +88,7 @@ def fleet_found(
         shared: Whether another fleet or group launches from its launch template.
     """
     types = _types(fleet)
-    unfit = _unfit(fleet, types)
+    unfit = _why_not_describable(fleet, types)
     if unfit:
         return unfit
     tags = fleet.tags
@@ -209,7 +209,7 @@ def _node_variables(fleet: FleetDescription, boot: FirstBoot) -> dict[str, Any]:
     """Return what user data and fleet say of its nodes, without the module's defaults."""
     found = {
         "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,
-        "spot_allocation_strategy": _unless(_strategy(fleet), "price-capacity-optimized"),
+        "spot_allocation_strategy": _unless_default(_strategy(fleet), "price-capacity-optimized"),
         "node_labels": {k: v for k, v in boot.labels.items() if k not in OWN_LABELS},
         "node_taints": [dict(each) for each in boot.taints if not _is_lifecycle(each, fleet)],
         **boot.variables,
@@ -237,7 +237,7 @@ def _why_no_types(fleet: FleetDescription) -> str:
     return "give describe-launch-template-versions"
 
 
-def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
+def _why_not_describable(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
     """Return why no entry can describe a fleet; None when one can."""
     if not fleet.tags.get("sector") or not fleet.tags.get("size"):
         return "its tags name no sector and size"
@@ -284,5 +284,5 @@ def _is_lifecycle(taint: Mapping[str, str], fleet: FleetDescription) -> bool:
     return not fleet.spot and dict(taint) == wanted
 
 
-def _unless(value: Any, default: Any) -> Any:
+def _unless_default(value: Any, default: Any) -> Any:
     return None if value == default else value

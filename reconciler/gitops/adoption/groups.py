@@ -43,7 +43,7 @@ def group_found(
         return "no instance types are known of it: one that chooses by attributes has to name them"
     labels = _node_labels(group.tags)
     size = _size(group, labels)
-    named = _said(group, labels, "sector") or group.tags.get(_NODE_GROUP) or group.name
+    named = _tagged_value(group, labels, "sector") or group.tags.get(_NODE_GROUP) or group.name
     sector = _as_name(named, LABEL_VALUE_MAX - 1 - len(size))
     kind = known_kind(group) or kinds.get(sector) or guessed_kind(types, catalogue)
     own_size = own_size_of(kind, size, types, catalogue)
@@ -70,16 +70,16 @@ def known_kind(group: Fleet) -> str:
     """Return the kind in node labels or tags, or of its built-in size; empty without one."""
     labels = _node_labels(group.tags)
     size = _size(group, labels)
-    return _said(group, labels, "kind") or built_in_kind(size, group.instance_types)
+    return _tagged_value(group, labels, "kind") or built_in_kind(size, group.instance_types)
 
 
 def _size(group: Fleet, labels: Mapping[str, str]) -> str:
     """Return the size in its labels, else its first instance type."""
     first = next(iter(group.instance_types), "").replace(".", "-")
-    return _as_name(_said(group, labels, "size") or first, _SIZE_MAX)
+    return _as_name(_tagged_value(group, labels, "size") or first, _SIZE_MAX)
 
 
-def _said(group: Fleet, labels: Mapping[str, str], key: str) -> str:
+def _tagged_value(group: Fleet, labels: Mapping[str, str], key: str) -> str:
     return labels.get(key) or group.tags.get(key) or ""
 
 

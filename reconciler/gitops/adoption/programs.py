@@ -183,9 +183,9 @@ class _Adoption:
         """Return everything together, checked by loading the sections."""
         if not self._sections:
             raise InputError(
-                _listed(names),
+                _first_names(names),
                 "no container runs k8s-spot-rescheduler or descheduler, and no document is a"
-                f" DeschedulerPolicy: {_held(self._others)}",
+                f" DeschedulerPolicy: {_contents_of(self._others)}",
                 "give their Deployment, CronJob or ConfigMap, or the policy file; a program is"
                 " known by the name of its image or command",
             )
@@ -204,14 +204,14 @@ class _Adoption:
         )
 
 
-def _held(others: Sequence[str]) -> str:
+def _contents_of(others: Sequence[str]) -> str:
     """Return what files without such a program contain, in one clause."""
     counts = Counter(others)
     named = [each if count == 1 else f"{each} ({count} times)" for each, count in counts.items()]
-    return f"found {_listed(named)}" if named else "there is nothing in it"
+    return f"found {_first_names(named)}" if named else "there is nothing in it"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """Return the first of some names, and how many more there are."""
     more = len(names) - _SHOWN_MAX
     return ", ".join(names[:_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
@@ -227,7 +227,7 @@ def _described(document: Document) -> str:
     metadata = document.get("metadata")
     name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
     images = sorted({str(each.get("image", "")) for each in _containers(document)} - {""})
-    return f"{kind} {name}".rstrip() + (f" with {_listed(images)}" if images else "")
+    return f"{kind} {name}".rstrip() + (f" with {_first_names(images)}" if images else "")
 
 
 def _check(config: str) -> None:

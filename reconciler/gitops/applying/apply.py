@@ -200,7 +200,7 @@ class Apply:
                 raise Conflict(
                     each.address, "would change along with a removal", "plan and approve it"
                 )
-        self._part(file, shown, whole, frozenset())
+        self._partial_plan(file, shown, whole, frozenset())
 
     def _waiting(self, shown: TerraformPlanJson) -> _Waiting:
         """Return approved removals of fleets that still have nodes or a target capacity.
@@ -251,11 +251,13 @@ class Apply:
         said = []
         if others:
             file = self._plan_part(others, kept)
-            said.append(self._part(file, self.terraform.show_json(file), whole, frozenset()))
+            said.append(
+                self._partial_plan(file, self.terraform.show_json(file), whole, frozenset())
+            )
         if not edits:
             return " ".join(said)
         taken = [edit for edit in edits if self._is_taken(edit)]
-        said.append(self._rest(whole, edited, now if waiting.addresses else (), kept))
+        said.append(self._apply_rest(whole, edited, now if waiting.addresses else (), kept))
         return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
 
     def _is_taken(self, edit: PoolEdit) -> bool:
@@ -282,7 +284,7 @@ class Apply:
         with self.replanning():
             return self.terraform.plan(file, only=only, variables_file=variables_file).file
 
-    def _rest(
+    def _apply_rest(
         self,
         whole: TerraformPlanJson,
         edited: frozenset[str],
@@ -294,10 +296,10 @@ class Apply:
             file = self._plan_part(only, kept)
             shown = self.terraform.show_json(file)
             if not self._moved(_sending(fleets(shown), frozenset())):
-                return self._part(file, shown, whole, edited)
+                return self._partial_plan(file, shown, whole, edited)
         raise Conflict("plan", "live capacity keeps changing", "plan again: the rest is left to do")
 
-    def _part(
+    def _partial_plan(
         self, file: str, shown: TerraformPlanJson, whole: TerraformPlanJson, edited: frozenset[str]
     ) -> str:
         if not is_part_of(shown, whole, edited):

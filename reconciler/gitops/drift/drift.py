@@ -76,7 +76,7 @@ def drift_report(plan: TerraformPlanJson) -> DriftReport:
     found = {
         drift
         for resource in drifted_resources(plan)
-        if (drift := _elsewhere(plan, resource) or _outside(resource)) is not None
+        if (drift := _in_another_region(plan, resource) or _outside(resource)) is not None
     }
     found |= {
         _drift("config-differs", resource, resource.step) for resource in changed_resources(plan)
@@ -175,7 +175,7 @@ def drift_json(report: DriftReport) -> dict[str, Any]:
     }
 
 
-def _elsewhere(plan: TerraformPlanJson, resource: PlannedResource) -> Drift | None:
+def _in_another_region(plan: TerraformPlanJson, resource: PlannedResource) -> Drift | None:
     """Return drift of what was looked for in another Region than the one that it is in."""
     there = region_elsewhere(plan, resource)
     if not there:

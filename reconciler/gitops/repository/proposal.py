@@ -99,7 +99,7 @@ def propose(
 def _changes(directory: str, root: RootModule, old_manifest: bytes | None) -> Iterator[FileChange]:
     """Yield every file of one root module, and the removal of those of an older render."""
     rendered = {file.path: file.content for file in render(root)}
-    gone = sorted(_listed(old_manifest) - set(rendered))
+    gone = sorted(_rendered_before(old_manifest) - set(rendered))
     for path in [*sorted(rendered), *gone]:
         yield FileChange(path=f"{directory}/{path}", content=rendered.get(path))
 
@@ -232,11 +232,11 @@ def written_by_renders(
     return frozenset(
         f"{directory_of(target.output_dir, region)}/{path}"
         for region, manifest in manifests.items()
-        for path in (*_listed(manifest), MANIFEST)
+        for path in (*_rendered_before(manifest), MANIFEST)
     )
 
 
-def _listed(manifest: bytes | None) -> set[str]:
+def _rendered_before(manifest: bytes | None) -> set[str]:
     """Return paths that an older render wrote; invalid ones are not ours to remove."""
     try:
         files = orjson.loads(manifest or b"{}")["files"]

@@ -113,11 +113,11 @@ def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
     return tuple(
         _refusal("resource/provisioner", name, "a `removed` block here could run programs")
         for name, text in sorted(sources.items())
-        if {"removed", "provisioner"} <= set(_WORD.findall(_plain(name, text)))
+        if {"removed", "provisioner"} <= set(_WORD.findall(_unescaped(name, text)))
     )
 
 
-def _plain(name: str, text: str) -> str:
+def _unescaped(name: str, text: str) -> str:
     """Return the text without JSON's escapes, which could hide a word."""
     if not name.endswith(".json"):
         return text

@@ -68,7 +68,9 @@ class PlannedResource:
             return ()
         names = set(self.before) | set(self.after)
         pairs = ((name, self.before.get(name), self.after.get(name)) for name in names)
-        return tuple(sorted(n for n, a, b in pairs if a != b and not (_blank(a) and _blank(b))))
+        return tuple(
+            sorted(n for n, a, b in pairs if a != b and not (_is_empty(a) and _is_empty(b)))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,7 +355,7 @@ def _first(blocks: Any) -> Mapping[str, Any]:
     return mapping(blocks[0]) if isinstance(blocks, list) and blocks else {}
 
 
-def _blank(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     """Return whether a value is empty: providers may turn an absent list into an empty one."""
     return value is None or value in ("", [], {})
 

@@ -58,7 +58,7 @@ def pod_impacts(
         snapshot.cluster,
         nodes=tuple(n for n in snapshot.cluster.nodes if n.name not in fleet_of),
         pods=tuple(
-            _imagined(pod, fleet_of) for pod in snapshot.cluster.pods if _stays(pod, fleet_of)
+            _without_nodes(pod, fleet_of) for pod in snapshot.cluster.pods if _stays(pod, fleet_of)
         ),
     )
     made = plan(replace(snapshot, cluster=cluster, cloud=None), settings)
@@ -84,7 +84,7 @@ def _stays(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
     return pod.node_name not in fleet_of or _moves(pod, fleet_of)
 
 
-def _imagined(pod: Pod, fleet_of: Mapping[NodeName, str]) -> Pod:
+def _without_nodes(pod: Pod, fleet_of: Mapping[NodeName, str]) -> Pod:
     if not _moves(pod, fleet_of):
         return pod
     return replace(

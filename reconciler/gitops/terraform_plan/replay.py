@@ -103,9 +103,9 @@ def _who_waits(before: Json | None, after: Json) -> list[str]:
     lines = []
     for each in after["waiting"]["workloads"]:
         earlier = known.get(each["workload"], {})
-        never = _never(each)
+        never = _never_placed(each)
         more = each["pods"] - earlier.get("pods", 0)
-        if never <= _never(earlier) and more <= 0:
+        if never <= _never_placed(earlier) and more <= 0:
             continue
         pods = f"{each['pods']:,} {_noun(each['pods'])} wait{'s' if each['pods'] == 1 else ''}"
         text = f"- {code(each['workload'])}: {pods} longer than two minutes"
@@ -124,7 +124,7 @@ def _noun(pods: int) -> str:
     return "pod" if pods == 1 else "pods"
 
 
-def _never(workload: Json) -> int:
+def _never_placed(workload: Json) -> int:
     """Return how many of its pods never get a node, before the end or their deletion."""
     keys = ("without_a_node_at_the_end", "deleted_without_a_node")
     return sum(workload.get(key, 0) for key in keys)

@@ -115,7 +115,7 @@ class _Ours:
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
         """Yield the findings about one entry that is not a directory."""
-        shown = _shown(path)
+        shown = _printable_name(path)
         mode = entry.stat(follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
@@ -147,8 +147,8 @@ class _Ours:
         if _with_plain_ends(found) == ours:
             what = (
                 "has CRLF line ends, which git makes where .gitattributes or core.autocrlf say so;"
-                f" add the line `**/{_shown(self._folder)}/** -text` to the end of the repository's"
-                " .gitattributes"
+                f" add the line `**/{_printable_name(self._folder)}/** -text` to the end of the"
+                " repository's .gitattributes"
             )
         yield _refusal("file/changed", shown, what)
 
@@ -241,7 +241,7 @@ def _read(entry: DirEntry[str], length_max: int) -> bytes:
     return Path(entry.path).read_bytes()
 
 
-def _shown(path: str) -> str:
+def _printable_name(path: str) -> str:
     """Return a file's name in which no character can imitate another."""
     return ascii(path)[1:-1][:300]
 

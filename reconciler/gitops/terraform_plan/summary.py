@@ -64,7 +64,7 @@ def _findings(title: str, findings: tuple[Finding, ...]) -> list[str]:
     shown = [
         f"- {code(f.code)} {code(f.where)}: {code(f.message, 1000)}" for f in findings[:_ROWS_MAX]
     ]
-    return [f"### {title}", "", *shown, *_more(len(findings)), ""]
+    return [f"### {title}", "", *shown, *_and_more(len(findings)), ""]
 
 
 def _fleets(report: PlanReport) -> list[str]:
@@ -79,7 +79,7 @@ def _fleets(report: PlanReport) -> list[str]:
             "| fleet | min / now / max | kind | AMI | tags | changes |",
             "|---|---|---|---|---|---|",
             *(_row(report, fleet) for fleet in fleets[:_ROWS_MAX]),
-            *_more(len(fleets)),
+            *_and_more(len(fleets)),
             "",
         ]
     same = sum(1 for fleet in report.fleets if _shown_step(fleet) == "no-op")
@@ -145,7 +145,7 @@ def _pods(report: PlanReport) -> list[str]:
         ]
         rest = len(impact.unplaceable) - _PODS_MAX
         lines += [f"  - … and {rest} more with nowhere to go"] if rest > 0 else []
-    return [*lines, *_more(len(report.impacts)), ""]
+    return [*lines, *_and_more(len(report.impacts)), ""]
 
 
 def _cost(report: PlanReport) -> list[str]:
@@ -173,7 +173,7 @@ def _foot(report: PlanReport) -> list[str]:
     return [f"Digest {digest}, state serial {state.serial}, Terraform {version}."]
 
 
-def _more(count: int) -> list[str]:
+def _and_more(count: int) -> list[str]:
     return [f"… and {count - _ROWS_MAX} more"] if count > _ROWS_MAX else []
 
 

@@ -140,9 +140,9 @@ class Election:
         while self._seen is not None and self._seen.holder == self.identity:
             free = replace(self._seen, holder="", duration_seconds=1, renewed_at=self._stamp())
             try:
-                self._saw(self._leases.write(free))
+                self._note_read(self._leases.write(free))
             except Conflict:
-                self._saw(self._leases.read() or LeaseRecord())
+                self._note_read(self._leases.read() or LeaseRecord())
 
     def _renew_unread(self, began: float) -> bool:
         """Renew the Lease as last read; False when it is not ours or has changed since."""
@@ -162,7 +162,7 @@ class Election:
             # Its holder acts until its next renewal, and creates the Lease again then.
             may_take = began - self._seen_at >= self._timing.lease_duration_seconds
         else:
-            self._saw(found)
+            self._note_read(found)
             may_take = self._is_free(found, began)
         if may_take:
             self._write(found, began)
@@ -199,11 +199,11 @@ class Election:
             ),
             version=before.version,
         )
-        self._saw(self._leases.write(record))
+        self._note_read(self._leases.write(record))
         self._acts_until = began + self._timing.renew_deadline_seconds
         self._released = False
 
-    def _saw(self, record: LeaseRecord) -> None:
+    def _note_read(self, record: LeaseRecord) -> None:
         """Note what was read, and when it changed; a new resourceVersion is not a change."""
         seen = self._seen
         if seen is None or replace(seen, version="") != replace(record, version=""):

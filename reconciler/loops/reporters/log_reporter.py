@@ -81,7 +81,7 @@ class LogReporter:
         detail = {"detail": outcome.detail} if outcome.detail else {}
         if isinstance(outcome.action, SetCapacity) and outcome.action.places_taken:
             detail["places_taken"] = outcome.action.places_taken
-        self._say(level)(
+        self._log_at(level)(
             event,
             action=text.name,
             policy=outcome.action.policy,
@@ -113,7 +113,9 @@ class LogReporter:
         told = changed or due or report.seconds >= SLOW_CYCLE_SECONDS
         if changed or due:
             self._summary_at = self._monotonic_seconds()
-        self._say("info" if told else "debug")(events.CYCLE_ENDED, **summary(report, report.plan))
+        self._log_at("info" if told else "debug")(
+            events.CYCLE_ENDED, **summary(report, report.plan)
+        )
 
     def _log_notices(self, plan: Plan) -> None:
         """Log how many notices were handled; at info when one was about an instance of a fleet."""
@@ -121,9 +123,9 @@ class LogReporter:
         if counts:
             news = any(result not in {"not-ours", "no-change"} for _, result in counts)
             facts = {f"{kind} {result}": n for (kind, result), n in sorted(counts.items())}
-            self._say("info" if news else "debug")(events.NOTICES_SETTLED, notices=facts)
+            self._log_at("info" if news else "debug")(events.NOTICES_SETTLED, notices=facts)
 
-    def _say(self, level: str) -> Any:
+    def _log_at(self, level: str) -> Any:
         return getattr(self._log, level)
 
     def _log_failure(self, report: CycleReport) -> None:
@@ -131,7 +133,7 @@ class LogReporter:
         assert error is not None, "called for failed cycles only"
         # The text may contain a number of seconds, and would be new in every cycle.
         news = self._repeats.is_news(events.CYCLE_FAILED, type(error).__name__, error.where)
-        self._say("warning" if news else "debug")(
+        self._log_at("warning" if news else "debug")(
             events.CYCLE_FAILED,
             cycle=report.number,
             kind=type(error).__name__,
@@ -149,7 +151,7 @@ class LogReporter:
         self._verdict = binding.verdict
         again = binding.contradicted and self._repeats.is_news(events.CLUSTER_BINDING)
         if changed or again:
-            self._say("error" if binding.contradicted else "info")(
+            self._log_at("error" if binding.contradicted else "info")(
                 events.CLUSTER_BINDING, **binding_to_json(binding)
             )
 
@@ -200,7 +202,7 @@ class LogReporter:
         for update in plan.updates:
             place = (update.fleet, update.region)
             if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
-                self._say("warning" if update.state == "halted" else "info")(
+                self._log_at("warning" if update.state == "halted" else "info")(
                     events.ROLLING_UPDATE,
                     fleet=update.fleet,
                     region=update.region,

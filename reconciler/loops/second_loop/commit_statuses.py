@@ -45,7 +45,7 @@ class CommitStatuses:
         # A forge that hangs with one status is not asked about those after it in the same turn.
         wanted.sort(key=lambda each: self._tried(each[1].context))
         for commit, status in wanted:
-            if self._known(commit, status):
+            if self._is_published(commit, status):
                 continue
             try:
                 self._forge.set_status(commit or tip, status)
@@ -66,7 +66,7 @@ class CommitStatuses:
     def _goes_last(self, context: str) -> None:
         self._failed = [*(each for each in self._failed if each != context), context]
 
-    def _known(self, commit: CommitId | None, status: CommitStatus) -> bool:
+    def _is_published(self, commit: CommitId | None, status: CommitStatus) -> bool:
         """Return whether there is nothing to publish; old configs cost no call per commit."""
         last = self._shown.get(status.context)
         if commit is not None:

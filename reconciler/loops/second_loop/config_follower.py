@@ -108,7 +108,7 @@ class ConfigFollower:
         try:
             return Followed(config=self._version(tip.id, path))
         except FAULTS as error:
-            older = None if self._knows(path) else self._older(tip, path)
+            older = None if self._reported_valid(path) else self._older(tip, path)
             problems = error.problems if isinstance(error, ConfigError) else ()
             return Followed(config=older, trouble=str(error), problems=problems)
 
@@ -166,7 +166,7 @@ class ConfigFollower:
             fault = f"{path}: reading it fails: {bug_in_words(error)}"
             return _Named(cluster="", fault=fault)
 
-    def _knows(self, path: str) -> bool:
+    def _reported_valid(self, path: str) -> bool:
         """Return whether a valid version was reported before; that one stays in force."""
         last = None if self._last is None else self._last.config
         return last is not None and last.path == path

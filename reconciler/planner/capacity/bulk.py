@@ -45,7 +45,7 @@ def buy_in_bulk(
     wants, table, budget = request.wants, request.table, request.budget
     mark = sim.fork()
     wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
-    dealt = _evened(deal(sim, wanted, table), most)
+    dealt = _with_caps(deal(sim, wanted, table), most)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, request)
     purchase = Carrier(sim, table).carry(problem, found.packing)
@@ -98,7 +98,7 @@ def _withdraw_refused(
     return []
 
 
-def _evened(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
+def _with_caps(dealt: Dealt, most: Mapping[int, int]) -> Dealt:
     """Return the dealt pods with other caps per node for some classes, by their numbers."""
     items = [
         replace(item, groups=(), slots=np.minimum(item.slots, most[item.pod_class.number]))

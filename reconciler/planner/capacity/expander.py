@@ -47,14 +47,14 @@ def by_fleet_priority(problem: Problem, budget_seconds: float) -> Packing:
     return Packing(bins=np.concatenate(bins), amounts=np.vstack(amounts))
 
 
-def _alone(problem: Problem, order: list[int], offer: int) -> Packing:
+def _single_offer_packing(problem: Problem, order: list[int], offer: int) -> Packing:
     only = np.array([offer], dtype=np.int64)
     none = only[:0]
     offers = {i: only if problem.slots[i, offer] else none for i in range(len(problem.items))}
     return first_fit(problem, order, offers)
 
 
-def _waste(problem: Problem, packing: Packing) -> float:
+def _unused_share(problem: Problem, packing: Packing) -> float:
     """Return the share of CPU plus the share of memory that the new nodes would leave unused."""
     if not len(packing.bins):
         return 2.0
@@ -78,9 +78,11 @@ def _preference(problem: Problem, order: list[int], expander: Expander) -> IntAr
         seed = ",".join(f"{requests}:{count}" for requests, count in asked)
         score = np.array([float(zlib.crc32(f"{seed}/{name}".encode())) for name in names])
     else:
-        alone = [_alone(problem, order, offer) for offer in range(len(problem.offers))]
+        alone = [
+            _single_offer_packing(problem, order, offer) for offer in range(len(problem.offers))
+        ]
         if expander == "least-waste":
-            score = np.array([round(_waste(problem, p), 9) for p in alone])
+            score = np.array([round(_unused_share(problem, p), 9) for p in alone])
         else:
             score = np.array([-float(p.served().sum()) for p in alone])
     return np.lexsort((np.arange(len(names)), problem.prices, score)).astype(np.int64)

@@ -156,7 +156,7 @@ def _lower_elsewhere(
         rest = following(sim, request, first, lower)
         opened = _opened(sim, request, first, mark[1])
         closed_still = {(key, at) for key, at in closed if at not in opened.get(key, {})}
-        rest = replace(rest, table=_outside(sim, rest.table, closed_still))
+        rest = replace(rest, table=_offers_outside(sim, rest.table, closed_still))
         both = joined(first, buy_with_opened_room(sim, rest), request.wants)
         fill_up(sim, both, both.left)
         both.left = unserved(both, request.wants)
@@ -173,7 +173,7 @@ def _lower_elsewhere(
     return first
 
 
-def _outside(sim: Simulation, table: OfferTable, closed: set[tuple[str, int]]) -> OfferTable:
+def _offers_outside(sim: Simulation, table: OfferTable, closed: set[tuple[str, int]]) -> OfferTable:
     """Return the offers whose nodes are in none of these domains."""
     keys = sorted({key for key, _ in closed})
     return OfferTable(

@@ -40,7 +40,7 @@ def buy_with_opened_room(sim: Simulation, request: PurchaseRequest) -> Purchase:
     sim.revert(mark)
     for each in moved:
         sim.place(each.pod_class, each.rows, each.amounts)
-    rest = _without(request.wants, moved)
+    rest = _without_moved(request.wants, moved)
     other = buy_preferring(sim, request.again(rest, request.table))
     _use_for_left(sim, other, rows)
     cheaper = other.nano_usd < purchase.nano_usd and _no_more(other.left, purchase.left)
@@ -117,7 +117,7 @@ def _in_same_domains(
     return found
 
 
-def _without(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
+def _without_moved(wants: Sequence[Want], moved: Sequence[Taken]) -> list[Want]:
     served = {each.pod_class.number: int(each.amounts.sum()) for each in moved}
     left = [(pod_class, count - served.get(pod_class.number, 0)) for pod_class, count in wants]
     return [(pod_class, count) for pod_class, count in left if count]

@@ -106,7 +106,7 @@ def _refused(sim: Simulation, purchase: Purchase) -> list[Want]:
             sim.place(parts[at].pod_class, parts[at].rows, waiting[at])
             waiting[at] = np.zeros_like(waiting[at])
         _bind_in_rounds(sim, parts, waiting, spread)
-    purchase.taken = [_less(part, left) for part, left in zip(parts, waiting, strict=True)]
+    purchase.taken = [_reduced(part, left) for part, left in zip(parts, waiting, strict=True)]
     return [
         (part.pod_class, int(left.sum()))
         for part, left in zip(parts, waiting, strict=True)
@@ -185,7 +185,7 @@ def _bound(sim: Simulation, part: Taken, waiting: IntArray) -> IntArray:
     return bound
 
 
-def _less(part: Taken, amounts: IntArray) -> Taken:
+def _reduced(part: Taken, amounts: IntArray) -> Taken:
     """Return the part with fewer pods, on the rows that still have some."""
     kept = part.amounts - amounts
     return replace(part, rows=part.rows[kept > 0], amounts=kept[kept > 0])

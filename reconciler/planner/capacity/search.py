@@ -56,7 +56,7 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
     by_size = sorted(order, key=lambda i: -float(worth[i]))
     if by_size != order:
         yield _sized(problem, by_size, offers)
-    for offer in _promising(problem, fair):
+    for offer in _best_priced_offers(problem, fair):
         yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
 
 
@@ -85,13 +85,13 @@ def _by_shares(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
 
     The worth of a pod says nothing about resources of which the cheapest nodes have plenty.
     """
-    for offer in _promising(problem, fair).tolist():
+    for offer in _best_priced_offers(problem, fair).tolist():
         share = (problem.needs[:, offer, :] / np.maximum(problem.vectors[offer], 1)).max(axis=1)
         order = np.argsort(-share, kind="stable").tolist()
         yield _sized(problem, order, best_offers(problem, fair.weights, offer))
 
 
-def _promising(problem: Problem, fair: FairPrices) -> IntArray:
+def _best_priced_offers(problem: Problem, fair: FairPrices) -> IntArray:
     """Return the offers with the most worth per dollar, smaller ones first if equal."""
     useful = problem.useful().nonzero()[0]
     prices = np.maximum(problem.prices[useful], 1).astype(np.float64)
@@ -102,7 +102,7 @@ def _promising(problem: Problem, fair: FairPrices) -> IntArray:
 
 def _evenly_filled(problem: Problem, fair: FairPrices) -> Packing | None:
     """Yield evenly filled packings of the best-priced offer, as small as the bound allows."""
-    promising = _promising(problem, fair)
+    promising = _best_priced_offers(problem, fair)
     if not len(promising):
         return None
     offer = int(promising[0])
@@ -158,7 +158,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
         return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best = _packed(fewer, fair, seeds)
-    found = _thoroughly(fewer, fair, seeds, best, budget_seconds)
+    found = _best_of_searches(fewer, fair, seeds, best, budget_seconds)
     return replace(found, packing=on_all_offers(found.packing, kept))
 
 
@@ -174,7 +174,7 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
     return _packed(problem, fair, [shaped, *candidates(problem, fair)])
 
 
-def _thoroughly(
+def _best_of_searches(
     problem: Problem, fair: FairPrices, seeds: list[Packing], best: Packing, budget_seconds: float
 ) -> Found:
     """Return the best of all searches: over sets of nodes if pods are few, and over patterns."""

@@ -70,7 +70,7 @@ def _pod(snapshot: Snapshot, name: str) -> Pod:
         if (each.kind, each.namespace, each.name) == ("Pod", namespace, own):
             key = PodKey(namespace=namespace, name=own)
             return Pod(key=key, spec=PodSpec(requests=NO_RESOURCES), unreadable=True)
-    near = _near(name, [str(pod.key) for pod in snapshot.cluster.pods])
+    near = _nearest_name(name, [str(pod.key) for pod in snapshot.cluster.pods])
     missing = "look with kubectl get pods -A" if own else "give NAMESPACE/NAME"
     hint = f"did you mean {near[0]}?" if near else missing
     raise UsageError(f"pod {name}", "there is no such pod", hint)
@@ -80,12 +80,12 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     found = next((node for node in snapshot.cluster.nodes if node.name == name), None)
     if found is not None:
         return found
-    near = _near(name, [node.name for node in snapshot.cluster.nodes])
+    near = _nearest_name(name, [node.name for node in snapshot.cluster.nodes])
     hint = f"did you mean {near[0]}?" if near else "look with kubectl get nodes"
     raise UsageError(f"node {name}", "there is no such node", hint)
 
 
-def _near(name: str, known: Sequence[str]) -> list[str]:
+def _nearest_name(name: str, known: Sequence[str]) -> list[str]:
     """Return the name that was probably meant: one that begins so, or is spelled similarly."""
     longer = [each for each in known if name and each.startswith(name)]
     return longer[:1] or get_close_matches(name, known, n=1)
@@ -97,7 +97,7 @@ def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
     if found:
         return [s.key for s in sorted(found, key=lambda s: s.tier)]
     known = sorted({key.name for key in builder.view.statuses})
-    near = _near(name, known)
+    near = _nearest_name(name, known)
     listed = ", ".join(known[:_FLEETS_SHOWN]) or "none"
     hint = f"did you mean {near[0]}?" if near else f"fleets of the config: {listed}"
     raise UsageError(f"fleet {name}", "the config has no such fleet", hint)

@@ -103,7 +103,7 @@ def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
         volumes=needs,
     )
     code = static.refuses(constraints, _kind(repair.row))
-    if not code and _short(spec, repair.row):
+    if not code and _short_resources(spec, repair.row):
         code = "size"
     if not code and beyond_limit(needs, repair.row):
         code = "volume-limit"
@@ -112,7 +112,7 @@ def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
     return code
 
 
-def _short(spec: PodSpec, row: RowSpec) -> list[str]:
+def _short_resources(spec: PodSpec, row: RowSpec) -> list[str]:
     """Return the resources of which a new node has less than the pod requests."""
     return [n for n, amount in spec.requests.items() if amount > row.allocatable.get(n, 0)]
 
@@ -153,7 +153,7 @@ def _lowered(repair: Repair) -> Repair | None:
     Missing resources are dropped.
     """
     spec, row = repair.pod.spec, repair.row
-    short = _short(spec, row)
+    short = _short_resources(spec, row)
     if "pods" in short:
         return None
     for name in short:
@@ -170,7 +170,7 @@ def _lowered(repair: Repair) -> Repair | None:
 def _enlarged(repair: Repair, fleet: str) -> Repair:
     """Return the repair with a size of which a new node has what the pod requests."""
     spec, row = repair.pod.spec, repair.row
-    least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short(spec, row)}
+    least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short_resources(spec, row)}
     more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
     shown = " and ".join(f"{text} {n}" for n, (_, text) in least.items())
     change = f"add a size to the sector of {fleet} whose nodes offer at least {shown}"

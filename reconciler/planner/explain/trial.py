@@ -104,12 +104,12 @@ def refusals_of_nodes(builder: PlanBuilder, pod_class: PodClass) -> Counter[str]
     for row in rows[room[rows] <= 0].tolist():
         code = sim.refusal(pod_class, int(sim.kinds[row]))
         if not code and resource_room[row] <= 0:
-            code = _lacking(builder, pod_class, row)
+            code = _scarcest_resource(builder, pod_class, row)
         found[code or _rule(builder, pod_class, row)] += 1
     return found
 
 
-def _lacking(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
+def _scarcest_resource(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
     """Return the resource of which the row has least in relation to the request."""
     columns = pod_class.columns
     share = builder.sim.free[row][columns] / pod_class.requests[columns]

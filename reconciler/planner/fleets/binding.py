@@ -43,7 +43,7 @@ def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
         return _proven(snapshot, proven)
     old = _old_enough(ours, earliest_now(snapshot), settings)
     waited = duration(timedelta(seconds=settings.instance_init_seconds))
-    seen = _seen(snapshot, cloud)
+    seen = _valid_saved_proof(snapshot, cloud)
     kept = snapshot.cluster.proof
     if seen:
         nodes = counted_noun(len(snapshot.cluster.nodes), "node")
@@ -143,7 +143,7 @@ def _kept(uid: str, fleets: list[FleetId], at: datetime) -> KeptProof:
     return KeptProof(cluster_uid=uid, fleets=tuple(sorted(fleets[:FLEETS_MAX])), proven_at=at)
 
 
-def _seen(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:
+def _valid_saved_proof(snapshot: Snapshot, cloud: CloudState) -> KeptProof | None:
     """Return the saved proof if it is of this very cluster and of fleets in this account."""
     kept, uid = snapshot.cluster.proof, snapshot.cluster.uid
     if kept is None or not uid or kept.cluster_uid != uid:

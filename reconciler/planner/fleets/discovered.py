@@ -95,7 +95,7 @@ def _group(
         spot_fallback=spot,
         zone=labels.get(ZONE),
         regions=(Region(live.region),),
-        labels=Labels({**_certain(options), **labels}),
+        labels=Labels({**_kubelet_labels(options), **labels}),
         taints=lasting(tagged_taints(live.tags), startup_taints),
         options=options,
         priority=priority_of((name, live.id), found.priorities),
@@ -129,7 +129,7 @@ def _is_spot(
     return bought.get((live.region, live.id)) == {"spot"}
 
 
-def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
+def _kubelet_labels(options: Iterable[InstanceOption]) -> dict[str, str]:
     """Return the labels that the kubelet will set, whatever EC2 chooses."""
     known = list(options)
     labels = {OPERATING_SYSTEM: "linux"}

@@ -84,7 +84,7 @@ def headroom_pieces(
     found = []
     for number, item in enumerate(settings.headroom):
         nodes = _nodes(inventory, offers, item.sector)
-        parted = _parted(item, nodes, asked_for.get(item.sector, _Size(0, 0)))
+        parted = _pieces_of(item, nodes, asked_for.get(item.sector, _Size(0, 0)))
         if parted is not None:
             size, count = parted
             pod = _pod(inventory, item.sector, number, size)
@@ -105,7 +105,9 @@ def _nodes(
     return [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
 
 
-def _parted(item: Headroom, nodes: Sequence[_Size], asked_for: _Size) -> tuple[_Size, int] | None:
+def _pieces_of(
+    item: Headroom, nodes: Sequence[_Size], asked_for: _Size
+) -> tuple[_Size, int] | None:
     """Return the size of a piece and how many there are; None where nothing is to be kept."""
     if not nodes:
         return None

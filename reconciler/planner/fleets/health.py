@@ -286,7 +286,7 @@ def unavailable(
         return sign.live.launches_halted
     if sign.live.activity_status == "error":
         return "EC2 reports the fleet's activity status as error"
-    return _short(sign, sign.live, saved, at, init_seconds)
+    return _shortfall(sign, sign.live, saved, at, init_seconds)
 
 
 def launched_to_join(state: str, sign: Signs | None, saved: SavedFleetState | None) -> int:
@@ -313,7 +313,7 @@ def _cooling(saved: SavedFleetState, at: datetime) -> str:
     return f"{what}; cooling off until {saved.unavailable_until:%H:%M:%S}"
 
 
-def _short(
+def _shortfall(
     sign: Signs, live: Fleet, saved: SavedFleetState | None, at: datetime, init_seconds: float
 ) -> str:
     """Return in words since when the fleet lacks instances; a launch begins the time again."""

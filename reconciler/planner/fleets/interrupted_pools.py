@@ -56,7 +56,7 @@ def pools_after(
     found = [*snapshot.cluster.interrupted_pools]
     if binding.may_remove and not is_skewed(snapshot):
         spot = {key for f in settings.fleets() if f.spot for key in f.fleet_keys()}
-        found += _seen(snapshot, {name for name, key in owners.items() if key in spot})
+        found += _pools_of_noticed(snapshot, {name for name, key in owners.items() if key in spot})
     for each in sorted(found, key=lambda pool: pool.at):
         if _holds(each.at, snapshot.at):
             latest[each.instance_type, each.zone] = each
@@ -69,7 +69,9 @@ def _holds(ended: datetime, at: datetime) -> bool:
     return at - REMEMBERED_FOR < ended <= at + FORCED_AHEAD
 
 
-def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[InterruptedPool]:
+def _pools_of_noticed(
+    snapshot: Snapshot, spot_nodes: Collection[NodeName]
+) -> Iterator[InterruptedPool]:
     """Yield the pools of spot instances of ours with an interruption notice."""
     cloud = snapshot.cloud
     instances = {each.id: each for each in cloud.instances} if cloud else {}

@@ -182,10 +182,10 @@ def notice_of(
     first = min(found, key=lambda each: each.rank)
     # Nothing comes after the end of the instance: no further notices are written.
     others = known if first.action in SPOT_ACTIONS else found
-    return replace(first, further=_further(first, [n for n in others if not n.is_over(at)]))
+    return replace(first, further=_further_notices(first, [n for n in others if not n.is_over(at)]))
 
 
-def _further(
+def _further_notices(
     first: InterruptionNotice, others: Iterable[InterruptionNotice]
 ) -> tuple[InterruptionNotice, ...]:
     """Return the further notices to keep: other changes, and the first recommendation."""

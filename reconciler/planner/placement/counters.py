@@ -301,9 +301,9 @@ class CounterTable:
         if together is None:
             together = self._together_numbers[key] = len(self._together)
             self._together.append(_Together(counter.topology, *key[1:]))
-        self._number_of = _with(self._number_of, place, counter.number)
-        self._eligible_of = _with(self._eligible_of, place, eligible.number)
-        self._together_of = _with(self._together_of, place, together)
+        self._number_of = _with_value(self._number_of, place, counter.number)
+        self._eligible_of = _with_value(self._eligible_of, place, eligible.number)
+        self._together_of = _with_value(self._together_of, place, together)
         rows, amounts = self._located(members)
         if len(rows):
             self._count_by(self._part(together, np.array([place])), rows, amounts)
@@ -332,7 +332,7 @@ class CounterTable:
         return bool(np.count_nonzero(self.members(description) == pod_class.number))
 
 
-def _with(array: IntArray, place: int, value: int) -> IntArray:
+def _with_value(array: IntArray, place: int, value: int) -> IntArray:
     """Return the array with a value at a position, which may be its end."""
     found = grown(array, place + 1)
     found[place] = value

@@ -82,7 +82,7 @@ class Preferences:
             return fill(self._sim, pod_class, count, among, self._ordered(order, fixed, terms))
         if self._sim.links(pod_class).plain and not pod_class.volumes.shared:
             room = np.where(among, self._sim.room(pod_class), 0)
-            return self._dealt(pod_class, count, room, order)
+            return self._place_all(pod_class, count, room, order)
         taken: list[tuple[int, int]] = []
         for amount in self._portions(count):
             ordered = self._ordered(order, fixed, terms)
@@ -93,7 +93,7 @@ class Preferences:
             _count(terms, part, len(self._nodes))
         return taken
 
-    def _dealt(
+    def _place_all(
         self, pod_class: PodClass, count: int, room: IntArray, order: IntArray
     ) -> list[tuple[int, int]]:
         """Place pods that only their own soft terms order, with one reservation at the end."""
@@ -236,7 +236,7 @@ def _total(fixed: FloatArray, terms: Sequence[_Soft]) -> FloatArray:
     score = fixed
     near = [term for term in terms if not term.max_skew]
     if near:
-        values = sum((t.weight * _at(t) for t in near), np.zeros(len(fixed)))
+        values = sum((t.weight * _pods_in_domain(t) for t in near), np.zeros(len(fixed)))
         least, most = values.min(), values.max()
         span = most - least
         score = score + _POD_AFFINITY * np.floor(_FULL * (values - least) / (span or 1.0))
@@ -246,7 +246,7 @@ def _total(fixed: FloatArray, terms: Sequence[_Soft]) -> FloatArray:
     return score
 
 
-def _at(term: _Soft) -> FloatArray:
+def _pods_in_domain(term: _Soft) -> FloatArray:
     """Return per node the pods in its domain; 0 without a domain."""
     if not len(term.counts):
         return np.zeros(len(term.domain))
@@ -258,7 +258,7 @@ def _evenness(terms: Sequence[_Soft]) -> FloatArray:
     labelled = np.all([term.domain >= 0 for term in terms], axis=0)
     crowded = np.zeros(len(labelled))
     for term in terms:
-        crowded += np.round(_at(term) * term.weight + (term.max_skew - 1))
+        crowded += np.round(_pods_in_domain(term) * term.weight + (term.max_skew - 1))
     most = crowded[labelled].max(initial=0.0)
     least = crowded[labelled].min(initial=most)
     even = (

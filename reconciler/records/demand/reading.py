@@ -176,12 +176,12 @@ def folded(lines: Iterable[DemandLine], begin: datetime = _NEVER) -> Demand:
             told = min(told, line.at)
     if begun <= told and begun < _EVER:  # else something was recorded before the line said so
         begin = max(begin, begun)
-    whole = (_whole(line, ends, begin) for line in kept.values())
+    whole = (_with_end(line, ends, begin) for line in kept.values())
     every = sorted((line for line in whole if line is not None), key=lambda line: line.at)
     return Demand(lines=tuple(every), end=max(last, max(map(_end, every), default=_NEVER)))
 
 
-def _whole(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> DemandLine | None:
+def _with_end(line: DemandLine, ends: Mapping[str, PodEnd], begin: datetime) -> DemandLine | None:
     """Return a line with its end, from the beginning on; None for a pod that had ended by then."""
     if not isinstance(line, PodDemand):
         return line

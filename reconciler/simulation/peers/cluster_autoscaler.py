@@ -135,7 +135,7 @@ class ClusterAutoscaler:
     def _pass(self) -> None:
         """Run a pass, and again at once if this pass or the previous one changed something."""
         self._passed_at = now = self._access.now
-        productive = self._is_worth_a_look(now) and self._look()
+        productive = self._is_worth_a_look(now) and self._run_pass()
         self._access.passed()
         soon = productive or self._was_productive
         self._was_productive = productive
@@ -150,7 +150,7 @@ class ClusterAutoscaler:
             until <= now for until in self._unremovable.values()
         )
 
-    def _look(self) -> bool:
+    def _run_pass(self) -> bool:
         """Run one pass; return whether it scaled up or began to end a node."""
         self.passes += 1
         builder = self._access.look()

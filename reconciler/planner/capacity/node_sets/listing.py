@@ -82,7 +82,7 @@ def list_sets(
     prices = np.maximum(problem.prices[order], 1)
     most = np.array([each.most[order] for each in refutations])
     worth = np.array([each.worth for each in refutations]) * (1 - _SAFETY)
-    best_later = _tails(most / prices)
+    best_later = _best_rates_from(most / prices)
     nodes_max = np.minimum(problem.limits[order], int(problem.counts.sum()))
     sets = np.zeros((1, len(order)), dtype=np.int64)
     money = np.array([below - 1], dtype=np.int64)
@@ -112,7 +112,7 @@ def list_sets(
     return Listed(sets=found[dear][ranked], costs=costs[dear][ranked])
 
 
-def _tails(rates: FloatArray) -> FloatArray:
+def _best_rates_from(rates: FloatArray) -> FloatArray:
     """Return (levels + 1, refutations) the best rate among the offers from each level on."""
     best = np.maximum.accumulate(rates[:, ::-1], axis=1)[:, ::-1].T
     return np.concatenate([best, np.zeros((1, best.shape[1]))])

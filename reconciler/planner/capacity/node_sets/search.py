@@ -275,12 +275,14 @@ class _Dive:
             if self._asked >= self._care.asked_max or not self._effort.left:
                 return None
             copies = max(1, int(shares[pattern] + _WHOLE))
-            packing = self._with(pattern, copies, nodes, counts)
+            packing = self._filled_with(pattern, copies, nodes, counts)
             if packing is not None:
                 return packing
         return None
 
-    def _with(self, pattern: int, copies: int, nodes: IntArray, counts: IntArray) -> Packing | None:
+    def _filled_with(
+        self, pattern: int, copies: int, nodes: IntArray, counts: IntArray
+    ) -> Packing | None:
         """Fix `copies` nodes to this pattern and fill the rest; None if that fails."""
         offer = int(self._program.offers[pattern])
         fixed = _copies(self._program.amounts[pattern], copies, counts)

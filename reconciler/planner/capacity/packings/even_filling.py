@@ -53,13 +53,13 @@ def _filled(
         if most.sum() < counts[item]:
             return None
         load = (offered[scarcest] - room[:, scarcest]) // unit
-        taken = _evenly(load, int(needs[item, scarcest]) // unit, most, int(counts[item]))
+        taken = _level_filled(load, int(needs[item, scarcest]) // unit, most, int(counts[item]))
         room -= taken[:, None] * needs[item]
         amounts[:, item] = taken
     return amounts
 
 
-def _evenly(load: IntArray, size: int, most: IntArray, count: int) -> IntArray:
+def _level_filled(load: IntArray, size: int, most: IntArray, count: int) -> IntArray:
     """Return how many of `count` pods each node takes when each goes to the least loaded node.
 
     Pods that go one by one to the lowest node are those that begin at the lowest levels: the

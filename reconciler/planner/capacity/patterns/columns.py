@@ -80,7 +80,7 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     master.add(*Greedy(problem).seeds(worth, effort))
     shares = GENERATIONS_OF_MANY if _many(problem) else GENERATIONS
     for share, light in shares:
-        aside = _light(problem, worth, light)
+        aside = _negligible(problem, worth, light)
         effort.seconds += share * budget_seconds
         counts = np.where(aside, 0, problem.counts)
         pricer.demand(counts)
@@ -108,7 +108,7 @@ def _pricer(problem: Problem, master: Master) -> Pricer:
     return Nearby(problem, master, pricer) if _many(problem) else pricer
 
 
-def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
+def _negligible(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
     """Return (items,) True for items of negligible total worth; they fill leftover room."""
     total = worth * problem.counts
     order = np.argsort(total, kind="stable")

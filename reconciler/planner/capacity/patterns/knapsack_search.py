@@ -125,7 +125,7 @@ class _Layout:
         """(resources, offers)."""
         self.value: FloatArray = self.settled @ worth
         gain = np.where(live, np.maximum(surplus[line, self.order], 0), 0) * self.most
-        later = _tails(gain[:, ::-1].cumsum(axis=1)[:, ::-1]).T
+        later = _padded(gain[:, ::-1].cumsum(axis=1)[:, ::-1]).T
         best_rate = self._judge_by_mixes(knapsacks.share[active][line, self.order])
         self.judging: FloatArray = np.concatenate(
             [
@@ -154,11 +154,11 @@ class _Layout:
         rate = self.worth[:, :, None] / np.maximum(taken, _LITTLE)
         rate = np.where(taken > _LITTLE, rate, _ANY)
         rate[self.most == 0] = 0
-        best = _tails(np.maximum.accumulate(rate[:, ::-1], axis=1)[:, ::-1])
+        best = _padded(np.maximum.accumulate(rate[:, ::-1], axis=1)[:, ::-1])
         return best.transpose(1, 2, 0)
 
 
-def _tails(levels: FloatArray) -> FloatArray:
+def _padded(levels: FloatArray) -> FloatArray:
     """Return the levels with one level of zeros appended."""
     return np.concatenate([levels, np.zeros((len(levels), 1, *levels.shape[2:]))], axis=1)
 
@@ -188,7 +188,7 @@ class _Beam:
         node = self.node[parent]
         room = self._room.take(parent, axis=1) - needs.take(parent, axis=1) * amount
         value = self._value[parent] + layout.worth[node, level] * amount
-        promise = value + self._still(node, room, level + 1)
+        promise = value + self._upper_bound_from(node, room, level + 1)
         kept = self._most_promising(node, promise)
         self.node, self._value = node[kept], value[kept]
         self._room = room.take(kept, axis=1)
@@ -203,7 +203,7 @@ class _Beam:
         most = self._layout.most[self.node, level]
         return np.asarray(np.minimum(most, fits.min(axis=0, initial=NO_LIMIT)))
 
-    def _still(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
+    def _upper_bound_from(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
         """Return an upper bound on what the items from this level on add."""
         resources = len(room)
         judging = self._layout.judging[level].take(node, axis=1)

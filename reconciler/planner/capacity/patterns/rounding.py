@@ -64,7 +64,7 @@ class Rounding:
         turn = 0
         failures = 0
         while self._effort.left and failures < len(AGAIN) and best.cost(self._problem) > good:
-            other = self._again(best, AGAIN[turn % len(AGAIN)])
+            other = self._repacked_by_patterns(best, AGAIN[turn % len(AGAIN)])
             turn += 1
             failures += 1
             if other.cost(self._problem) < best.cost(self._problem):
@@ -109,7 +109,7 @@ class Rounding:
         rest = problem.remainder(left, first.bins)
         return _completed(problem, first.joined(self._nodes(rest, left, fresh=True)))
 
-    def _again(self, packing: Packing, share: float) -> Packing:
+    def _repacked_by_patterns(self, packing: Packing, share: float) -> Packing:
         """Pack the pods of the nodes that lose most again, by patterns."""
         amounts = packing.amounts
         loss = self._problem.prices[packing.bins] - amounts @ self._worth

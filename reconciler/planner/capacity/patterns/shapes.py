@@ -45,7 +45,7 @@ def by_shapes(problem: Problem, fair: FairPrices, budget_seconds: float) -> Pack
     nodes = max(_forced_nodes(problem, group) for group in groups)
     if int(problem.counts.sum()) > CROWD_MAX * nodes:
         return None
-    places = _ladder(problem, nodes)
+    places = _sizes_to_try(problem, nodes)
     stated = _stated(problem, places, groups, shape_of, firsts)
     order = item_order(stated, fair_prices(stated).items)
     seed = first_fit(stated, order, best_offers(stated, fair.weights))
@@ -78,7 +78,7 @@ def _shapes(problem: Problem, groups: Sequence[int]) -> tuple[IntArray, IntArray
     return shape_of.reshape(-1), firsts
 
 
-def _ladder(problem: Problem, nodes: int) -> Places:
+def _sizes_to_try(problem: Problem, nodes: int) -> Places:
     """Return sizes of nodes about as large as what each is to hold, with their offers."""
     sized = np.column_stack([problem.prices, problem.vectors])
     _, firsts, size_of = np.unique(sized, axis=0, return_index=True, return_inverse=True)

@@ -70,7 +70,7 @@ class PodBlockers:
             self._priority,
             self._claims,
             self._replicas_min,
-            self._young,
+            self._too_young,
         )
         return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
 
@@ -137,7 +137,7 @@ class PodBlockers:
         count = self._replicas[_controller(pod)]
         return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
 
-    def _young(self, pod: Pod) -> Blocker | None:
+    def _too_young(self, pod: Pod) -> Blocker | None:
         """Return a blocker for a new replica, so that replicas are not evicted again and again."""
         evictor, at = self._evictor, self._context.view.at
         assert pod.node_name is not None

@@ -155,7 +155,9 @@ def _read(
     view: ClusterView, at: datetime, wanted: Mapping[FleetKey, int], nodes: list[Node]
 ) -> ReplacementSet:
     owners = view.inventory.fleet_of_node
-    came = [name for key, most in wanted.items() for name in _came(view, key, at, most, nodes)]
+    came = [
+        name for key, most in wanted.items() for name in _joined_since(view, key, at, most, nodes)
+    ]
     return ReplacementSet(
         at=at,
         sector=view.statuses[owners[nodes[0].name]].settings.sector,
@@ -165,7 +167,7 @@ def _read(
     )
 
 
-def _came(
+def _joined_since(
     view: ClusterView, key: FleetKey, at: datetime, most: int, members: Iterable[Node]
 ) -> list[NodeName]:
     """Return the first `most` nodes of the fleet that joined after the decision and take pods."""

@@ -69,10 +69,10 @@ def _is_new(view: ClusterView, name: NodeName, key: FleetKey) -> bool:
     Next to new nodes single ones often become superfluous within that time, with far fewer moves.
     """
     created = view.nodes[name].created_at
-    return created is not None and view.at - created < _rest(view.statuses[key])
+    return created is not None and view.at - created < _rest_time(view.statuses[key])
 
 
-def _rest(status: FleetStatus) -> timedelta:
+def _rest_time(status: FleetStatus) -> timedelta:
     """Return for how long a sector and the pods of a set must have been unchanged."""
     settings = status.settings.scale_in
     return timedelta(seconds=max(settings.consolidate_after_seconds, settings.unneeded_seconds))
@@ -87,7 +87,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     if candidate.must_go or candidate.goes_back_to_spot or not view.offers[status.key].priced:
         return False
     latest = last_bound(candidate.placed, view.at)
-    if latest is not None and view.at - latest < _rest(status):
+    if latest is not None and view.at - latest < _rest_time(status):
         return False
     noted = REPLACEMENT_SET in candidate.node.annotations
     if noted or rests_until(view, candidate.node) is not None:

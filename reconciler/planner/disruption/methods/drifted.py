@@ -67,13 +67,13 @@ def propose(run: VoluntaryRun) -> None:
     for update in sorted(context.view.inventory.updates.values(), key=_last_served):
         _explain(context, update)
         _forget_old_marks(context, update)
-        _date_again(context, update)
+        _rewrite_future_marks(context, update)
         status = context.view.statuses[update.key]
         if update.batch and update.version_told:
             _ask(context, status, update)
         elif update.batch_max:
             _begin(run, status, update)
-        _let_others_come_first(run, update)
+        _drop_undrainable(run, update)
 
 
 def shown_update(
@@ -123,7 +123,7 @@ def _forget_old_marks(context: DisruptionContext, update: Update) -> None:
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
-def _date_again(context: DisruptionContext, update: Update) -> None:
+def _rewrite_future_marks(context: DisruptionContext, update: Update) -> None:
     """Write marks of the future again: no new node would seem to have joined after them."""
     for name, mark in update.batch.items():
         node = context.view.nodes[name]
@@ -154,7 +154,7 @@ def _forget_marks_of_no_update(context: DisruptionContext) -> None:
             context.builder.mark(annotate(node, ROLLING_UPDATE, None, POLICY, because))
 
 
-def _let_others_come_first(run: VoluntaryRun, update: Update) -> None:
+def _drop_undrainable(run: VoluntaryRun, update: Update) -> None:
     """Take nodes that cannot be emptied out of the batch; drains that this plan begins continue.
 
     A node that only waits for its turn stays in the batch, however long that takes. The waiting is
@@ -206,7 +206,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
     """
     missing = update.successors_wanted - len(update.successors_taking_pods) - status.launching
     taken, noticed = _replaced_by_others(context, update)
-    coming, for_new = _come_again(context, update)
+    coming, for_new = _replaced_elsewhere(context, update)
     raised = context.builder.targets[status.key] - status.current - len(taken)
     missing -= len(taken) + coming + min(max(0, raised), len(noticed) + for_new)
     going = taken | noticed | {removal.node for removal in context.builder.removals}
@@ -230,7 +230,7 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
             )
 
 
-def _come_again(context: DisruptionContext, update: Update) -> tuple[int, int]:
+def _replaced_elsewhere(context: DisruptionContext, update: Update) -> tuple[int, int]:
     """Count the batch's new nodes that no longer take pods and are replaced in another way.
 
     Returns:
@@ -287,7 +287,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
             least = f"its min_capacity of {status.min} lets none leave before"
             closed = closed._replace(detail=f"{closed.detail}, and {least}")
         most = min(most, update.spare, room)
-    for node in _able(run, status, update, closed=closed):
+    for node in _drainable(run, status, update, closed=closed):
         if number == most:
             break
         why = context.ledger.node_blocker(status.key, "drifted")
@@ -320,7 +320,7 @@ def _places(run: VoluntaryRun, status: FleetStatus) -> int:
     return most - run.context.non_empty_begun - len(next_ones)
 
 
-def _able(
+def _drainable(
     run: VoluntaryRun, status: FleetStatus, update: Update, *, closed: Blocker | None
 ) -> Iterator[Node]:
     """Yield the drifted nodes that could be emptied; note why the others could not.

@@ -50,7 +50,7 @@ def propose(builder: PlanBuilder) -> None:
         if orphan.node is None:
             _end_unjoined(builder, orphan)
         else:
-            _tend(builder, orphan, orphan.node)
+            _next_step(builder, orphan, orphan.node)
     for name in sorted(view.inventory.orphans.ended):
         delete_when_terminated(builder, view.nodes[name], "ec2-fleet")
 
@@ -69,7 +69,7 @@ def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
     _remove(builder, orphan, action)
 
 
-def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
+def _next_step(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
     """Take the next step for a node without a fleet."""
     view = builder.view
     kept = _wait(view, orphan) or _blocker(builder, node)

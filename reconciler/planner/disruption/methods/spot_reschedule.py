@@ -54,7 +54,7 @@ def propose(run: VoluntaryRun) -> None:
     if rules is None:
         return
     nodes = sorted(_on_demand(run, rules), key=lambda each: _requested(run, each[0]))
-    waits = _waits(run.context, rules) if nodes else None
+    waits = _why_all_wait(run.context, rules) if nodes else None
     search = _Search(run, rules) if nodes and waits is None else None
     for node, key in nodes if search is None else search.in_turn(nodes):
         why = waits if search is None else search.try_to_empty(node, key)
@@ -78,7 +78,7 @@ def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
     return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
 
 
-def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
+def _why_all_wait(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
     """Return what keeps all on-demand nodes from being drained now; None if nothing.
 
     Pending pods keep them only if the plan has places for them: others may be pending forever.

@@ -65,16 +65,16 @@ class ReplacementConflict:
             return None
         mark = self._simulator.mark()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
-        found = self._first(others, candidate, arrived)
+        found = self._first_conflicting(others, candidate, arrived)
         self._simulator.undo(mark)
         if found is None:
             idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
             self._simulator.spread(moves, idle)
-            found = self._first(others, candidate, {})
+            found = self._first_conflicting(others, candidate, {})
             self._simulator.undo(mark)
         return found
 
-    def _first(
+    def _first_conflicting(
         self, others: Sequence[Candidate], candidate: Candidate, arrived: Mapping[int, list[Pod]]
     ) -> Candidate | None:
         """Return the first that conflicts, among as many as one plan has time to move."""

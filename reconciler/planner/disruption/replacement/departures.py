@@ -114,11 +114,15 @@ class Departures:
             for count in range(1, self.consolidator.most(candidate, key) + 1):
                 found = self._leave_for(candidate, groups, offers[key].row, count)
                 if isinstance(found, Relocation):
-                    return self._weighed(candidate, NewNodes(key=key, count=count), mark)
+                    return self._unless_removals_save_more(
+                        candidate, NewNodes(key=key, count=count), mark
+                    )
                 blocker = blocker or found
         return blocker or self.consolidator.held_back(candidate)
 
-    def _weighed(self, candidate: Candidate, new: NewNodes, before: Mark) -> NewNodes | Blocker:
+    def _unless_removals_save_more(
+        self, candidate: Candidate, new: NewNodes, before: Mark
+    ) -> NewNodes | Blocker:
         """Return the new nodes, unless other nodes could leave onto the candidate and save as much.
 
         Args:

@@ -52,8 +52,8 @@ def held_for_headroom(context: DisruptionContext, eligible: EligibleNodes) -> fr
         return frozenset()
     waiting = [node for node, status in nodes if not _goes_first(context, status)]
     mark = builder.sim.fork()
-    held = _laid_on(builder, _coming(builder), [node for node, _ in nodes])
-    held |= _laid_on(builder, _missing(builder), waiting)
+    held = _laid_on(builder, _pieces_to_come(builder), [node for node, _ in nodes])
+    held |= _laid_on(builder, _pieces_missing(builder), waiting)
     builder.sim.revert(mark)
     return held
 
@@ -64,7 +64,7 @@ def _goes_first(context: DisruptionContext, status: FleetStatus) -> bool:
     return why is not None and why.code in _ROOM_BY_LEAVING
 
 
-def _coming(builder: PlanBuilder) -> Counter[PodClass]:
+def _pieces_to_come(builder: PlanBuilder) -> Counter[PodClass]:
     """Count by class the pieces that are placed on nodes which do not take pods yet."""
     view, found = builder.view, Counter[PodClass]()
     for pod_class, row, count in builder.headroom_places:
@@ -74,7 +74,7 @@ def _coming(builder: PlanBuilder) -> Counter[PodClass]:
     return found
 
 
-def _missing(builder: PlanBuilder) -> Counter[PodClass]:
+def _pieces_missing(builder: PlanBuilder) -> Counter[PodClass]:
     """Count by class the pieces that have no place."""
     found = Counter[PodClass]()
     missing = {(plan.sector, plan.asked): plan.missing for plan in builder.headroom if plan.missing}

@@ -182,7 +182,7 @@ class SetSearch:
         """
         most = sum(map(self._price_of, members)) * (100 - SAVING_PERCENT_MIN) // 100
         found: dict[tuple[int, bytes], ProposedSet] = {}
-        with self._without(members) as left:
+        with self._taken_out(members) as left:
             if not left:
                 return []
             asked = sum(pod_class.requests * count for pod_class, count in left)
@@ -230,11 +230,11 @@ class SetSearch:
 
         None if some are left.
         """
-        with self._without(members) as left:
+        with self._taken_out(members) as left:
             return self._bought(left, table)
 
     @contextmanager
-    def _without(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
+    def _taken_out(self, members: Sequence[Candidate]) -> Iterator[Sequence[Want]]:
         """Take the nodes out for the time of the block; yield their pods that fit nowhere else."""
         mark = self._simulator.mark()
         pods: list[Pod] = []

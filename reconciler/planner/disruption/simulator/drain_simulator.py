@@ -273,7 +273,7 @@ class DrainSimulator:
         distinct = orders_of_arrival(every, self._builder.budgets)
         freed = [row for row in self.marked if row not in moves.rows]
         tainted = [self.marked] if freed == self.marked else [self.marked, freed]
-        among = self._with([r for m in every for r in m.rows])
+        among = self._staying_and([r for m in every for r in m.rows])
         spread = partial(fit_spread, self._builder.sim, every, among=among, foreign=self.foreign)
         return all(spread(order, marked=marked) for marked in tainted for order in distinct)
 
@@ -304,7 +304,7 @@ class DrainSimulator:
         """
         mark, marked = self._builder.sim.fork(), self.marked
         self.marked = [row for row in marked if row not in freed]
-        among = self._with([*moves.rows, *also])
+        among = self._staying_and([*moves.rows, *also])
         rows = self._spread(moves, among)
         self._builder.sim.revert(mark)
         self.marked = marked
@@ -335,7 +335,7 @@ class DrainSimulator:
         mark, marked = self.mark(), [row for row in self.marked if row not in freed]
         self.take_out(node, groups)
         fits = (self._builder.sim.room(first, MOVES)[list(rows)] > 0).any()
-        among = self._with([*rows, *also])
+        among = self._staying_and([*rows, *also])
         sim, foreign = self._builder.sim, self.foreign
         lands = spread_over(sim, [], [first], among, marked, foreign) if fits else []
         self.undo(mark)
@@ -362,9 +362,9 @@ class DrainSimulator:
             return self.staying, self._order
         more = np.array(also, dtype=np.int64)
         others = self._order[~np.isin(self._order, more)]
-        return self._with(also), np.concatenate([others, more])
+        return self._staying_and(also), np.concatenate([others, more])
 
-    def _with(self, also: Sequence[int]) -> BoolArray:
+    def _staying_and(self, also: Sequence[int]) -> BoolArray:
         """Return the rows that stay together with these, which may have been added since."""
         among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
@@ -373,7 +373,7 @@ class DrainSimulator:
 
     def _fewest_places_first(self, groups: list[Group], also: Sequence[int]) -> list[Group]:
         """Return the pods by priority, and then by how few rows their own rules admit."""
-        sim, open_rows = self._builder.sim, self._with(also)
+        sim, open_rows = self._builder.sim, self._staying_and(also)
         places = {c.static: int((sim.admitted(c) & open_rows).sum()) for c, _ in groups}
         return sorted(groups, key=lambda each: (-each[0].spec.priority, places[each[0].static]))
 
@@ -390,7 +390,7 @@ class DrainSimulator:
         takes = np.zeros(sim.rows, dtype=np.bool_)
         for pod_class in {c.static: c for c, _ in groups}.values():
             takes |= sim.admitted(pod_class)
-        open_rows = self._with(also)
+        open_rows = self._staying_and(also)
         open_rows[row] = False
         free = sim.free[open_rows & takes, :CPU_AND_MEMORY]
         left = np.maximum(free, 0).sum(axis=0)

@@ -52,7 +52,7 @@ def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
     """
     return [
         Placement(pod=pod.key, node=builder.row_name(row), moved_from=moves.node.name)
-        for row, pods in _dealt(moves)
+        for row, pods in _pods_by_row(moves)
         for pod in pods
     ]
 
@@ -60,12 +60,12 @@ def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
 def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
     """Return by row the pods that come to it."""
     found: dict[int, list[Pod]] = {}
-    for row, pods in _dealt(moves):
+    for row, pods in _pods_by_row(moves):
         found.setdefault(row, []).extend(pods)
     return found
 
 
-def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
+def _pods_by_row(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
     """Yield rows with the pods of one class that come there, in order."""
     for (_, pods), taken in zip(moves.groups, moves.taken, strict=True):
         rest = iter(pods)

@@ -46,15 +46,15 @@ class RoomAtFirst:
     def lacks(self, row: int, groups: Sequence[Group]) -> bool:
         """Return whether the pods of one of the classes would not all fit on the other rows."""
         expected, lacking = self._lacking.get(row, (None, False))
-        return lacking if expected is groups else self._look([(row, groups)])[0]
+        return lacking if expected is groups else self._lacking_room([(row, groups)])[0]
 
     def expect(self, emptied: Sequence[Emptied]) -> None:
         """Compute the answers for pods that may be asked about, which is cheaper together."""
         self._expected = emptied
-        found = zip(emptied, self._look(emptied), strict=True)
+        found = zip(emptied, self._lacking_room(emptied), strict=True)
         self._lacking = {row: (groups, lacking) for (row, groups), lacking in found}
 
-    def _look(self, emptied: Sequence[Emptied]) -> list[bool]:
+    def _lacking_room(self, emptied: Sequence[Emptied]) -> list[bool]:
         """Return for each row whether the pods of one of the classes that leave it lack room."""
         places: dict[int, int] = {}
         classes: list[PodClass] = []

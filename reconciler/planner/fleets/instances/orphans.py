@@ -65,10 +65,10 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
     if cloud is None or not cloud.instances_known:
         return Orphans(lost_fleets=known)
     states = {(f.region, f.id): f.state.replace("_", "-") for f in cloud.fleets}
-    missed = _missed(cloud, settings, states)
-    lost = _remembered(snapshot, missed)
+    missed = _missing_fleets(cloud, settings, states)
+    lost = _missed_since(snapshot, missed)
     wait = timedelta(seconds=settings.instance_init_seconds)
-    expected = _expected(cloud, settings)
+    expected = _fleets_without_id(cloud, settings)
     since = {(each.region, each.id): each.since for each in lost}
     nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     found: list[Orphan] = []
@@ -115,7 +115,7 @@ def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
     return instance.region, fleet_id
 
 
-def _missed(
+def _missing_fleets(
     cloud: CloudState, settings: PlannerSettings, states: dict[Place, str]
 ) -> frozenset[Place]:
     """Return fleets that our instances name and that EC2 does not show, where it answered."""
@@ -125,7 +125,7 @@ def _missed(
     return frozenset(p for p in unseen if p[0] in answered and p[1] not in cloud.other_fleets)
 
 
-def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet, ...]:
+def _missed_since(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet, ...]:
     """Return since when each has been missed; one that is listed again is forgotten.
 
     In a region that does not answer nothing is learned, and nothing forgotten.
@@ -145,7 +145,9 @@ def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet
     return tuple(sorted(found, key=lambda each: (each.region, each.id)))
 
 
-def _expected(cloud: CloudState, settings: PlannerSettings) -> frozenset[tuple[str, Region]]:
+def _fleets_without_id(
+    cloud: CloudState, settings: PlannerSettings
+) -> frozenset[tuple[str, Region]]:
     """Return fleets of the config that EC2 has under no id."""
     live = {(f.name, f.region) for f in cloud.fleets if f.state in LIVE_STATES}
     wanted = {(k.name, k.region) for fleet in settings.fleets() for k in fleet.fleet_keys()}

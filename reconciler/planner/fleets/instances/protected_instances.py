@@ -27,7 +27,7 @@ def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
     known = snapshot.cluster.protected_instances
     if not known:
         return ()
-    there = _there(snapshot.cloud)
+    there = _live_instances(snapshot.cloud)
     return tuple(
         sorted(
             ProtectedInstance(instance=each.instance, at=min(each.at, snapshot.at))
@@ -37,7 +37,7 @@ def still_protected(snapshot: Snapshot) -> tuple[ProtectedInstance, ...]:
     )
 
 
-def _there(cloud: CloudState | None) -> frozenset[InstanceId] | None:
+def _live_instances(cloud: CloudState | None) -> frozenset[InstanceId] | None:
     """Return the live instances; None if EC2 has not shown all."""
     if cloud is None or not cloud.instances_known or cloud.silent:
         return None

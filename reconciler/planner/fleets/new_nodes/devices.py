@@ -27,7 +27,7 @@ def with_promised_devices(
 
     Also return these nodes: pods may wait for the devices, and are not moved there before.
     """
-    promised = _promised(snapshot, settings)
+    promised = _devices_of_fleets(snapshot, settings)
     since = snapshot.at - timedelta(seconds=settings.instance_init_seconds)
     before = snapshot.cluster.nodes
     young = [node.created_at is not None and node.created_at >= since for node in before]
@@ -35,7 +35,7 @@ def with_promised_devices(
         return snapshot, frozenset()
     members = fleet_keys_by_instance(snapshot.cloud, settings) if snapshot.cloud else {}
     nodes = tuple(
-        _equipped(node, promised.get(_fleet_of(node, members, settings), NO_RESOURCES))
+        _with_devices(node, promised.get(_fleet_of(node, members, settings), NO_RESOURCES))
         if is_young
         else node
         for node, is_young in zip(before, young, strict=True)
@@ -44,7 +44,7 @@ def with_promised_devices(
     return replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes)), frozenset(changed)
 
 
-def _promised(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, Resources]:
+def _devices_of_fleets(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, Resources]:
     """Return the devices of each fleet, including those that only a group's tags state."""
     live = live_fleets(snapshot.cloud)
     found: dict[FleetKey, Resources] = {}
@@ -72,7 +72,7 @@ def _devices(fleet: FleetSettings) -> Resources:
     return FrozenMap((name, n) for name, n in offered.items() if name not in FROM_THE_START)
 
 
-def _equipped(node: Node, devices: Resources) -> Node:
+def _with_devices(node: Node, devices: Resources) -> Node:
     if not devices or node.unreadable:
         return node
     missing = {name: n for name, n in devices.items() if not node.allocatable.get(name)}

@@ -147,7 +147,7 @@ def _fitting(
 
 
 def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
-    """Return the cached result of `_suiting`.
+    """Return the cached result of `_selected_places`.
 
     A thousand DaemonSets with hundreds of expressions each are the same in every plan.
     """
@@ -155,11 +155,11 @@ def _suiting_remembered(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[i
     known = _SUITING.get(key)
     if known is None:
         held = released_with(_SUITING, key, spec)
-        known = _SUITING.put(key, (held, variants, _suiting(spec, variants)))
+        known = _SUITING.put(key, (held, variants, _selected_places(spec, variants)))
     return known[2]
 
 
-def _suiting(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
+def _selected_places(spec: PodSpec, variants: Sequence[Labels]) -> Sequence[int]:
     """Return the places of the variants that a daemon selects; its node's name is not known."""
     places: Sequence[int] = range(len(variants))
     # Hundreds of fleets have dozens of variants each: one key after the other is fastest.
@@ -242,13 +242,13 @@ def _offered(
     for option, landing in zip(cycle(fleet.options), landings, strict=False):
         machines.setdefault(landing, []).append(option)
     left = [
-        _left(shown, reserved, _total(daemons[number] for number in landing), options)
+        _least_left(shown, reserved, _total(daemons[number] for number in landing), options)
         for landing, options in machines.items()
     ]
     return left[0] if len(left) == 1 else least_of(left)
 
 
-def _left(
+def _least_left(
     amounts: ShownAmounts,
     reserved: Resources,
     taken: Mapping[str, int],

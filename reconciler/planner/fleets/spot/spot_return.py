@@ -76,7 +76,7 @@ def with_spot_returns(
     for key, stand_ins in sorted(nodes.items()):
         place = (key.name, key.region)
         before = saved_states.get(place, SavedFleetState(fleet=key.name, region=key.region))
-        trouble = _trouble(statuses[key], before, stable, at)
+        trouble = _why_not_back(statuses[key], before, stable, at)
         batch = {
             each.node.name: began
             for each in stand_ins
@@ -114,7 +114,9 @@ def chosen_to_return(spot: FleetKey, began: datetime) -> Outdated:
     )
 
 
-def _trouble(status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime) -> str:
+def _why_not_back(
+    status: FleetStatus, saved: SavedFleetState, stable: timedelta, at: datetime
+) -> str:
     """Return why the spot fleet does not count as back; empty if it does."""
     if status.unavailable:
         return f"{status.key.name} is unavailable: {status.unavailable}"

@@ -164,7 +164,9 @@ def _shapes(
         if not slots.any():
             continue
         admitted = builder.sim.admitted(pod_class)[rows]
-        apart = tuple(groups.setdefault(rule, len(groups)) for rule in _apart(builder, pod_class))
+        apart = tuple(
+            groups.setdefault(rule, len(groups)) for rule in _exclusive_rules(builder, pod_class)
+        )
         needs = by_requests, pod_class.requests.tobytes()
         key = (needs, slots.tobytes(), admitted.tobytes(), apart)
         known = found.get(key)
@@ -176,7 +178,7 @@ def _shapes(
     return list(found.values())
 
 
-def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
+def _exclusive_rules(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
     """Return the rules by which a pod of the class shares a node with no other that obeys them.
 
     Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on a

@@ -171,7 +171,7 @@ def still_wanting(builder: PlanBuilder, placed: Placed, launching: Launching) ->
         if not count:
             continue
         if sectors not in tables:
-            offers = [*_coming(builder, sectors, launching), *_new(builder, sectors)]
+            offers = [*_launching_offers(builder, sectors, launching), *_new(builder, sectors)]
             tables[sectors] = OfferTable(builder.sim, offers)
         if tables[sectors].feasible(waiting.pod_class).any():
             found.setdefault(sectors, []).append((waiting, count))
@@ -207,7 +207,7 @@ def on_all(
         return None, False
     rows = {key: list(each) for key, each in launching.items()}
     mark = builder.sim.fork()
-    table = OfferTable(builder.sim, _coming(builder, sectors, rows))
+    table = OfferTable(builder.sim, _launching_offers(builder, sectors, rows))
     wants = [(waiting.pod_class, count) for waiting, count in asked]
     seconds = builder.view.settings.search_budget_seconds
     answer = serve_from_all(builder.sim, wants, table, seconds)
@@ -270,7 +270,7 @@ def _with_what_could_be_bought(
     nano_usd, nodes = 0, 0
     for sectors, asked in wanting.items():
         budget = _budget(builder, sectors).less(nano_usd, nodes)
-        coming = _coming(builder, sectors, rows)
+        coming = _launching_offers(builder, sectors, rows)
         new = [o for o in _new(builder, sectors) if budget.allows(o.node.nano_usd_per_hour)]
         times = max(map(_times_dearer, new), default=1)
         own = {id(offer.node) for offer in coming}
@@ -316,7 +316,9 @@ def _with_those(offer: Offer, rows: Launching) -> Offer:
     return replace(offer, most=min(UNLIMITED, most))
 
 
-def _coming(builder: PlanBuilder, sectors: Collection[str], rows: Launching) -> list[Offer]:
+def _launching_offers(
+    builder: PlanBuilder, sectors: Collection[str], rows: Launching
+) -> list[Offer]:
     """Return launching nodes of these sectors as offers, priced by size."""
     offers = builder.view.offers
     return [

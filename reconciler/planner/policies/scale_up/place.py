@@ -65,14 +65,14 @@ def place_on_existing(builder: PlanBuilder) -> None:
     placed = _attempt(builder, builder.waiting, parts, order, preferences)
     if any(_left(builder.waiting, placed)):
         builder.sim.revert(mark)
-        choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
+        choice = {w.pod_class.number: _rows_to_choose(builder, w) for w in builder.waiting}
         # Placing pods only uses room, so a class that no row could take at first is left out of
         # further attempts. A tenant may have hundreds of such classes.
         able = [w for w in builder.waiting if choice[w.pod_class.number]]
         if preferences.matter([w.pod_class for w in able]):
             placed = _cheaper(builder, placed, _attempt(builder, able, parts, order))
             builder.sim.revert(mark)
-        placed = _better(builder, placed, able, choice, parts, order)
+        placed = _fewest_rows_first(builder, placed, able, choice, parts, order)
         on_nodes = partial(_attempt, builder, able, parts[:1], order, preferences)
         packed = packed_again(builder, placed, mark, on_nodes)
         if packed is not placed:
@@ -98,7 +98,7 @@ def _waiting_still(builder: PlanBuilder, placed: Placed) -> dict[int, int]:
     return left
 
 
-def _better(
+def _fewest_rows_first(
     builder: PlanBuilder,
     placed: Placed,
     able: Sequence[WaitingClass],
@@ -184,7 +184,7 @@ def _looks_at_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     return bool(links.spread or links.affinity)
 
 
-def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:
+def _rows_to_choose(builder: PlanBuilder, waiting: WaitingClass) -> int:
     """Return how many rows could take a pod of the class, ignoring rules between pods."""
     return int(np.count_nonzero(builder.sim.room_of_its_own(waiting.pod_class)))
 

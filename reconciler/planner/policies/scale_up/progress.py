@@ -88,7 +88,7 @@ def judge_demand(builder: PlanBuilder) -> None:
     for state in known:
         of_kind.setdefault(state.demand, []).append(state)
     for demand, states in of_kind.items():
-        for after in _judged(builder, states, waiting.get(demand, []), bound):
+        for after in _states_after(builder, states, waiting.get(demand, []), bound):
             builder.purchases.remembered[after.demand, after.fleet, after.region] = after
     _quarantine(builder, waiting)
 
@@ -145,7 +145,7 @@ class _Bound:
         )
 
 
-def _judged(
+def _states_after(
     builder: PlanBuilder,
     states: Sequence[SavedDemandState],
     waiting: list[WaitingClass],
@@ -164,14 +164,14 @@ def _judged(
     reachable = [m for m in states if not _is_out_of_reach(view, m)]
     unknown = [m for m in states if _is_out_of_reach(view, m)]
     if not waiting:
-        gone = (_gone(view, state) for state in reachable)
+        gone = (_without_pending(view, state) for state in reachable)
         return [*unknown, *(state for state in gone if state is not None)]
     current = [_dated(view, state) for state in reachable]
     current = [m for m in current if not bound.any_of(m.demand, _came_for(view, m))]
-    return [*unknown, *_struck(builder, current, waiting)]
+    return [*unknown, *_with_strike(builder, current, waiting)]
 
 
-def _struck(
+def _with_strike(
     builder: PlanBuilder, states: Sequence[SavedDemandState], waiting: list[WaitingClass]
 ) -> list[SavedDemandState]:
     """Return the states, with one more strike if the nodes of the last purchase refuse the pods."""
@@ -300,7 +300,7 @@ def _bind_until(view: ClusterView, node: Node) -> datetime:
     return min(ready_at + BIND_GRACE, latest)
 
 
-def _gone(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None:
+def _without_pending(view: ClusterView, state: SavedDemandState) -> SavedDemandState | None:
     """Return what is remembered about failed purchases once no such pod is pending any more."""
     gone_at = min(state.gone_at or view.at, view.at)
     if not state.strikes or view.at - gone_at > FORGOTTEN_AFTER:

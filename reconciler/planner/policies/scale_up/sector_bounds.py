@@ -23,7 +23,7 @@ def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before
     pod may go to each node that takes it.
     """
     served = [group for group in groups if any(w.done for w in group.members)]
-    for together in _together(builder, served):
+    for together in _merged_groups(builder, served):
         spent = sum(group.nano_usd_per_hour for group in together)
         if spent:
             members = [waiting for group in together for waiting in group.members]
@@ -32,7 +32,7 @@ def note_bounds(builder: PlanBuilder, groups: Sequence[SectorGroup], free_before
             builder.purchases.note_bound(bound)
 
 
-def _together(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[list[SectorGroup]]:
+def _merged_groups(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[list[SectorGroup]]:
     """Return the groups, merged if one's pods may be on another's nodes."""
     if len(groups) < 2 or not any(group.nano_usd_per_hour for group in groups):
         return [list(groups)] if groups else []

@@ -59,7 +59,7 @@ def in_turn(builder: PlanBuilder, groups: Sequence[SectorGroup]) -> list[Turn]:
         return [Turn(groups[0], groups[0].members)]
     chances = _Chances(builder, groups)
     found: list[tuple[tuple[float, bool, int, int, int], Turn]] = []
-    for together in _competing(builder, groups, chances):
+    for together in _merged_competitors(builder, groups, chances):
         levels = _levels(together, chances) if len(together) > 1 else []
         for group in together:
             parts: dict[int | None, list[WaitingClass]] = {}
@@ -165,7 +165,7 @@ class _Chances:
         return -priority, follows, *self._choice[id(turn.group)], place
 
 
-def _competing(
+def _merged_competitors(
     builder: PlanBuilder, groups: Sequence[SectorGroup], chances: _Chances
 ) -> list[list[SectorGroup]]:
     """Return the groups, merged if they compete for one sum of money or for the same nodes.

@@ -23,12 +23,12 @@ def proposals(arguments: FailedPods, facts: Facts) -> Proposals:
         if pod.phase == "Failed" and not pod.deleting and arguments.scope.covers(pod)
     ]
     for pod in sorted(found, key=eviction_order):
-        if _goes(pod, arguments, facts):
+        if _is_selected(pod, arguments, facts):
             why = f" ({pod.reason})" if pod.reason else ""
             yield Proposal(pod=pod, policy="RemoveFailedPods", reason=f"it has failed{why}")
 
 
-def _goes(pod: Pod, arguments: FailedPods, facts: Facts) -> bool:
+def _is_selected(pod: Pod, arguments: FailedPods, facts: Facts) -> bool:
     if age_seconds(pod, facts.at) < arguments.seconds_min:
         return False
     if pod.owner is not None and pod.owner.kind in arguments.exclude_owner_kinds:

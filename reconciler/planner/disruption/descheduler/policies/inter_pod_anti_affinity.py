@@ -29,13 +29,13 @@ def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
         if not (replicas[0].spec.pod_anti_affinity and arguments.scope.covers(replicas[0])):
             continue
         for pod_class, members in facts.classes(replicas):
-            rows = broken[pod_class.number] = _broken(pod_class, facts)
+            rows = broken[pod_class.number] = _broken_rows(pod_class, facts)
             named = ((p, p.node_name) for p in (members if rows else ()) if p.node_name is not None)
             pods += [(pod, node) for pod, node in named if row_of[node] in rows]
     for pod, node in sorted(pods, key=lambda each: (eviction_order(each[0]), each[1])):
         pod_class = facts.class_of(pod)
         if pod_class.number not in broken:
-            broken[pod_class.number] = _broken(pod_class, facts)
+            broken[pod_class.number] = _broken_rows(pod_class, facts)
         key = broken[pod_class.number].get(row_of[node])
         if key is not None:
             place = yield Proposal(
@@ -48,7 +48,7 @@ def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
                 broken.clear()
 
 
-def _broken(pod_class: PodClass, facts: Facts) -> Mapping[int, str]:
+def _broken_rows(pod_class: PodClass, facts: Facts) -> Mapping[int, str]:
     """Return the rows where another pod breaks a term, with the key of the first such term."""
     found: dict[int, str] = {}
     count = len(facts.view.nodes)

@@ -35,10 +35,10 @@ def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
     row_of = facts.view.row_of
     over_used = [node for node in facts.nodes if above[row_of[node.name]]]
     for node in sorted(over_used, key=lambda node: (-full[row_of[node.name]], node.name)):
-        yield from _relieved(arguments, facts, node, usage, (under_used, high))
+        yield from _pods_to_move(arguments, facts, node, usage, (under_used, high))
 
 
-def _relieved(
+def _pods_to_move(
     arguments: LowNodeUtilization,
     facts: Facts,
     node: Node,

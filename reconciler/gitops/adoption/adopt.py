@@ -98,9 +98,7 @@ def adopt(
         if isinstance(one, AdoptedFleet) and fleet is not None and one.name not in written:
             # Limits that contradict each other leave this fleet out, and no other.
             one = with_limits(one, fleet.tags, fleet.target_capacity)  # noqa: PLW2901 - completed
-        reason = (
-            one if isinstance(one, str) else _conflict(one, found, kinds) or _fault(cluster, one)
-        )
+        reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
         if isinstance(one, str) or reason:
             left_out[each_id] = reason
             continue
@@ -201,7 +199,7 @@ def _is_all_spot(described: FleetDescription | None) -> bool:
     return group is not None and not group.on_demand_percentage and not group.on_demand_base
 
 
-def _conflict(
+def _clash(
     one: AdoptedFleet, found: Mapping[str, AdoptedFleet], kinds: Mapping[str, str]
 ) -> str | None:
     """Return why an entry conflicts with existing ones; None when it does not."""

@@ -232,7 +232,7 @@ class RemovePodsHavingTooManyRestarts(SelectingPolicy):
 
 
 class PodLifeTime(SelectingPolicy):
-    """Pods that are older than they should get."""
+    """Pods older than a maximum age."""
 
     max_pod_life_time_seconds: Count | None = Field(default=None, alias="maxPodLifeTimeSeconds")
     """Age in seconds beyond which a pod is evicted; the policy needs it."""
@@ -254,7 +254,7 @@ class PodLifeTime(SelectingPolicy):
 
 
 class RemoveFailedPods(SelectingPolicy):
-    """Pods that failed and lie around."""
+    """Pods that have failed and still exist."""
 
     min_pod_lifetime_seconds: Count | None = Field(default=None, alias="minPodLifetimeSeconds")
     """Age in seconds from which a failed pod goes."""
@@ -309,11 +309,11 @@ class Policies(Section):
     )
     """Pods whose containers keep restarting."""
     pod_life_time: PodLifeTime = Field(default=PodLifeTime.model_construct(), alias="PodLifeTime")
-    """Pods that are older than they should get."""
+    """Pods older than a maximum age."""
     remove_failed_pods: RemoveFailedPods = Field(
         default=RemoveFailedPods.model_construct(), alias="RemoveFailedPods"
     )
-    """Pods that failed and lie around."""
+    """Pods that have failed and still exist."""
 
     @model_validator(mode="after")
     def _not_back_and_forth(self) -> Self:

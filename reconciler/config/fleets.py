@@ -61,9 +61,11 @@ class OwnSize(Section):
     spot_price_usd_per_hour: Price | None = None
     """Spot price of a node; default: the catalogue's estimate."""
     allocatable: ResourceAmounts | None = None
-    """Exact resources that a new node has for pods; then nothing is reserved on top. What
-    DaemonSets take there must be off already, pod slots too. Default of `pods`: as of its instance
-    types."""
+    """Exact resources that a new node has for pods; then nothing is reserved on top.
+
+    What DaemonSets take there must be subtracted already, pod slots too. Default of `pods`: as of
+    its instance types.
+    """
 
 
 class FleetEntry(Section):
@@ -104,9 +106,11 @@ class FleetEntry(Section):
     instance_types: tuple[InstanceTypeName, ...] = ()
     """What EC2 may launch; default: the size's."""
     allocatable: ResourceAmounts | None = None
-    """Exact resources that a new node has for pods; then nothing is reserved on top. What
-    DaemonSets take there must be off already, pod slots too. Default of `pods`: as of its instance
-    types."""
+    """Exact resources that a new node has for pods; then nothing is reserved on top.
+
+    What DaemonSets take there must be subtracted already, pod slots too. Default of `pods`: as of
+    its instance types.
+    """
     price_usd_per_hour: Price | None = None
     """Price of a node; default: that of its cheapest option."""
     inactive_grace_period_seconds: Seconds | None = Field(

@@ -59,12 +59,12 @@ __all__ = ["FleetEntry", "OwnSize", "SectorConfig", "SectorEntry"]
 
 
 class SectorConfig(Section):
-    """A sector config: what the cluster's sectors and fleets are and how they are to be run."""
+    """A sector config: which sectors and fleets the cluster has, and how they are run."""
 
     cluster: Text | None = None
-    """EKS cluster name (also read as `cluster_name`); commands that need it ask for it."""
+    """EKS cluster name (also read as `cluster_name`); commands that need it say so."""
     regions: tuple[Region, ...] = ()
-    """AWS Regions in order of preference, the first is home; none: that of the AWS settings."""
+    """AWS regions in order of preference, the first is home; none: that of the AWS settings."""
     sleep_interval_seconds: PositiveSeconds = Field(default=20.0, alias="sleep_interval")
     """Longest pause between cycles; events wake the loop sooner."""
     default_over_subscription: OverSubscription = 0.2
@@ -74,7 +74,7 @@ class SectorConfig(Section):
     reserved_memory_bytes: Bytes = Field(default=2_684_354_560, alias="reserved_memory")
     """Memory kept per node for daemons, as a Kubernetes quantity (2.5Gi)."""
     default_sector: Name | None = None
-    """Sector of pods that name none; without it such pods are left alone."""
+    """Sector of pods that select none; without it such pods are ignored."""
     expander: Expander = "cost"
     """How fleets are chosen: cost, least-waste, most-pods, random or priority."""
     expander_priorities: dict[PriorityNumber, tuple[NamePattern, ...]] = Field(default_factory=dict)
@@ -88,16 +88,18 @@ class SectorConfig(Section):
     balancing_labels: tuple[LabelKey, ...] = ()
     """Labels that alone decide whether fleets are similar; none: all labels and the resources."""
     instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
-    """From launch to Ready before an instance counts as stuck."""
+    """Time from launch to Ready, after which an instance counts as stuck."""
     startup_taints: tuple[LabelKey, ...] = ()
-    """Keys of taints that something takes off a new node before pods come to it, beside the usual
-    ones: a new node with one still counts as launching, and no pod need tolerate it."""
+    """Keys of taints that something removes from a new node before pods come to it, in addition
+    to the usual ones: a new node with one still counts as launching, and pods need not
+    tolerate it."""
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")
     """How long a node may be NotReady before it is replaced."""
     stuck_ends: StuckEnds = StuckEnds.model_construct()
     """How many instances that never became nodes may be ended."""
     inactive_grace_periods: tuple[GracePeriod, ...] = ()
-    """How long nodes stay empty, by time of day and weekday in `timezone`; first match wins."""
+    """How long nodes stay empty, by time of day and weekday in `timezone`; the first match
+    counts."""
     timezone: Timezone = "UTC"
     """IANA time zone of grace periods and maintenance windows."""
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
@@ -109,26 +111,28 @@ class SectorConfig(Section):
     consolidation: Boolean = False
     """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
     spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
-    """Moves pods off on-demand nodes where spot nodes have room."""
+    """Moves pods off on-demand nodes when spot nodes have room."""
     descheduler: Descheduler = Descheduler.model_construct()
     """Evicts pods that would be placed better elsewhere."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
-    """Replaces nodes that their fleet would launch otherwise now."""
+    """Replaces nodes that their fleet would launch differently now."""
     interruption: Interruption = Interruption.model_construct()
     """Where notices of interruptions come from."""
     spot_return: SpotReturn = SpotReturn.model_construct()
     """Replaces on-demand nodes that stand in for spot nodes once spot is back."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`, beside
-    what sectors and fleets state."""
+    """How many nodes may be disrupted at a time.
+
+    Default: 10 % for every reason except `empty`, in addition to what sectors and fleets state.
+    """
     blast_radius: BlastRadiusLimit | None = None
     """How many pods of one controller may be moved within a time; default: no limit."""
     headroom: tuple[Headroom, ...] = ()
-    """Room that is kept free for pods to come."""
+    """Room that is kept free for future pods."""
     notifications: Notifications = Notifications.model_construct()
     """Who is notified."""
     recording: Recording = Recording.model_construct()
-    """Demand that is written down, to simulate other configs with it."""
+    """Records demand, to simulate other configs with it."""
     tracing: Tracing = Tracing.model_construct()
     """Where traces of cycles are sent."""
     leader_election: LeaderElection = LeaderElection.model_construct()
@@ -144,20 +148,20 @@ class SectorConfig(Section):
     sectors: dict[str, SectorEntry] = Field(default_factory=dict)
     """The sectors by name; none: one sector without a name, for every pod and found group."""
     critical_error_threshold: PositiveCount = 100
-    """Failed cycles in a row after which the process gives up (and is started afresh)."""
+    """Failed cycles in a row after which the process ends (and is restarted)."""
     max_logging_interval_seconds: Seconds = Field(default=120.0, alias="max_logging_interval")
-    """Longest silence: a cycle without changes is logged at least this often."""
+    """A cycle without changes is logged at least this often."""
     config_refresh_interval_seconds: PositiveSeconds = Field(
         default=60.0, alias="config_refresh_interval"
     )
     """Longest time until a changed config file is noticed."""
     kubeconfig: Text | None = None
-    """Kubeconfig file; default: in-cluster, else kubectl's own."""
+    """Kubeconfig file; default: in-cluster, else kubectl's."""
     kube_context: Text | None = None
     """Context of the kubeconfig; default: its current one."""
     catalogue: FilePath | None = None
     """Instance types and prices, a file of `reconciler catalogue refresh`, by its path from the
-    config's folder; default: our own."""
+    config's folder; default: the package's."""
     pod_namespace: NamespaceName | None = None
     """Only pods of this namespace are demand; default: all."""
     dry_run: Boolean = False
@@ -167,9 +171,10 @@ class SectorConfig(Section):
     listen: HostPort = "127.0.0.1:9235"
     """Address and port of health checks, metrics and status page."""
     listen_hosts: tuple[HostName, ...] = ()
-    """More host names that it answers to, besides addresses, localhost and the Service's names."""
+    """More host names under which it answers, in addition to addresses, localhost and the
+    Service's names."""
     listen_token_file: Text | None = None
-    """File with the bearer token that its clients must send; default: none is asked for."""
+    """File with the bearer token that its clients must send; default: no token is required."""
 
     @model_validator(mode="before")
     @classmethod

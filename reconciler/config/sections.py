@@ -45,7 +45,7 @@ class GracePeriod(Section):
     ends: TimeOfDay = MIDNIGHT
     """Time of day until which it holds (`24:00` by default); earlier than `starts`: overnight."""
     days: tuple[Weekday, ...] = ()
-    """Days as names or 1 to 7 from Monday, of the moment asked about, so that an overnight range
+    """Days as names or 1 to 7 from Monday, of the time in question, so that an overnight range
     is both ends of each day; none: every day."""
     seconds: Seconds = Field(default=600.0, alias="value")
     """Seconds (or a duration) that the node must have been empty."""
@@ -64,10 +64,11 @@ class MaintenanceWindow(Section):
 
 
 class ScaleIn(Section):
-    """When nodes are no longer needed; a sector or fleet overrides the keys that it names."""
+    """When nodes are no longer needed; a sector or fleet overrides single keys."""
 
     idle_threshold_seconds: Seconds = Field(default=600.0, alias="idle_threshold")
-    """Remove an empty node after this long; stated here, the longer of it and the grace period."""
+    """Remove an empty node after this long; if it is stated, the longer of it and the grace
+    period."""
     type_idle_threshold_seconds: Seconds = Field(default=0.0, alias="type_idle_threshold")
     """Keep the spare nodes of `type_spares` this long."""
     type_spares: Count = 0
@@ -79,11 +80,11 @@ class ScaleIn(Section):
     settle_time_seconds: Seconds = Field(default=300.0, alias="settle_time")
     """No pod is moved off a node to which a pod was bound less than this long ago."""
     consolidate_after_seconds: Seconds | None = Field(default=None, alias="consolidate_after")
-    """The same for moves that only save money, where it is longer (the value of `settle_time`)."""
+    """The same for moves that only save money, if it is longer (default: `settle_time`)."""
     move_cost_usd: Price = Decimal("0.0005")
-    """What the move of one pod costs; a move must save more than that within an hour."""
+    """Cost of moving one pod; a move must save more than that within an hour."""
     max_empty_at_once: Count = 10
-    """Empty nodes that may go together, those already draining included."""
+    """Empty nodes that may be removed together, including those already draining."""
     max_non_empty_at_once: Count = 1
     """Non-empty nodes that may be drained at the same time."""
     pod_eviction_timeout_seconds: Seconds = Field(default=120.0, alias="pod_eviction_timeout")
@@ -128,14 +129,14 @@ class RaiseLimits(Section):
 
 
 class SpotRescheduler(Section):
-    """Moves pods off on-demand nodes where spot nodes have room (docs/spot-rescheduler.md)."""
+    """Moves pods off on-demand nodes when spot nodes have room (docs/spot-rescheduler.md)."""
 
     enabled: Boolean = False
     """Whether it runs."""
     housekeeping_interval_seconds: PositiveSeconds = Field(
         default=10.0, alias="housekeeping_interval"
     )
-    """Longest pause between two looks at the on-demand nodes; each change brings one earlier."""
+    """Longest pause between two checks of the on-demand nodes; each change starts one earlier."""
     node_drain_delay_seconds: Seconds = Field(default=600.0, alias="node_drain_delay")
     """Pause after the last eviction of one node, before the next is emptied."""
     pod_eviction_timeout_seconds: Seconds = Field(default=120.0, alias="pod_eviction_timeout")
@@ -153,7 +154,7 @@ class SpotRescheduler(Section):
 
 
 class RollingUpdate(Section):
-    """Replaces drifted nodes: those that their fleet would launch otherwise today."""
+    """Replaces drifted nodes: those that their fleet would launch differently today."""
 
     enabled: Boolean = False
     """Whether it runs."""
@@ -173,14 +174,14 @@ class SpotReturn(Section):
     enabled: Boolean = False
     """Whether it runs."""
     stable_for_seconds: Seconds = Field(default=1800.0, alias="stable_for")
-    """How long the spot fleet must have had no error before."""
+    """How long the spot fleet must have had no error."""
 
 
 class DisruptionBudget(Section):
-    """How many nodes may be disrupted at the same time. Of several that match the strictest holds.
+    """How many nodes may be disrupted at the same time.
 
-    It holds always; or within a window of `starts`, `ends` and `days`; or for `duration` after
-    each moment of `schedule`.
+    Of several that match the strictest applies. It applies always; or within a window of `starts`,
+    `ends` and `days`; or for `duration` after each moment of `schedule`.
     """
 
     nodes: NodesOrPercent
@@ -201,7 +202,7 @@ class DisruptionBudget(Section):
 
 
 class BlastRadiusLimit(Section):
-    """Never more of one Deployment's or StatefulSet's pods are moved within a time than this."""
+    """How many pods of one Deployment or StatefulSet may be moved within a time."""
 
     pods_per_controller: PodsOrPercent
     """A number of pods, or a percentage of those that the controller has, rounded up."""
@@ -223,7 +224,7 @@ class Headroom(Section):
     memory_bytes: PositiveBytes | None = Field(default=None, alias="memory")
     """Memory to keep free, as a Kubernetes quantity."""
     nodes: PositiveCount | None = None
-    """Room of so many nodes of the fleet whose nodes cost least."""
+    """Room of this many nodes of the fleet whose nodes cost least."""
     percent: Percent | None = None
     """Share of what the sector's pods ask for that is kept free in addition, 0 to 100."""
 
@@ -238,16 +239,16 @@ class Interruption(Section):
 
 
 class StuckEnds(Section):
-    """How many instances that never became nodes may be ended; over it they are held and reported.
+    """How many instances that never became nodes may be ended; more are held and reported.
 
     While no node proves that this cluster is the fleets' own, or while most instances seem stuck,
     it is one per cycle and three per hour at most.
     """
 
     per_cycle: StuckEndCount = 5
-    """Most that one plan ends; 0: none is ever ended."""
+    """Most that one plan ends; 0 ends none."""
     per_hour: StuckEndCount = 20
-    """Most within an hour, over all fleets; remembered across restarts."""
+    """Most within an hour, over all fleets; it is kept across restarts."""
 
 
 class LeaderElection(Section):
@@ -267,13 +268,13 @@ class LeaderElection(Section):
 
 
 class Recording(Section):
-    """Demand that the capacity loop writes down, for `reconciler simulate`."""
+    """Demand that the capacity loop records, for `reconciler simulate`."""
 
     path: RecordingPath = ""
     """A directory, as an absolute path, or `s3://bucket/prefix`; empty: nothing is recorded. Read
     at start."""
     keep_seconds: PositiveSeconds = Field(default=1_209_600.0, alias="keep")
-    """How long files stay; of a directory at most 4 GiB, the newest."""
+    """How long files are kept; in a directory at most the newest 4 GiB."""
 
 
 class Tracing(Section):
@@ -288,4 +289,4 @@ class Notifications(Section):
     """Who is notified."""
 
     slack_hook: SecretUrl = SecretStr("")
-    """Slack's incoming webhook; better as RECONCILER_SLACK_HOOK from a Secret. Never printed."""
+    """Slack's incoming webhook, never printed; RECONCILER_SLACK_HOOK from a Secret is safer."""

@@ -228,7 +228,7 @@ def test_image_runs_as_its_user_from_a_read_only_tree(image: Path) -> None:
     """A program that writes beside itself, or needs root, ends in CrashLoopBackOff."""
     done = _run(image, "--help")
     assert done.returncode == 0, done.stderr
-    assert "The capacity loop" in done.stdout
+    assert "Run the capacity loop" in done.stdout
     assert not (image / "bin" / "pip").exists()
 
 

@@ -117,7 +117,7 @@ class _Drains:
         self._sets = SetsUnderWay(builder.view)
         self.begun: list[Relocation] = []
         """The moves of the drains that continue."""
-        self._going_on: dict[FleetKey, int] = {}
+        self._lowerings_to_come: dict[FleetKey, int] = {}
         """Draining nodes per fleet whose end will lower the fleet's target in a later plan."""
         self._undecided = set(names)
         """Nodes whose next step is not decided yet."""
@@ -130,7 +130,7 @@ class _Drains:
         pods = view.pods_on.get(node.name, [])
         judge = self._judge(node, key, drain)
         begun = DRAIN_STARTED in node.annotations
-        remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
+        remaining = builder.targets[key] - 1 - self._lowerings_to_come.get(key, 0)
         lowers_too_far = not _already_lowered(builder, key) and remaining < status.min
         beside = [pod for pod in pods if not counts(pod)]
         kept = protection(view, node) or irreplaceable_pod(judge, beside)
@@ -268,7 +268,7 @@ class _Drains:
             builder.cancel_drain(give_up(view, node, drain.policy, why))
             return
         self.begun.append(moves)
-        self._going_on[key] = self._going_on.get(key, 0) + 1
+        self._lowerings_to_come[key] = self._lowerings_to_come.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
         builder.mark(*_noted(view, node, drain, (len(left), ending)))
         if halted is not None:

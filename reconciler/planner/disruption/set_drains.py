@@ -23,33 +23,33 @@ def continue_sets(run: VoluntaryRun) -> None:
     for node in sets.unreadable:
         because = "the annotation of its replacement set cannot be read"
         builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
-    for each in sets.found:
-        why = _why_over(run, each) or _drain(run, each) or _why_late(run, each)
+    for replacement in sets.found:
+        why = _why_over(run, replacement) or _drain(run, replacement) or _why_late(run, replacement)
         if why is not None:
-            _give_up(run, each, why)
+            _give_up(run, replacement, why)
 
 
-def _why_over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+def _why_over(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     """Return why the set is given up; None while it may go on."""
     view = run.context.view
     if not view.settings.consolidation:
         return "consolidation is switched off"
-    missing = len(each.came) < sum(each.wanted.values())
-    refusing = [k.name for k in each.wanted if (s := view.statuses.get(k)) and s.unavailable]
+    missing = len(replacement.came) < sum(replacement.wanted.values())
+    refusing = [k.name for k in replacement.wanted if (s := view.statuses.get(k)) and s.unavailable]
     if missing and refusing:
         return f"{', '.join(sorted(refusing))} cannot give the new nodes now"
     return None
 
 
-def _why_late(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+def _why_late(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     """Return why the set is given up for lack of time; None while it has time.
 
     It also has time while a drain of it is running, or while only limits on the number of disrupted
     nodes keep its nodes: giving it up then would undo its purchase.
     """
     context = run.context
-    lasted = context.view.at - each.at - _join_time(run)
-    names = {node.name for node in each.members}
+    lasted = context.view.at - replacement.at - _join_time(run)
+    names = {node.name for node in replacement.members}
     going_on = names & {removal.node for removal in context.builder.removals}
     waiting = names & run.held_by_limits.keys()
     most = HELD_MAX if waiting else LASTS_MAX
@@ -63,25 +63,25 @@ def _join_time(run: VoluntaryRun) -> timedelta:
     return timedelta(seconds=run.context.view.settings.instance_init_seconds)
 
 
-def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+def _drain(run: VoluntaryRun, replacement: ReplacementSet) -> str | None:
     """Begin the drains that may begin now; return why no node of the set can leave any more.
 
     None while one of them can, or while new nodes of the set are still to join.
     """
     context = run.context
     builder, at = context.builder, context.view.at
-    staying = [node for node in each.members if not is_draining(node)]
+    staying = [node for node in replacement.members if not is_draining(node)]
     for node in staying:
         context.unneeded[node.name] = "consolidation"
-    if not each.complete and at - each.at < _join_time(run):
-        coming = counted_noun(sum(each.wanted.values()) - len(each.came), "new node")
+    if not replacement.complete and at - replacement.at < _join_time(run):
+        coming = counted_noun(sum(replacement.wanted.values()) - len(replacement.came), "new node")
         for node in staying:
-            nodes = counted_noun(len(each.members), "node")
+            nodes = counted_noun(len(replacement.members), "node")
             because = f"waiting for {coming}; then {nodes} will be drained as one set"
             builder.block(node, "consolidation", because)
         return None
     names = {node.name for node in staying}
-    able = len(staying) < len(each.members)
+    able = len(staying) < len(replacement.members)
     with run.simulator.closed(names):
         members = (c for c in run.candidates if c.node.name in names)
         for candidate in sorted(members, key=Candidate.order_in_set):
@@ -111,17 +111,17 @@ def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
     return True
 
 
-def _give_up(run: VoluntaryRun, each: ReplacementSet, because: str) -> None:
+def _give_up(run: VoluntaryRun, replacement: ReplacementSet, because: str) -> None:
     """Keep the nodes that do not drain yet; they rest before they may join another set.
 
     The new nodes get the same mark: for a day they belong to no set that would buy the same again.
     The old nodes may soon leave in another way, and the note of the failure would go with them.
     """
     builder, view = run.context.builder, run.context.view
-    failures = [failed_again(view, node) for node in each.members]
+    failures = [failed_again(view, node) for node in replacement.members]
     failed = str(max(failures, key=lambda found: found.count))
-    staying = [node for node in each.members if not is_draining(node)]
-    for node in (*staying, *(view.nodes[name] for name in each.came)):
+    staying = [node for node in replacement.members if not is_draining(node)]
+    for node in (*staying, *(view.nodes[name] for name in replacement.came)):
         builder.mark(annotate(node, REPLACEMENT_SET_FAILED, failed, "consolidation", because))
     for node in staying:
         run.context.unneeded.pop(node.name, None)

@@ -94,7 +94,7 @@ class FleetRoom:
 
     def __init__(self, builder: PlanBuilder) -> None:
         ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
-        self._left = {
+        self._removable = {
             status.key: max(
                 builder.targets[status.key],
                 status.joined - sum(node.name in ended for node in status.nodes),
@@ -103,10 +103,12 @@ class FleetRoom:
             - status.min
             for status in builder.view.inventory.fleets
         }
-        self._kept = {key: _replaced(builder.view, key) - ended for key in self._left}
+        self._replaced_later = {
+            key: _replaced(builder.view, key) - ended for key in self._removable
+        }
         gone = ended | {n.name for n in builder.view.nodes.values() if is_draining(n)}
         view, cloud = builder.view, builder.view.snapshot.cloud
-        self._there = {
+        self._taking_pods = {
             status.key: {
                 node.name
                 for node in _in_service(view, status, gone, cloud)
@@ -120,36 +122,38 @@ class FleetRoom:
 
     def may_leave(self, key: FleetKey, name: NodeName) -> bool:
         """Return whether the node may leave now."""
-        there = self._there.get(key, ())
-        held = name in there and len(there) <= self._min[key]
+        taking = self._taking_pods.get(key, ())
+        held = name in taking and len(taking) <= self._min[key]
         return self.may_leave_in_time(key, name) and not held
 
     def may_leave_in_time(self, key: FleetKey, name: NodeName) -> bool:
         """Return whether the node may leave once the fleet's launching capacity has joined."""
-        kept = self._kept[key]
-        return self._left[key] > (0 if name in kept else len(kept))
+        kept = self._replaced_later[key]
+        return self._removable[key] > (0 if name in kept else len(kept))
 
     def left_for_replaced(self, key: FleetKey) -> int:
         """Return how many more nodes can leave in time if they are replaced."""
-        return self._left[key]
+        return self._removable[key]
 
     @property
     def left(self) -> Mapping[FleetKey, int]:
         """Return how many more nodes of each fleet can leave besides those that are replaced."""
-        found = {key: left - len(self._kept[key]) for key, left in self._left.items()}
-        for key, there in self._there.items():
-            found[key] = min(found[key], len(there) - self._min[key])
+        found = {
+            key: left - len(self._replaced_later[key]) for key, left in self._removable.items()
+        }
+        for key, taking in self._taking_pods.items():
+            found[key] = min(found[key], len(taking) - self._min[key])
         return found
 
     def leave(self, key: FleetKey, name: NodeName) -> None:
         """Count one more node that leaves now."""
         self.wait(key, name)
-        self._there.get(key, set()).discard(name)
+        self._taking_pods.get(key, set()).discard(name)
 
     def wait(self, key: FleetKey, name: NodeName) -> None:
         """Count one more node that leaves once the fleet's launching capacity has joined."""
-        self._left[key] -= 1
-        self._kept[key] -= {name}
+        self._removable[key] -= 1
+        self._replaced_later[key] -= {name}
 
 
 def minimum_stays(

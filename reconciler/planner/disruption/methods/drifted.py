@@ -280,14 +280,14 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
             context.builder.block(context.view.nodes[name], *ENOUGH_AT_ONCE)
         return
     now = decided_at(context.view.snapshot, status.nodes)
-    closed = no_successor(context, status)
-    if closed is not None:
+    no_new_node = no_successor(context, status)
+    if no_new_node is not None:
         room = max(0, context.room.left[status.key])
         if update.spare > room == 0:
             least = f"its min_capacity of {status.min} lets none leave before"
-            closed = closed._replace(detail=f"{closed.detail}, and {least}")
+            no_new_node = no_new_node._replace(detail=f"{no_new_node.detail}, and {least}")
         most = min(most, update.spare, room)
-    for node in _drainable(run, status, update, closed=closed):
+    for node in _drainable(run, status, update, no_new_node=no_new_node):
         if number == most:
             break
         why = context.ledger.node_blocker(status.key, "drifted")
@@ -299,9 +299,9 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
         because = f"it is replaced by the rolling update to version {update.version}"
         context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
         context.ledger.choose_node(status.key, node.name)
-    if closed is not None and most == 0:
+    if no_new_node is not None and most == 0:
         for name in sorted(update.old):
-            context.builder.block(context.view.nodes[name], *closed)
+            context.builder.block(context.view.nodes[name], *no_new_node)
 
 
 def _places(run: VoluntaryRun, status: FleetStatus) -> int:
@@ -321,7 +321,7 @@ def _places(run: VoluntaryRun, status: FleetStatus) -> int:
 
 
 def _drainable(
-    run: VoluntaryRun, status: FleetStatus, update: Update, *, closed: Blocker | None
+    run: VoluntaryRun, status: FleetStatus, update: Update, *, no_new_node: Blocker | None
 ) -> Iterator[Node]:
     """Yield the drifted nodes that could be emptied; note why the others could not.
 
@@ -332,7 +332,7 @@ def _drainable(
         run: The voluntary methods of this plan.
         status: The fleet.
         update: Its update.
-        closed: Why the fleet can have no new node, so that nodes must leave without; else None.
+        no_new_node: Why the fleet can have no new node, so that nodes leave without; else None.
     """
     context, departures, tried = run.context, run.departures, 0
     settling = _settling(run)
@@ -347,9 +347,9 @@ def _drainable(
             found = as_outdated(context, node, status.key, outdated)
             if isinstance(found, Blocker):
                 why = found
-            elif closed is not None:
+            elif no_new_node is not None:
                 why = departures.why_not(found, in_time=False)
-                why = why and why._replace(detail=f"{why.detail}; {closed.detail}")
+                why = why and why._replace(detail=f"{why.detail}; {no_new_node.detail}")
             else:
                 why = departures.why_not_for_successor(found)
                 if why and not departures.why_not_for_successor(found, some_zone=True):

@@ -111,7 +111,7 @@ def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
         sources: Configuration files by name.
     """
     return tuple(
-        _refusal("resource/provisioner", name, "a `removed` block here could run programs")
+        refusal("resource/provisioner", name, "a `removed` block here could run programs")
         for name, text in sorted(sources.items())
         if {"removed", "provisioner"} <= set(_WORD.findall(_unescaped(name, text)))
     )
@@ -129,7 +129,7 @@ def _unescaped(name: str, text: str) -> str:
 
 def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
     if plan.get("errored"):
-        yield _refusal("plan/errored", "plan", "Terraform could not finish it")
+        yield refusal("plan/errored", "plan", "Terraform could not finish it")
     if plan.get("complete") is False:
         yield _warning("plan/incomplete", "plan", "a further plan will be needed after the apply")
 
@@ -137,14 +137,14 @@ def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
 def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Finding]:
     known = KNOWN_TYPES | policy.allow_types
     if resource.is_changed and resource.type not in known:
-        yield _refusal(
+        yield refusal(
             "resource/foreign",
             resource.address,
             f"{resource.step} of a {resource.type}, which is not part of a rendered root module"
             f" (allow it with --allow-type {resource.type})",
         )
     if resource.importing and resource.step == "replace":
-        yield _refusal(
+        yield refusal(
             "import/replace",
             resource.address,
             f"would import {resource.importing} and end it in one plan; undo the edit because of"
@@ -171,7 +171,7 @@ def _other_cluster(plan: TerraformPlanJson) -> Iterator[Finding]:
             cure = "take it out of imports.tf"
             if not each.importing:
                 cure = f"name {there} again, or let go of it: terraform state rm '{each.address}'"
-            yield _refusal(
+            yield refusal(
                 "cluster/foreign",
                 each.address,
                 f"{each.importing or each.before.get('id')} has the tag cluster={there}, and this"
@@ -185,7 +185,7 @@ def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
     for fleet in planned:
         name = removed_name(fleet)
         if fleet.step == "delete" and new.get(name, fleet.provider) != fleet.provider:
-            yield _refusal(
+            yield refusal(
                 "fleet/provider",
                 name,
                 "would be removed and created again with another provider: give the new one another"
@@ -203,7 +203,7 @@ def _other_region(plan: TerraformPlanJson) -> Iterator[Finding]:
     for resource in (*drifted_resources(plan), *resources(plan)):
         there = region_elsewhere(plan, resource)
         if there and resource.type != LAUNCH_TEMPLATE:  # it goes with its fleet
-            yield _refusal(
+            yield refusal(
                 "fleet/region",
                 tags_of(resource.before).get("fleet") or resource.address,
                 f"the state has it in {there}, and this root module is of {here} now: it would be"
@@ -251,7 +251,7 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
     causes = fleet.replaced_for or fleet.changed
     because = f" because of {', '.join(causes)}" if causes else ""
     if name not in policy.allow_destroy:
-        yield _refusal(
+        yield refusal(
             code,
             name,
             f"would be {verb}{because} ({size}{named});"
@@ -267,7 +267,7 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
             " when the capacity loop has drained it",
         )
     if fleet.terminates_instances:
-        yield _refusal(
+        yield refusal(
             "fleet/terminates-instances",
             name,
             "terminate_instances is set: its nodes would be ended with their pods",
@@ -276,7 +276,7 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
 
 def _update(fleet: PlannedFleet) -> Iterator[Finding]:
     if fleet.capacity_after != fleet.capacity_before:
-        yield _refusal(
+        yield refusal(
             "fleet/capacity",
             fleet.name,
             f"target capacity {fleet.capacity_before} would become {fleet.capacity_after}"
@@ -284,7 +284,7 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
         )
     for key in IDENTITY_TAGS:
         if fleet.tags_before.get(key) != fleet.tags_after.get(key):
-            yield _refusal(
+            yield refusal(
                 "fleet/identity",
                 fleet.name,
                 f"the tag {key} would change; the capacity loop would lose the fleet",
@@ -307,7 +307,7 @@ def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
         pinned[name] = pinned.get(name, False) or has_version
         arguments = sorted(set(mapping(mapping(entry).get("expressions"))) - {"region"})
         if arguments:
-            yield _refusal(
+            yield refusal(
                 "provider/argument",
                 str(key),
                 f"sets {', '.join(arguments)}: only region may be set there; credentials and"
@@ -315,9 +315,9 @@ def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
             )
     for name, has_version in sorted(pinned.items()):
         if name not in KNOWN_PROVIDERS:
-            yield _refusal("provider/foreign", name, "no provider of a rendered root module")
+            yield refusal("provider/foreign", name, "no provider of a rendered root module")
         elif not has_version and "builtin" not in name:
-            yield _refusal("provider/unpinned", name, "has no version constraint")
+            yield refusal("provider/unpinned", name, "has no version constraint")
 
 
 def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
@@ -331,7 +331,7 @@ def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
         for name, call in mapping(module.get("module_calls")).items():
             source = str(mapping(call).get("source", ""))
             if not source.startswith(("./", "../")):
-                yield _refusal(
+                yield refusal(
                     "module/foreign",
                     f"{prefix}module.{name}",
                     f"its source {source!r} is not a directory of the rendered root module",
@@ -343,11 +343,11 @@ def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> I
     """Yield findings about one block: programs that it would start, data that it would read."""
     kinds = sorted({str(p.get("type")) for p in resource.get("provisioners", [])})
     if kinds:
-        yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
+        yield refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
     type_ = str(resource.get("type", ""))
     is_data = resource.get("mode", "managed") != "managed"
     if is_data and where not in LOOKED_UP and type_ not in policy.allow_types:
-        yield _refusal(
+        yield refusal(
             "data/foreign",
             where,
             f"reads {type_}, which no rendered root module does (allow it with --allow-type"
@@ -364,7 +364,7 @@ def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
         for entry in plan.get(key) or []:
             action = mapping(mapping(entry).get("action_invocation") or entry)
             where = str(action.get("address") or action.get("type") or "action")
-            yield _refusal("action/foreign", where, "no action is part of a rendered root module")
+            yield refusal("action/foreign", where, "no action is part of a rendered root module")
 
 
 def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
@@ -376,7 +376,8 @@ def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
                 yield _warning("terraform/check", where, str(problem.get("message", "")))
 
 
-def _refusal(code: str, where: str, message: str) -> Finding:
+def refusal(code: str, where: str, message: str) -> Finding:
+    """Return a finding with which the plan must not be applied."""
     return Finding(severity="refused", code=code, where=where, message=message)
 
 

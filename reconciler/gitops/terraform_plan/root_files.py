@@ -20,7 +20,7 @@ from reconciler.gitops.rendering.render import TFVARS, rendered_code
 from reconciler.gitops.rendering.root_module import S3Backend
 from reconciler.gitops.rendering.targets import MANIFEST
 from reconciler.gitops.terraform_plan.directory import LOCK, file_sha256
-from reconciler.gitops.terraform_plan.guard import Finding
+from reconciler.gitops.terraform_plan.guard import Finding, refusal
 from reconciler.model.errors import InputError, Refused, UsageError
 
 IMPORTS = "imports.tf"
@@ -101,7 +101,7 @@ def foreign_files(
         raise InputError(where, f"cannot be read: {error.strerror}") from error
     if len(found) > _FINDINGS_MAX:
         rest = f"and {len(found) - _FINDINGS_MAX} more files that were not rendered"
-        found = [*sorted(found)[:_FINDINGS_MAX], _refusal("file/foreign", module.name, rest)]
+        found = [*sorted(found)[:_FINDINGS_MAX], refusal("file/foreign", module.name, rest)]
     return tuple(sorted(found))
 
 
@@ -119,17 +119,17 @@ class _Ours:
         mode = entry.stat(follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
-            yield _refusal("file/link", shown, f"is {kind}; Terraform is given plain files only")
+            yield refusal("file/link", shown, f"is {kind}; Terraform is given plain files only")
         elif path in self._allowed:
             digest = self._allowed[path]
             if digest and file_sha256(Path(entry.path)) != digest:
-                yield _refusal("file/changed", shown, "has another SHA-256 than --allow-file names")
+                yield refusal("file/changed", shown, "has another SHA-256 than --allow-file names")
         elif path in self._code:
             yield from self._against_code(shown, entry, self._code[path])
         elif path == TFVARS:
             yield from _against_values(shown, entry)
         elif not self._is_harmless(path, entry):
-            yield _refusal(
+            yield refusal(
                 "file/foreign",
                 shown,
                 "was not rendered, and Terraform could run what it says; remove it, or name it"
@@ -150,7 +150,7 @@ class _Ours:
                 f" add the line `**/{_printable_name(self._folder)}/** -text` to the end of the"
                 " repository's .gitattributes"
             )
-        yield _refusal("file/changed", shown, what)
+        yield refusal("file/changed", shown, what)
 
     def _is_harmless(self, path: str, entry: DirEntry[str]) -> bool:
         if path == LOCK:
@@ -231,7 +231,7 @@ def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
     except (ValueError, RecursionError):
         keys = set()
     if keys != {"cluster_name", "fleets"}:
-        yield _refusal("file/changed", shown, "is not an object with cluster_name and fleets only")
+        yield refusal("file/changed", shown, "is not an object with cluster_name and fleets only")
 
 
 def _read(entry: DirEntry[str], length_max: int) -> bytes:
@@ -244,7 +244,3 @@ def _read(entry: DirEntry[str], length_max: int) -> bytes:
 def _printable_name(path: str) -> str:
     """Return a file's name in which no character can imitate another."""
     return ascii(path)[1:-1][:300]
-
-
-def _refusal(code_: str, where: str, message: str) -> Finding:
-    return Finding(severity="refused", code=code_, where=where, message=message)

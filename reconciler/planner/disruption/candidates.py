@@ -236,22 +236,9 @@ def _candidate(
     if not (little_used or bounces or outdated or view.settings.consolidation):
         tend_clock(builder, node, status.settings, blocked=False)
         return None
-    moving: list[Pod] = []
-    again: list[Pod] = []
-    blocked: Blocker | None = (
-        first_blocker(view, node, status)
-        or _too_young(view, node, status)
-        or context.sets.blocker(node.name)
-    )
     end = ends_at(view, node, status.settings)
     overdue = end is not None and end <= view.at
-    if blocked is None:
-        moving, again, blocked = movable(context.judge(status.settings), pods)
-        _tend_clock(context, node, status, moving, blocked)
-        if overdue:
-            moving, again, blocked = movable(context.judge(status.settings, overdue=True), pods)
-        elif blocked is not None:
-            blocked = blocked._replace(detail=blocked.detail + until_end(view, end))
+    moving, again, blocked = _movable_or_blocker(context, node, status, end)
     if blocked is not None or not moving:
         builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
@@ -277,6 +264,32 @@ def _candidate(
         outdated=outdated,
         ends_at=end,
     )
+
+
+def _movable_or_blocker(
+    context: DisruptionContext, node: Node, status: FleetStatus, end: datetime | None
+) -> tuple[list[Pod], list[Pod], Blocker | None]:
+    """Return what `movable` returns, after asking what keeps the node itself.
+
+    The clock of an expired node is set by the usual rules; once `end` has passed its pods are
+    judged by those for overdue nodes.
+    """
+    view = context.view
+    blocked = (
+        first_blocker(view, node, status)
+        or _too_young(view, node, status)
+        or context.sets.blocker(node.name)
+    )
+    if blocked is not None:
+        return [], [], blocked
+    pods = view.pods_on.get(node.name, [])
+    moving, again, blocked = movable(context.judge(status.settings), pods)
+    _tend_clock(context, node, status, moving, blocked)
+    if end is not None and end <= view.at:
+        return movable(context.judge(status.settings, overdue=True), pods)
+    if blocked is not None:
+        blocked = blocked._replace(detail=blocked.detail + until_end(view, end))
+    return moving, again, blocked
 
 
 def as_outdated(

@@ -249,7 +249,6 @@ class _Drains:
         builder = self._builder
         view = builder.view
         halted = cannot_end(view, node, view.statuses[key])
-        settings = self._settings(drain, key)
         rulings = list(self._judge(node, key, drain).rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
@@ -275,13 +274,28 @@ class _Drains:
             builder.block(node, *halted)
             return
         if time_is_over:
-            now = [] if self._was_refused(node, key, drain) else builder.budgets.take_now(left)
-            because = f"the drain continues: {view.inventory.outdated[node.name].because}"
-            gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
-            builder.continue_drain(gone, placements_of(builder, moves))
-            return
-        # Budgets may allow only some of the pods now: the others are asked for again, as after a
-        # 429.
+            self._evict_or_delete(node, key, drain, left, moves)
+        else:
+            self._evict(node, key, drain, left, moves)
+
+    def _evict_or_delete(
+        self, node: Node, key: FleetKey, drain: Disruption, left: Sequence[Pod], moves: Relocation
+    ) -> None:
+        """Evict the pods of an overdue node that budgets allow to evict; delete the others."""
+        builder = self._builder
+        now = [] if self._was_refused(node, key, drain) else builder.budgets.take_now(left)
+        because = f"the drain continues: {builder.view.inventory.outdated[node.name].because}"
+        gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
+        builder.continue_drain(gone, placements_of(builder, moves))
+
+    def _evict(
+        self, node: Node, key: FleetKey, drain: Disruption, left: Sequence[Pod], moves: Relocation
+    ) -> None:
+        """Evict the pods that budgets allow to evict; note on the node why the others stay.
+
+        The others are asked for again in the next plan, as after a 429.
+        """
+        builder = self._builder
         refused = builder.budgets.refusal(left)
         now = builder.budgets.take_now(left)
         allowed = {pod.key for pod in now}
@@ -289,7 +303,7 @@ class _Drains:
         if refused is not None and len(now) < len(left):
             because += f": {len(now)} of {counted_noun(len(left), 'pod')} now, as {refused}"
             builder.block(node, "budget", because)
-        grace = settings.graceful_termination_max_seconds
+        grace = self._settings(drain, key).graceful_termination_max_seconds
         builder.continue_drain(
             evictions(node, now, grace, drain.policy, because),
             [move for move in placements_of(builder, moves) if move.pod in allowed],

@@ -50,31 +50,48 @@ def notice_outcomes(
     work = _Work(snapshot, binding)
     outcomes: list[NoticeOutcome] = []
     for notice in snapshot.notices:
-        node = nodes.get(notice.instance)
-        if notice.at is None:
-            result: NoticeResult = "unreadable"
-        elif notice.instance not in instances:
-            # While EC2 does not answer, recommendations for unknown instances must not fill the
-            # memory.
+        node, instance = nodes.get(notice.instance), instances.get(notice.instance)
+        if instance is None:
             recommended = notice.kind == "rebalance" and node is not None
-            late = is_over(notice.at, snapshot.at, recommended=recommended)
-            result = "not-ours" if known else "expired" if late else "waiting"
+            result: NoticeResult = _of_unknown(
+                notice, snapshot.at, recommended=recommended, all_known=known
+            )
+        elif notice.at is None:
+            result = "unreadable"
         else:
-            instance = instances[notice.instance]
             ignored = _is_passed_over(notice, instance, rebalance=rebalance)
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
         if result == "waiting" and notice.hook is not None:
-            ended = work.is_over(notice.instance, instances.get(notice.instance))
+            ended = work.is_over(notice.instance, instance)
             result = "acted" if ended else "waiting"
         elif result == "waiting" and notice.kind == "change-withdrawn":
             carried = node is not None and carries_withdrawn(node, withdrawn)
-            result = "waiting" if carried or notice.instance not in instances else "acted"
+            result = "waiting" if carried or instance is None else "acted"
         elif result == "waiting" and _is_withdrawn(notice, withdrawn):
             result = "no-change"
         elif result == "waiting" and _is_acted_on(notice, node, snapshot.at):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
     return tuple(outcomes)
+
+
+def _of_unknown(
+    notice: Notice, at: datetime, *, recommended: bool, all_known: bool
+) -> NoticeResult:
+    """Return the result of a notice for an instance that EC2 does not show.
+
+    Args:
+        notice: The notice.
+        at: The time of the plan.
+        recommended: Whether it is a recommendation for an instance that is a node.
+        all_known: Whether EC2 has shown all instances of ours.
+    """
+    if notice.at is None:
+        return "unreadable"
+    if all_known:
+        return "not-ours"
+    # While EC2 does not answer, recommendations for unknown instances must not fill the memory.
+    return "expired" if is_over(notice.at, at, recommended=recommended) else "waiting"
 
 
 class _Work:

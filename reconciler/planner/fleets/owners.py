@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.snapshot import Snapshot
@@ -46,12 +47,28 @@ def owners_of(
         if member_of is not None:
             name = names.get((region, member_of), name)
         key = FleetKey(name=name or "", region=region)
-        foreign = member_of is not None and key in live and live[key].id != member_of
-        if instance is not None and member_of is None:
-            foreign = instance.tags.get(FLEET) != name
-        if instance is None and node.instance_id is not None:
-            foreign = (known.get(key), region) in in_part
+        silent_provider = (known.get(key), region) in in_part
+        foreign = _is_of_another(node, instance, name, live.get(key), silent=silent_provider)
         alias = node.name in aliases and not (instance is not None and instance.gone)
         if key in known and not foreign and not alias:
             owners[node.name] = key
     return owners
+
+
+def _is_of_another(
+    node: Node, instance: Instance | None, name: str | None, fleet: Fleet | None, *, silent: bool
+) -> bool:
+    """Return whether the node does not belong to the live fleet whose name it has.
+
+    Args:
+        node: The node.
+        instance: Its instance; None if EC2 does not show it.
+        name: The name of its fleet, by membership or label.
+        fleet: The live fleet of that name; None if EC2 has none.
+        silent: Whether the fleet's provider did not answer in the region.
+    """
+    if instance is None:
+        return silent and node.instance_id is not None
+    if instance.fleet_id is None:
+        return instance.tags.get(FLEET) != name
+    return fleet is not None and fleet.id != instance.fleet_id

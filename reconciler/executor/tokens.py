@@ -44,7 +44,8 @@ class Pace:
         self._lock = threading.Lock()
         self._rates = rates
         self._levels: dict[Where, BucketLevel] = {}
-        self._closed_until: dict[Where, float] = {}
+        self._closed: dict[Where, tuple[float, str]] = {}
+        """Until when, and what the server said."""
         self._refusals_in_a_row: dict[Where, int] = {}
 
     def enter(self, api: Api, place: str) -> None:
@@ -55,14 +56,15 @@ class Pace:
         """
         with self._lock:
             where, now = (api, place), self._now()
-            wait = self._closed_until.get(where, now) - now
+            until, said = self._closed.get(where, (now, ""))
+            wait, why = until - now, f"not sent, as the call before it was throttled: {said}"
             bucket = self._rates.get(api)
             if wait <= 0 and bucket is not None:
                 level = self._levels.get(where, BucketLevel.full(bucket, now)).at(now)
-                wait = level.seconds_until(1)
+                wait, why = level.seconds_until(1), "not sent: our own limit of calls is reached"
                 self._levels[where] = level if wait > 0 else level.less(1)
         if wait > 0:
-            raise Throttled(f"{api} {place}", "not sent: our own limit of calls is reached", wait)
+            raise Throttled(f"{api} {place}", why, wait)
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
         """Note that the server throttled a call that we had let through."""
@@ -70,11 +72,12 @@ class Pace:
         with self._lock:
             before = self._refusals_in_a_row.get(where, 0)
             # Calls that were in flight together and are all throttled count as one refusal.
-            together = self._closed_until.get(where, now) > now
+            together = self._closed.get(where, (now, ""))[0] > now
             self._refusals_in_a_row[where] = before if together and before else before + 1
             doubled = CLOSED_SECONDS * 2.0 ** min(self._refusals_in_a_row[where] - 1, 10)
             pause = doubled if said is None else said
-            self._closed_until[where] = now + max(0.0, min(pause, CLOSED_SECONDS_MAX))
+            until = now + max(0.0, min(pause, CLOSED_SECONDS_MAX))
+            self._closed[where] = until, error.what
 
     def granted(self, api: Api, place: str) -> None:
         """Note that the server executed a call."""

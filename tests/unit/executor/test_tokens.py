@@ -102,6 +102,15 @@ def test_server_that_goes_on_throttling_is_left_alone_for_longer_and_longer() ->
     assert passing(pace, 1) == 1
 
 
+def test_call_that_is_held_back_tells_what_the_server_said() -> None:
+    """Nobody finds who uses up an account's limits behind "our own limit"."""
+    clock = Clock()
+    pace = Pace(clock)
+    pace.refused("ModifyFleet", "us-west-2", Throttled("x", "RequestLimitExceeded"))
+    with pytest.raises(Throttled, match="before it was throttled: RequestLimitExceeded"):
+        pace.enter("ModifyFleet", "us-west-2")
+
+
 def test_clock_that_stands_still_gives_nothing_for_nothing() -> None:
     """A bucket that fills without time is none."""
     pace = Pace(Clock(), RATES)

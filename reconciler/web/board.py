@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 from reconciler.gitops.drift.live import LiveDrift
 from reconciler.gitops.repository.status import ClusterProgress
-from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.errors import ConfigError, PortError, Problem, ReconcilerError
@@ -19,13 +18,12 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
 from reconciler.telemetry.scrubbing import Scrubber
+from reconciler.web.failing import FailingActions, PastAction
 from reconciler.web.history import History
 
 E = TypeVar("E", bound=ReconcilerError)
 
 RECENT_ACTIONS_MAX: Final = 100
-FAILING_SECONDS: Final = 900.0
-"""A failure that is not repeated for this long is over: its action is not needed any more."""
 ALIVE_SECONDS: Final = 180.0
 """In addition to three pauses: a cycle whose calls all run into their time limits may take this
 long."""
@@ -66,14 +64,6 @@ ALONE: Final = LeadershipView(enabled=False, leads=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastAction:
-    """One action that ended."""
-
-    at: datetime
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Everything at one moment; immutable."""
 
@@ -98,7 +88,8 @@ class View:
     actions: tuple[PastAction, ...] = ()
     """The last ones, newest first."""
     failing: tuple[PastAction, ...] = ()
-    """Actions that failed and have not succeeded since, newest first."""
+    """Actions that failed, or are refused for minutes, and have not succeeded since, newest
+    first."""
     last_failed: PastAction | None = None
     """The last action that failed, whatever came after it."""
     queue_trouble: str = ""
@@ -142,8 +133,7 @@ class StatusBoard:
         self._has_led = False
         """Whether this replica has led since it started; set by the thread of the election."""
         self.history = History(clock.now)
-        self._failing: dict[tuple[str, str], PastAction] = {}
-        """By the action's name and subject."""
+        self._failing = FailingActions()
         self._started_seconds = clock.monotonic_seconds()
         self._view = View(
             version=version, started_at=clock.now(), turned_seconds=clock.monotonic_seconds()
@@ -156,18 +146,8 @@ class StatusBoard:
             return replace(
                 self._view,
                 actions=tuple(reversed(self._actions)),
-                failing=self._failing_now(),
+                failing=self._failing.at(self._clock.now()),
             )
-
-    def _failing_now(self) -> tuple[PastAction, ...]:
-        """Return failures that are not too old, newest first. The lock is held."""
-        now = self._clock.now()
-        recent = (
-            past
-            for past in self._failing.values()
-            if (now - past.at).total_seconds() < FAILING_SECONDS
-        )
-        return tuple(sorted(recent, key=lambda past: past.at, reverse=True))
 
     def is_alive(self) -> bool:
         """Return whether the loop is alive; failed and slow cycles count, a stuck one does not."""
@@ -289,20 +269,10 @@ class StatusBoard:
             turned = self._clock.monotonic_seconds()
             requested = requested_after(self._view.requested, outcome)
             self._view = replace(self._view, turned_seconds=turned, requested=requested)
-            self._remember_failure(past)
+            self._failing.note(past)
+            if outcome.kind in {"failed", "unknown"}:
+                self._view = replace(self._view, last_failed=past)
         self.history.ended(outcome)
-
-    def _remember_failure(self, past: PastAction) -> None:
-        """Keep a failed action until the same one succeeds. The lock is held."""
-        text = describe(past.outcome.action)
-        key = (text.name, text.subject)
-        self._failing.pop(key, None)
-        # A refusal is routine: a budget, a conflict, a pause that the API requested.
-        if past.outcome.kind in {"failed", "unknown"}:
-            self._failing[key] = past
-            self._view = replace(self._view, last_failed=past)
-            if len(self._failing) > RECENT_ACTIONS_MAX:
-                del self._failing[next(iter(self._failing))]
 
     def _without_secrets(self, error: E) -> E:
         """Return the same error, with secrets in its texts masked."""

@@ -13,6 +13,7 @@ CauseKind = Literal[
     "api-server-unreachable",
     "ec2-denied",
     "ec2-silent",
+    "ec2-call-fails",
     "cycle-failed",
     "no-success",
     "wrong-cluster",

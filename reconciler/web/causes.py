@@ -24,8 +24,9 @@ from reconciler.model.text import counted_noun
 from reconciler.planner.clocks import SKEW_MAX
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.health import MISSING, SILENT
-from reconciler.web.board import PastAction
+from reconciler.web.calls_in_vain import causes_in_vain
 from reconciler.web.cause import Cause, Rule, Seen
+from reconciler.web.failing import PastAction
 
 STARTING_SECONDS: Final = 120.0
 """How long the first cycle may take; afterwards its absence is a failure."""
@@ -162,8 +163,10 @@ def _election(seen: Seen) -> Iterator[Cause]:
 
 
 def _failed_actions(seen: Seen) -> Iterator[Cause]:
+    yield from causes_in_vain(past for past in seen.view.failing if past.in_vain_for_long)
     for past in seen.view.failing:
-        yield cause_of_failure(past)
+        if not past.in_vain_for_long:
+            yield cause_of_failure(past)
 
 
 def cause_of_failure(past: PastAction) -> Cause:

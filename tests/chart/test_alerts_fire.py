@@ -28,6 +28,10 @@ FIRING: dict[str, tuple[dict[str, str], int]] = {
         {'fleet_reconciler_actions_total{outcome="failed"}': "0 0+1x200"},
         5,
     ),
+    "FleetReconcilerCallsInVain": (
+        {'fleet_reconciler_trouble{kind="ec2-call-fails"}': "0 1x200"},
+        3,
+    ),
     "FleetReconcilerPodsUnplaceable": ({"fleet_reconciler_pods_unplaceable": "0 3x200"}, 15),
     "FleetReconcilerNoProgress": ({"fleet_reconciler_demand_quarantined": "0 1x200"}, 0),
     "FleetReconcilerNodesHeld": ({"fleet_reconciler_nodes_held": "0 1x200"}, 10),

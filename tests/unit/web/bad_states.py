@@ -24,12 +24,22 @@ DENIED = replace(
 NONE_LEFT = replace(
     raised("failed"), detail="fleet fleet-1: VcpuLimitExceeded", error="InsufficientCapacity"
 )
+THROTTLED = replace(
+    raised("refused"), detail="fleet fleet-1: RequestLimitExceeded", error="Throttled"
+)
 COOLING = "InsufficientInstanceCapacity; cooling off until 12:05:00"
 
 
 def ec2_denied(scene: Scene) -> None:
     """A raise that IAM does not allow."""
     scene.cycle(DENIED, fleets=(fleet(),))
+
+
+def raises_throttled(scene: Scene) -> None:
+    """Another tool of the account uses up the limit of ModifyFleet."""
+    for _ in range(4):
+        scene.cycle(THROTTLED, fleets=(fleet(),))
+        scene.clock.advance(60)
 
 
 def ec2_denied_from_the_start(scene: Scene) -> None:
@@ -165,6 +175,12 @@ STATES = tuple(
             "failing",
             "EC2 denies DescribeFleets",
             "UnauthorizedOperation",
+        ),
+        (
+            raises_throttled,
+            "degraded",
+            "set-capacity is throttled",
+            "primary-small in us-west-2: fleet fleet-1: RequestLimitExceeded; each of 4 tries in 3",
         ),
         (ec2_silent, "failing", "EC2 does not answer", "ReadTimeoutError"),
         (ec2_throttles, "failing", "EC2 does not answer", "RequestLimitExceeded"),

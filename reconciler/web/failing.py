@@ -1,0 +1,91 @@
+"""Actions that came to nothing and have not succeeded since."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.loops.describe import describe
+from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
+from reconciler.model.errors import (
+    Conflict,
+    NotFound,
+    OutcomeUnknown,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.outcome import Outcome
+
+FAILING_SECONDS: Final = 900.0
+"""A failure that is not repeated for this long is over: its action is not needed any more."""
+IN_VAIN_FOR: Final = timedelta(minutes=2)
+IN_VAIN_TIMES: Final = 3
+"""A call that another writer's came before is tried again at once, and twice is no series."""
+_ACTIONS_MAX: Final = 1000
+REFUSALS: Final = frozenset(each.__name__ for each in (Conflict, NotFound, Refused, Throttled))
+"""What EC2 and Auto Scaling answer now and then while all is well."""
+_IN_VAIN: Final = REFUSALS | {OutcomeUnknown.__name__, Unavailable.__name__}
+"""Denials and want of capacity have causes of their own, whether or not they last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAction:
+    """One action that ended."""
+
+    at: datetime
+    outcome: Outcome
+    since: datetime | None = None
+    """When it came to nothing first, with no success since; None: it is no such action."""
+    times: int = 0
+    """How often since then."""
+
+    @property
+    def in_vain_for_long(self) -> bool:
+        """Return whether it is a call of EC2 or Auto Scaling that comes to nothing for minutes."""
+        if self.since is None or not _is_of_cloud(self.outcome.action):
+            return False
+        lasts = self.at - self.since >= IN_VAIN_FOR and self.times >= IN_VAIN_TIMES
+        return lasts and self.outcome.error in _IN_VAIN
+
+
+@dataclass(slots=True)
+class FailingActions:
+    """Keeps each action that came to nothing until the same one succeeds."""
+
+    _kept: dict[tuple[str, str], PastAction] = field(default_factory=dict)
+    """By the action's name and subject; the one that was tried last is the last."""
+
+    def note(self, past: PastAction) -> None:
+        """Note an action that ended."""
+        outcome = past.outcome
+        if outcome.kind == "refused" and not outcome.error:
+            return  # it was not tried, as an earlier step failed
+        text = describe(outcome.action)
+        key = (text.name, text.subject)
+        before = self._kept.pop(key, None)
+        routine = outcome.error not in REFUSALS or not _is_of_cloud(outcome.action)
+        if outcome.settled or (outcome.kind == "refused" and routine):
+            return  # a refusal is routine: a budget, or instances that EC2 protects
+        since, times = past.at, 0
+        if before is not None and before.since is not None and not _is_over(before, past.at):
+            since, times = before.since, before.times
+        self._kept[key] = PastAction(at=past.at, outcome=outcome, since=since, times=times + 1)
+        if len(self._kept) > _ACTIONS_MAX:
+            del self._kept[next(iter(self._kept))]
+
+    def at(self, now: datetime) -> tuple[PastAction, ...]:
+        """Return those that are not over, newest first: refused ones only when that lasts."""
+        found = (
+            past
+            for past in self._kept.values()
+            if not _is_over(past, now) and (past.outcome.kind != "refused" or past.in_vain_for_long)
+        )
+        return tuple(sorted(found, key=lambda past: past.at, reverse=True))
+
+
+def _is_of_cloud(action: AnyAction) -> bool:
+    return isinstance(action, SetCapacity | TerminateInstance)
+
+
+def _is_over(past: PastAction, now: datetime) -> bool:
+    return (now - past.at).total_seconds() >= FAILING_SECONDS

@@ -1,0 +1,169 @@
+"""Calls of EC2 that come to nothing each time: single ones are routine, an hour of them is not."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import EvictPod, TerminateInstance
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.outcome import Outcome, OutcomeKind
+from tests.builders import HOME
+from tests.unit.web.scene import Scene, raised
+
+TROUBLE = 'fleet_reconciler_trouble{kind="ec2-call-fails"}'
+
+
+def answered(outcome: Outcome, error: str, detail: str = "") -> Outcome:
+    """The same action with this answer."""
+    kinds: Mapping[str, OutcomeKind] = {"OutcomeUnknown": "unknown", "Unavailable": "failed"}
+    text = detail or f"fleet fleet-1: {error}"
+    return replace(outcome, kind=kinds.get(error, "refused"), error=error, detail=text)
+
+
+def ended(number: int) -> Outcome:
+    """The end of an idle node's instance."""
+    action = TerminateInstance(
+        instance=InstanceId(f"i-{number}"),
+        node=NodeName(f"n-{number}"),
+        fleet="primary-small",
+        provider="ec2-fleet",
+        fleet_id=FleetId("fleet-1"),
+        region=HOME,
+        decrement=True,
+        from_capacity=3,
+        policy="scale-in",
+        because="empty",
+        precondition="empty",
+    )
+    return Outcome(action=action, kind="applied")
+
+
+def causes(scene: Scene) -> list[dict[str, Any]]:
+    """What is wrong, as JSON."""
+    found: list[dict[str, Any]] = json.loads(scene.ask("/api/status")[2])["verdict"]["causes"]
+    return found
+
+
+def tried(scene: Scene, *outcomes: Outcome, times: int, apart_seconds: float) -> None:
+    """As many cycles with these outcomes."""
+    for number in range(times):
+        if number:
+            scene.clock.advance(apart_seconds)
+        scene.cycle(*outcomes)
+
+
+@pytest.mark.parametrize(
+    ("error", "headline", "remedy"),
+    [
+        ("Throttled", "set-capacity is throttled", "find who else calls"),
+        ("Conflict", "set-capacity is refused", "read the cause"),
+        ("Refused", "set-capacity is refused", "read the cause"),
+        ("NotFound", "set-capacity is refused", "read the cause"),
+        ("OutcomeUnknown", "set-capacity comes to nothing", "AWS's health page"),
+        ("Unavailable", "set-capacity comes to nothing", "AWS's health page"),
+    ],
+)
+def test_raise_that_comes_to_nothing_for_minutes_is_a_cause(
+    error: str, headline: str, remedy: str
+) -> None:
+    """EC2 throttled every raise for an hour, pods waited, and the verdict was OK."""
+    with Scene() as scene:
+        tried(scene, answered(raised(), error), times=4, apart_seconds=50)
+        (cause,) = causes(scene)
+        assert (cause["kind"], cause["level"]) == ("ec2-call-fails", "degraded")
+        assert cause["headline"] == headline
+        assert f"fleet fleet-1: {error}" in cause["detail"]
+        assert "primary-small" in cause["detail"]
+        assert cause["detail"].endswith("; each of 4 tries in 2m30s")
+        assert remedy in cause["remedy"]
+        assert scene.metric(TROUBLE) == 1
+        scene.cycle(raised())
+        assert causes(scene) == []
+        assert scene.metric(TROUBLE) == 0
+
+
+@pytest.mark.parametrize("error", ["Throttled", "Conflict", "Refused", "NotFound"])
+def test_refusals_of_a_moment_are_routine(error: str) -> None:
+    """Two writers, or a burst of raises, would turn the verdict red for a second."""
+    refused = answered(raised(), error)
+    with Scene() as scene:
+        tried(scene, refused, times=5, apart_seconds=20)
+        assert causes(scene) == []
+        scene.cycle(raised())
+        scene.clock.advance(60)
+        tried(scene, refused, times=3, apart_seconds=20)
+        assert causes(scene) == []
+        scene.clock.advance(901)
+        tried(scene, refused, times=3, apart_seconds=20)
+        assert causes(scene) == [], "what was refused long ago says nothing of this one"
+
+
+def test_raise_that_was_a_moment_late_twice_is_no_cause() -> None:
+    """Another program changes the target now and then, which meets the demand each time."""
+    with Scene() as scene:
+        tried(scene, answered(raised(), "Conflict"), times=2, apart_seconds=600)
+        assert causes(scene) == []
+
+
+def test_raise_that_is_not_tried_any_more_is_over() -> None:
+    """The pods are gone; between two tries of a cool-off it is not over."""
+    with Scene() as scene:
+        tried(scene, answered(raised(), "Refused"), times=4, apart_seconds=60)
+        scene.clock.advance(300)
+        scene.cycle()
+        assert len(causes(scene)) == 1
+        scene.clock.advance(700)
+        scene.cycle()
+        assert causes(scene) == []
+
+
+def test_ends_of_many_instances_that_are_throttled_are_one_cause() -> None:
+    """Idle nodes were billed for hours; a line for each of them would hide everything else."""
+    throttled = [answered(ended(number), "Throttled") for number in range(150)]
+    with Scene() as scene:
+        tried(scene, *throttled, times=4, apart_seconds=50)
+        (cause,) = causes(scene)
+    assert cause["headline"] == "terminate-instance is throttled"
+    assert cause["detail"].endswith("; each of 4 tries in 2m30s (and 149 more)")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [("Forbidden", "ec2-denied"), ("InsufficientCapacity", "no-capacity")]
+)
+def test_denials_and_want_of_capacity_keep_their_own_cause(error: str, kind: str) -> None:
+    """Their remedies are others."""
+    denied = replace(raised("failed"), error=error, detail="fleet fleet-1: no")
+    with Scene() as scene:
+        tried(scene, denied, times=4, apart_seconds=50)
+        assert [cause["kind"] for cause in causes(scene)] == [kind]
+
+
+def test_refusals_that_are_explained_elsewhere_are_no_cause() -> None:
+    """A budget, a protected instance, and a step that an earlier failure of the plan stopped."""
+    evicted = EvictPod(
+        pod=PodKey(namespace="ns", name="a", uid="a"),
+        node=NodeName("n-1"),
+        grace_seconds=30,
+        policy="scale-in",
+        because="empty",
+    )
+    budget = answered(Outcome(action=evicted, kind="refused"), "Refused")
+    protected = answered(ended(1), "TerminationProtected")
+    skipped = replace(ended(2), kind="refused", detail="an earlier step failed: no answer")
+    with Scene() as scene:
+        tried(scene, budget, protected, skipped, times=6, apart_seconds=60)
+        assert causes(scene) == []
+
+
+def test_step_that_was_not_tried_ends_no_series() -> None:
+    """A raise that failed keeps the ends of its fleet from being tried in that plan."""
+    skipped = replace(ended(1), kind="refused", detail="an earlier step failed: no answer")
+    with Scene() as scene:
+        for _ in range(4):
+            scene.cycle(answered(ended(1), "Throttled"))
+            scene.clock.advance(50)
+            scene.cycle(skipped)
+        assert [cause["kind"] for cause in causes(scene)] == ["ec2-call-fails"]
